@@ -1,0 +1,50 @@
+"""The command line: one file a subcommand, loaded only when it is called.
+
+`brigade run` starts in milliseconds because nothing but click and the one
+subcommand's module is imported. A module `brigade/cli/NAME.py` defines a click
+command (or group) called `command`.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from brigade import __version__
+
+# name -> one line for `brigade --help`, so that listing the commands imports none of them
+COMMANDS = {
+    "run": "Start a job from one image in every node's memory.",
+    "image": "Create, look into and check images.",
+    "lab": "A cluster in a box, to try things on.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"brigade.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="brigade %(version)s")
+def cli() -> None:
+    """I/O for jobs too wide for their file system.
+
+    Put two words in front of your launcher:
+
+    \b
+        brigade run -- srun -N 4 -n 32 python app.py
+    """

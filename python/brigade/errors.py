@@ -1,0 +1,49 @@
+"""Every error a user can meet, as one tree.
+
+BrigadeError            what failed, where, and what to do: one message, no traceback
+|-- UsageError          the command line or a setting cannot be meant as written
+|-- LauncherError       the launcher (srun, mpirun, mpiexec) is missing or refused
+|-- ImageError          an image cannot be read, written, or is damaged
+|-- TrialError          the trial run gave nothing to make an image from
+|-- StageError          an image could not be brought into the nodes' memory
+`-- LabError            the cluster in a box could not be brought up or used
+
+`brigade.__main__.main` is the one place that catches it.
+"""
+
+from __future__ import annotations
+
+
+class BrigadeError(Exception):
+    """A failure that is explained to the user; `exit_code` ends the command."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(BrigadeError):
+    exit_code = 2
+
+
+class LauncherError(BrigadeError):
+    exit_code = 3
+
+
+class ImageError(BrigadeError):
+    exit_code = 4
+
+
+class TrialError(BrigadeError):
+    exit_code = 5
+
+
+class StageError(BrigadeError):
+    exit_code = 6
+
+
+class LabError(BrigadeError):
+    exit_code = 7

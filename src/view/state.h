@@ -1,0 +1,100 @@
+/* What the ranks of one job on one node share: counters, slots, changed paths, misses.
+ *
+ * One file per job and node, `<staged>/jobs/<job>/state`, made by `brigade-stage put`, mapped
+ * read-write by every process of the job on that node, read by `brigade-stage drop`. All updates are
+ * single atomic operations without order; a crash at any point leaves it readable.
+ *
+ *   +--------+---------+--------------------+-----------------+
+ *   | header | slots[] | dirty bits[entries] | misses[] (ring) |
+ *   +--------+---------+--------------------+-----------------+
+ */
+#ifndef BRG_VIEW_STATE_H
+#define BRG_VIEW_STATE_H
+
+#include <stdint.h>
+
+#define BRG_STATE_MAGIC UINT64_C(0x0031455441545342) /* "BSTATE1\0" */
+#define BRG_STATE_VERSION 1u
+#define BRG_STATE_SLOTS 1024u
+#define BRG_STATE_MISSES 1024u
+
+/* Why a look-up under a covered root went to the real file system. X(name, words for people) */
+#define BRG_MISS_CAUSES(X)                                              \
+    X(UNKNOWN, "not looked up in the trial")                            \
+    X(NO_CONTENT, "known, but its contents are not in the image")       \
+    X(CHANGED, "changed or created during the job")                     \
+    X(WRITE, "opened for writing")                                      \
+    X(DIRECTORY, "listing of a directory that may change")              \
+    X(UNSUPPORTED, "a call or flag that Brigade leaves to the kernel")  \
+    X(STAGE, "the staged copy could not be used")
+
+enum brg_miss_cause {
+#define BRG_X(name, text) BRG_MISS_##name,
+    BRG_MISS_CAUSES(BRG_X)
+#undef BRG_X
+    BRG_MISS_COUNT
+};
+
+struct brg_slot {           /* one rank and its children; 128 bytes */
+    uint32_t pid;           /* of the process that took the slot; 0: free */
+    int32_t rank;           /* in the job, or -1 */
+    uint64_t start_ns;      /* CLOCK_REALTIME when the rank's process started */
+    uint64_t last_load_ns;  /* CLOCK_REALTIME of the last look-up answered during start-up */
+    uint64_t ready_ns;      /* CLOCK_REALTIME when the program said that it is ready, or 0 */
+    uint64_t hits;          /* look-ups answered from the image */
+    uint64_t misses[8];     /* by brg_miss_cause */
+    uint64_t loads;         /* objects loaded by ld.so from node memory */
+    uint64_t processes;     /* processes that ran under this slot */
+};
+
+struct brg_miss { /* 256 bytes */
+    uint8_t cause;
+    uint8_t reserved;
+    uint16_t len; /* of path as it was; the text is cut at its start if longer */
+    char op[12];  /* "open", "stat", ... */
+    char path[240];
+};
+
+struct brg_state {
+    uint64_t magic;
+    uint32_t version, n_slots, n_misses, n_entries;
+    uint64_t bytes;
+    uint64_t slots_off, dirty_off, misses_off;
+    uint32_t next_slot;  /* atomic; slots past n_slots share the last one */
+    uint32_t next_miss;  /* atomic; only the first n_misses are kept */
+    uint64_t dirty_any;  /* atomic; 0 until the first change, so that readers test one word */
+    uint64_t reserved[8];
+};
+
+static inline struct brg_slot *brg_state_slots(struct brg_state *s)
+{
+    return (struct brg_slot *)((char *)s + s->slots_off);
+}
+static inline uint64_t *brg_state_dirty(struct brg_state *s) /* bit i: entry i of the index changed */
+{
+    return (uint64_t *)((char *)s + s->dirty_off);
+}
+static inline struct brg_miss *brg_state_misses(struct brg_state *s)
+{
+    return (struct brg_miss *)((char *)s + s->misses_off);
+}
+
+/* Bytes of a state for an index of n_entries, and how to lay an all-zero region out. */
+static inline uint64_t brg_state_bytes(uint32_t n_entries)
+{
+    return sizeof(struct brg_state) + BRG_STATE_SLOTS * sizeof(struct brg_slot) +
+           (n_entries / 64 + 1) * 8 + BRG_STATE_MISSES * sizeof(struct brg_miss);
+}
+static inline void brg_state_init(struct brg_state *s, uint32_t n_entries)
+{
+    s->version = BRG_STATE_VERSION;
+    s->n_slots = BRG_STATE_SLOTS;
+    s->n_misses = BRG_STATE_MISSES;
+    s->n_entries = n_entries;
+    s->bytes = brg_state_bytes(n_entries);
+    s->slots_off = sizeof *s;
+    s->dirty_off = s->slots_off + BRG_STATE_SLOTS * sizeof(struct brg_slot);
+    s->misses_off = s->dirty_off + (n_entries / 64 + 1) * 8;
+    s->magic = BRG_STATE_MAGIC;
+}
+#endif
