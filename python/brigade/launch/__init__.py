@@ -1,1 +1,68 @@
+"""Launchers: what the user wrote after `brigade run --`, understood well enough to start the same
+program small (trial), with one process per node (staging), and with a wrapper (the job)."""
 
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+from brigade.errors import LauncherError, UsageError
+from brigade.launch.base import Launch, guarded
+
+__all__ = ["Launch", "guarded", "parse"]
+
+_MPI_NAMES = ("mpirun", "mpiexec", "orterun", "prterun")
+
+
+def parse(words: list[str], ranks: int | None = None) -> Launch:
+    """The launch that `words` describe; `ranks` is for programs started without a launcher.
+
+    Raises UsageError for what cannot be staged (then start it as it is), LauncherError if
+    the launcher is not there.
+    """
+    name = os.path.basename(words[0])
+    if name == "srun" or name.startswith(_MPI_NAMES):
+        if ranks is not None:
+            raise UsageError(f"-n goes to {name}: brigade run -- {name} -n {ranks} …")
+        executable = shutil.which(words[0])
+        if executable is None:
+            raise LauncherError(f"{words[0]} is not in PATH", hint="load the module that offers it")
+        launch = _launcher(name, words, executable)
+    else:
+        from brigade.launch.local import LocalLaunch
+
+        launch = LocalLaunch(words, ranks or 1)
+    if not launch.program:
+        raise UsageError(f"{name}: no program given")
+    return launch
+
+
+def _launcher(name: str, words: list[str], executable: str) -> Launch:
+    if name == "srun":
+        from brigade.launch.srun import SrunLaunch
+
+        return SrunLaunch(words)
+    if _is_open_mpi(executable):
+        from brigade.launch.openmpi import OpenMpiLaunch
+
+        return OpenMpiLaunch(words, executable)
+    from brigade.launch.mpich import MpichLaunch
+
+    return MpichLaunch(words, executable)
+
+
+def _is_open_mpi(executable: str) -> bool:
+    """Tell Open MPI's mpirun from MPICH's: by the file behind the links, else by its own word."""
+    behind = os.path.basename(os.path.realpath(executable))
+    if behind.startswith(("orterun", "prterun", "prte", "mpirun.openmpi")):
+        return True
+    if "hydra" in behind or "mpich" in behind:
+        return False
+    try:
+        said = subprocess.run(
+            [executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise LauncherError(f"{executable}: {error.strerror}") from error
+    return "Open MPI" in said.stdout + said.stderr or "PRRTE" in said.stdout + said.stderr

@@ -1,0 +1,82 @@
+"""What every launcher offers: the same job small, with one process per node, or with a prefix.
+
+A `Launch` is a parsed launcher command. It only builds command lines; `session()` alone may
+start something (an allocation), and ends it again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Start the wrapper ($1) if this node has it; else drop the words up to "--" and start the program
+# plainly. A node without the staged folder thus still runs its ranks.
+_GUARD = '[ -x "$1" ] && exec "$@"; while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
+
+
+def guarded(wrapper: list[str]) -> list[str]:
+    """The words to put before a program so that `wrapper` starts it where the wrapper exists."""
+    return ["/bin/sh", "-c", _GUARD, "brigade", *wrapper, "--"]
+
+
+class Launch(ABC):
+    """A job as its user would start it."""
+
+    kind: str  # "srun", "mpirun", "mpiexec" or "local"
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+
+    @property
+    @abstractmethod
+    def program(self) -> list[str]:
+        """Program and arguments (of the first context of an MPMD job)."""
+
+    @property
+    @abstractmethod
+    def ranks(self) -> int | None:
+        """How many ranks the user asked for, if the command line says so."""
+
+    @abstractmethod
+    def job(self, prefix: list[str]) -> list[str]:
+        """The user's job with `prefix` before each program."""
+
+    @abstractmethod
+    def trial(self, ranks: int, prefix: list[str]) -> list[str]:
+        """The same program with `ranks` ranks on one node, its output to our own streams."""
+
+    @abstractmethod
+    def per_node(self, tool: list[str]) -> list[str]:
+        """`tool`, one process on each node of the job."""
+
+    def mpi_library(self) -> str:
+        """The MPI library that processes of this launcher use: a path, a soname, or 'none'."""
+        return "none"
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Hold whatever lets several steps run on the same nodes."""
+        yield
+
+
+def library_beside(launcher: str, sonames: list[str]) -> str:
+    """The first of `sonames` in the lib folders of the launcher's prefix, else its bare name."""
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(launcher)))
+    if prefix != "/usr":
+        for folder in ("lib", "lib64"):
+            for soname in sonames:
+                path = os.path.join(prefix, folder, soname)
+                if os.path.exists(path):
+                    return path
+    return sonames[0]
+
+
+def count(text: str | None) -> int | None:
+    """A number of tasks or nodes as launchers accept it ('4', '2-4', '1k'): the largest meant."""
+    match = re.fullmatch(r"(?:\d+-)?(\d+)([kKmM]?)", text or "")
+    if not match:
+        return None
+    return int(match.group(1)) * {"": 1, "k": 1024, "m": 1024**2}[match.group(2).lower()]

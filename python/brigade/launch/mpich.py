@@ -1,0 +1,101 @@
+"""MPICH's mpiexec (hydra), and its relatives: Intel MPI, MVAPICH, ParaStation."""
+
+from __future__ import annotations
+
+import os
+
+from brigade.launch.base import Launch, count, library_beside
+from brigade.launch.options import Option, flatten, split_contexts, split_words
+
+# From `mpiexec.hydra --help` of MPICH 4.0 to 4.3: how many words follow an option.
+_ARITY = {
+    name: 1
+    for name in (
+        "genvlist f hostfile machinefile machine hosts host wdir configfile envlist n np launcher "
+        "launcher-exec bootstrap bootstrap-exec rmk topolib bind-to binding map-by membind demux iface ppn "
+        "perhost prepend-pattern outfile-pattern errfile-pattern nameserver order-nodes localhost usize "
+        "gpus-per-proc gpu-subdevs-per-proc"
+    ).split()
+} | {"genv": 2, "env": 2}
+_HOST_FILES = ("f", "hostfile", "machinefile", "machine")
+_KEPT = frozenset({
+    "genv", "genvlist", "genvnone", "genvall", "hosts", "host", *_HOST_FILES, "wdir", "launcher", "launcher-exec",
+    "bootstrap", "bootstrap-exec", "rmk", "iface", "localhost", "disable-hostname-propagation", "pmi-port",
+    "skip-launch-node",
+})  # fmt: skip
+
+
+class MpichLaunch(Launch):
+    """`mpiexec [options] program [: [options] program]…`."""
+
+    kind = "mpiexec"
+
+    def __init__(self, words: list[str], executable: str) -> None:
+        super().__init__(words)
+        self.mpiexec = words[0]
+        self._executable = executable
+        self.contexts: list[tuple[list[Option], list[str]]] = [
+            split_words(context, _ARITY) for context in split_contexts(words[1:])
+        ]
+
+    @property
+    def program(self) -> list[str]:
+        return self.contexts[0][1]
+
+    @property
+    def ranks(self) -> int | None:
+        total = 0
+        for options, _ in self.contexts:
+            numbers = [count(o.values[0]) for o in options if o.name in ("n", "np")]
+            if not numbers or numbers[-1] is None:
+                return None
+            total += numbers[-1]
+        return total
+
+    def _kept(self) -> list[str]:
+        return flatten(option for option in self.contexts[0][0] if option.name in _KEPT)
+
+    def job(self, prefix: list[str]) -> list[str]:
+        words = [self.mpiexec]
+        for at, (options, program) in enumerate(self.contexts):
+            words += [":"] if at else []
+            words += [*flatten(options), *prefix, *program]
+        return words
+
+    def trial(self, ranks: int, prefix: list[str]) -> list[str]:
+        share = max(1, min(ranks, self.ranks or ranks) // len(self.contexts))
+        words = [self.mpiexec, *self._kept()]
+        for at, (_, program) in enumerate(self.contexts):
+            words += [":"] if at else []
+            words += ["-n", str(share), *prefix, *program]
+        return words
+
+    def per_node(self, tool: list[str]) -> list[str]:
+        return [self.mpiexec, *self._kept(), "-ppn", "1", "-n", str(len(self._hosts()) or 1), *tool]
+
+    def _hosts(self) -> list[str]:
+        """The hosts of the job, in the order given, each once."""
+        hosts: list[str] = []
+        for option in self.contexts[0][0]:
+            if option.name in ("hosts", "host"):
+                hosts += option.values[0].split(",")
+            elif option.name in _HOST_FILES:
+                hosts += _read_hosts(option.values[0])
+        if not hosts and "HYDRA_HOST_FILE" in os.environ:
+            hosts = _read_hosts(os.environ["HYDRA_HOST_FILE"])
+        if not hosts and os.environ.get("SLURM_JOB_NUM_NODES", "").isdigit():
+            return [str(node) for node in range(int(os.environ["SLURM_JOB_NUM_NODES"]))]
+        return list(dict.fromkeys(host.split(":")[0].strip() for host in hosts if host.strip()))
+
+    def mpi_library(self) -> str:
+        return library_beside(self._executable, ["libmpi.so.12", "libmpich.so.12", "libmpi.so"])
+
+
+def _read_hosts(path: str) -> list[str]:
+    """Host names of a hydra host file: one a line, `name:slots`, comments with '#'."""
+    try:
+        with open(path, encoding="utf-8") as lines:
+            names = [line.split("#")[0].split() for line in lines]
+    except OSError:
+        return []
+    return [words[0] for words in names if words]

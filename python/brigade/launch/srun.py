@@ -1,0 +1,175 @@
+"""Slurm's srun.
+
+Inside an allocation the trial, the staging and the job are steps of it. Outside, srun would make
+an allocation of its own for each of them, perhaps on other nodes; so one allocation is
+taken with salloc, from the user's own options, and given back at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from brigade.errors import LauncherError, UsageError
+from brigade.launch.base import Launch, count
+from brigade.launch.options import Option, flatten, split_getopt
+
+# From srun(1) and salloc(1) of Slurm 20.11 to 24.05.
+_SHORT = {
+    "A": "account", "b": "begin", "c": "cpus-per-task", "d": "dependency", "D": "chdir", "e": "error",
+    "G": "gpus", "i": "input", "J": "job-name", "L": "licenses", "M": "clusters", "m": "distribution",
+    "n": "ntasks", "N": "nodes", "o": "output", "p": "partition", "q": "qos", "r": "relative",
+    "S": "core-spec", "T": "threads", "t": "time", "W": "wait", "C": "constraint", "w": "nodelist",
+    "x": "exclude", "F": "nodefile", "B": "extra-node-info",
+}  # fmt: skip
+_SHORT_FLAGS = {
+    "E": "preserve-env", "H": "hold", "I": "immediate", "k": "no-kill", "K": "kill-on-bad-exit",
+    "l": "label", "O": "overcommit", "Q": "quiet", "s": "oversubscribe", "u": "unbuffered",
+    "v": "verbose", "X": "disable-status", "Z": "no-allocate", "h": "help", "V": "version",
+}  # fmt: skip
+_LONG_WITH_VALUE = frozenset(_SHORT.values()) | {
+    "accel-bind", "acctg-freq", "bb", "bbf", "bcast", "bcast-exclude", "comment", "container",
+    "cluster-constraint", "cores-per-socket", "cpu-bind", "cpu-freq", "cpus-per-gpu", "deadline", "delay-boot",
+    "environment", "epilog", "export", "export-file", "gid", "gpu-bind", "gpu-freq", "gpus-per-node",
+    "gpus-per-socket", "gpus-per-task", "gres", "gres-flags", "het-group", "hint", "jobid", "mail-type",
+    "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu", "mincpus", "mpi", "msg-timeout",
+    "network", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres",
+    "open-mode", "power", "prefer", "priority", "profile", "prolog", "reservation", "signal",
+    "slurmd-debug", "sockets-per-node", "switches", "task-epilog", "task-prolog", "thread-spec",
+    "threads-per-core", "time-min", "tmp", "tres-bind", "tres-per-task", "tree-width", "uid", "wckey",
+}  # fmt: skip
+# What salloc understands too: the options that shape an allocation.
+_ALLOCATION = frozenset({
+    "account", "acctg-freq", "bb", "bbf", "begin", "chdir", "cluster-constraint", "clusters", "comment",
+    "constraint", "container", "contiguous", "core-spec", "cores-per-socket", "cpu-freq", "cpus-per-gpu",
+    "cpus-per-task", "deadline", "delay-boot", "dependency", "distribution", "exclude", "exclusive",
+    "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres",
+    "gres-flags", "hint", "hold", "immediate", "job-name", "licenses", "mcs-label", "mem", "mem-per-cpu",
+    "mem-per-gpu", "mincpus", "network", "nice", "nodefile", "nodelist", "nodes", "ntasks",
+    "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "overcommit",
+    "oversubscribe", "partition", "power", "priority", "profile", "qos", "reboot", "reservation",
+    "signal", "sockets-per-node", "spread-job", "switches", "thread-spec", "threads-per-core", "time",
+    "time-min", "tmp", "use-min-nodes", "wckey",
+})  # fmt: skip
+# Left out of our own steps: the shape and the streams of the user's job, and what acts on its tasks.
+_SHAPE = frozenset({
+    "ntasks", "nodes", "nodelist", "exclude", "nodefile", "relative", "distribution", "cpu-bind", "mem-bind", "ntasks-per-core",
+    "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres", "gpus", "gpus-per-node",
+    "gpus-per-socket", "gpus-per-task", "gpu-bind", "gres", "tres-per-task", "extra-node-info", "cpus-per-task",
+    "cores-per-socket", "sockets-per-node", "threads-per-core", "hint", "accel-bind", "output", "error",
+    "input", "label", "pty", "multi-prog", "bcast", "send-libs", "prolog", "epilog", "task-prolog",
+    "task-epilog", "wait", "unbuffered", "exact", "exclusive", "spread-job", "verbose", "quit-on-interrupt",
+    "contiguous", "use-min-nodes", "mincpus", "signal", "immediate", "dependency", "begin", "hold",
+})  # fmt: skip
+_GRANTED = re.compile(r"Granted job allocation (\d+)")
+
+
+class SrunLaunch(Launch):
+    """`srun [options] program`."""
+
+    kind = "srun"
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__(words)
+        self.srun = words[0]
+        self.options, self._program = split_getopt(
+            words[1:], _LONG_WITH_VALUE, frozenset(_SHORT), {**_SHORT, **_SHORT_FLAGS}
+        )
+        if ":" in self._program:
+            raise UsageError("heterogeneous srun jobs (':') cannot be staged")
+        if self._value("multi-prog") is not None:
+            raise UsageError("srun --multi-prog jobs cannot be staged")
+        self._job: str | None = None  # the allocation that session() took
+
+    def _value(self, name: str) -> str | None:
+        values = [o.values[0] if o.values else "" for o in self.options if o.name == name]
+        return values[-1] if values else None
+
+    @property
+    def program(self) -> list[str]:
+        return self._program
+
+    @property
+    def ranks(self) -> int | None:
+        return count(self._value("ntasks"))
+
+    def _step(self, options: list[Option]) -> list[str]:
+        in_job = ["--jobid", self._job] if self._job else []
+        return [self.srun, *in_job, *flatten(options)]
+
+    def _own_step(self, nodes: int, tasks: int) -> list[str]:
+        kept = [option for option in self.options if option.name not in _SHAPE]
+        shape = ["--nodes", str(nodes), "--ntasks", str(tasks), "--overcommit"]
+        return [*self._step(kept), *shape]
+
+    def job(self, prefix: list[str]) -> list[str]:
+        return [*self._step(self.options), *prefix, *self._program]
+
+    def trial(self, ranks: int, prefix: list[str]) -> list[str]:
+        ranks = min(ranks, self.ranks or ranks)
+        return [*self._own_step(1, ranks), "--input", "none", *prefix, *self._program]
+
+    def per_node(self, tool: list[str]) -> list[str]:
+        nodes = self._nodes()
+        return [*self._own_step(nodes, nodes), "--ntasks-per-node=1", "--input", "none", *tool]
+
+    def _nodes(self) -> int:
+        """Number of nodes of the job: as asked for, else those of the allocation."""
+        asked = self._value("nodes")
+        if asked and asked.isdigit():
+            return int(asked)
+        inherited = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES")
+        if not self._job and inherited:
+            return int(inherited)
+        if self._job:
+            out = _slurm(["squeue", "--noheader", "--jobs", self._job, "--format", "%D"])
+            if out.strip().isdigit():
+                return int(out)
+        return 1
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        inside = os.environ.get("SLURM_JOB_ID") or self._value("jobid")
+        if inside or self._value("no-allocate") is not None:
+            yield
+            return
+        kept = [option for option in self.options if option.name in _ALLOCATION]
+        command = ["salloc", "--no-shell", *flatten(kept)]
+        try:
+            # a session of its own: Ctrl-C reaches us, and we then cancel by number
+            result = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+            )  # fmt: skip
+        except FileNotFoundError as error:
+            raise LauncherError("salloc is not in PATH", hint="run inside an allocation") from error
+        granted = _GRANTED.search(result.stdout + result.stderr)
+        if result.returncode or not granted:
+            raise LauncherError(
+                f"salloc gave no allocation: {(result.stderr or result.stdout).strip()}",
+                hint="`" + " ".join(command) + "` shows it by itself",
+            )
+        self._job = granted.group(1)
+        try:
+            yield
+        finally:
+            job, self._job = self._job, None
+            _slurm(["scancel", "--quiet", job])
+
+    def mpi_library(self) -> str:
+        """srun serves every MPI: which one, the program says (see `brigade.job.stage`)."""
+        return "auto"
+
+
+def _slurm(command: list[str]) -> str:
+    """Output of a short Slurm command, or '' if it failed."""
+    try:
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        ).stdout
+    except OSError:
+        return ""
