@@ -1,0 +1,1 @@
+"""One job under Brigade: find or make its image, stage it, start it, report."""

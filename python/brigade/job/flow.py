@@ -1,0 +1,305 @@
+"""The course of `brigade run`: image, staging, job, report.
+
+Every step before the job may fail without the job failing: it is then started plainly, and the report says
+why. Only what the user asked for explicitly (`--image FILE` that cannot be read, a wrong option) ends the
+command. The job's own exit code, or signal, becomes ours.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from brigade.errors import BrigadeError, ImageError, UsageError
+from brigade.job import stage
+from brigade.job.key import image_path
+from brigade.job.progress import Progress
+from brigade.launch import Launch, guarded, parse
+
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_VIEWS = ("interpose", "python")
+
+
+@dataclass
+class Settings:
+    """What the command line of `brigade run` says."""
+
+    words: list[str]
+    ranks: int | None = None
+    image: str | None = None
+    renew: bool = False
+    check: str = "fast"
+    cover: list[str] = field(default_factory=list)
+    view: str = "auto"
+    trial_ranks: int = 2
+    trial_command: str | None = None
+    trial_quiet: float = 10.0
+    trial_limit: float = 600.0
+    readers: int | None = None
+    keep: bool = False
+    strict: bool = False
+    json_file: str | None = None
+    quiet: bool = False
+
+
+@dataclass
+class Course:
+    """What happened so far; the report is made from it."""
+
+    settings: Settings
+    launch: Launch | None = None
+    image: str | None = None
+    image_id: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    trial: dict[str, Any] | None = None  # of this run, if one was made
+    check: dict[str, Any] | None = None
+    staged: dict[str, Any] | None = None
+    unstaged: str | None = None  # why the job ran without an image
+    views: list[str] = field(default_factory=list)
+    nodes: list[dict[str, Any]] = field(default_factory=list)  # counters, one object a node
+    before_launcher_s: float | None = None
+    launched_ns: int = 0
+    job_s: float = 0.0
+    status: int = 0
+
+
+def run_job(settings: Settings) -> int:
+    """Run a job as `settings` say; returns the exit code (or dies of the job's signal)."""
+    views = _views(settings.view)
+    course = Course(settings)
+    progress = Progress(settings.quiet)
+    try:
+        course.launch = parse(settings.words, settings.ranks)
+    except UsageError as error:
+        if settings.ranks is not None:
+            raise
+        course.unstaged = error.message
+        return _finish(course, _execute(course, settings.words))
+    launch = course.launch
+    if not views:
+        course.unstaged = "--view none"
+        return _finish(course, _execute(course, launch.job([])))
+    with launch.session():
+        try:
+            _prepare(course, launch, progress)
+            command = _stage(course, launch, views, progress)
+        except BrigadeError as error:
+            if isinstance(error, ImageError) and settings.image:
+                raise
+            if settings.strict:
+                raise
+            course.unstaged = error.message
+            progress.warn(f"{error.message}\n  the job starts without an image")
+            command = launch.job([])
+        finally:
+            progress.close()
+        try:
+            course.status = _execute(course, command)
+        finally:
+            if course.staged and course.image_id:
+                course.nodes = stage.drop(launch, course.image_id, _job_id(), keep=settings.keep)
+    return _finish(course, course.status)
+
+
+def _views(text: str) -> list[str]:
+    """The views that `--view` names; empty for none."""
+    if text == "auto":
+        return list(_VIEWS)
+    if text == "none":
+        return []
+    views = [view for view in text.split(",") if view]
+    unknown = [view for view in views if view not in _VIEWS]
+    if unknown or not views:
+        raise UsageError(f"--view {text}: views are auto, none, {', '.join(_VIEWS)}")
+    return views
+
+
+def _job_id() -> str:
+    """Names this job on its nodes: host and process, so that no two jobs of a user meet."""
+    return f"{os.uname().nodename}-{os.getpid()}"
+
+
+def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
+    """Find an image that is fresh, or make one. Sets image, image_id and meta."""
+    settings = course.settings
+    path = settings.image or image_path(launch.program, settings.cover)
+    course.image = path
+    reason = "--renew" if settings.renew and not settings.image else None
+    if reason is None and (settings.image or os.path.exists(path)):
+        reason = _use_image(course, path)
+    elif reason is None:
+        reason = "first run"
+    if reason is None:
+        return
+    progress.note(f"making an image ({reason})")
+    _make_image(course, launch, path, progress)
+    _use_image(course, path, checked=True)
+
+
+def _use_image(course: Course, path: str, checked: bool = False) -> str | None:
+    """Open and check an image; returns why it cannot be used, or None."""
+    from brigade.image import freshness
+    from brigade.image.reader import Image
+
+    settings = course.settings
+    try:
+        with Image(path) as image:
+            start = time.monotonic()
+            if not checked:
+                found = freshness.check(image, settings.check)
+                course.check = {
+                    "level": settings.check,
+                    "seconds": time.monotonic() - start,
+                    "changed": [list(change) for change in found.changed],
+                }
+                if not found.ok and not settings.image:
+                    path_changed, what = found.changed[0]
+                    more = len(found.changed) - 1
+                    return f"{path_changed} {what}" + (f" and {more} more" if more else "")
+                if not found.ok:
+                    path_changed, what = found.changed[0]
+                    raise ImageError(
+                        f"{path} is stale: {path_changed} {what}",
+                        hint="make it anew with `brigade run --renew` or `brigade image create`",
+                    )
+            course.image_id, course.meta = image.id, image.meta
+            return None
+    except ImageError as error:
+        if settings.image or checked:
+            raise
+        return error.message
+
+
+def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -> None:
+    """Trial and build; leaves no record behind unless it failed."""
+    from brigade.image.build import build
+    from brigade.job.trialrun import run_trial
+
+    settings = course.settings
+    if settings.trial_command:
+        launch = parse(shlex.split(settings.trial_command))
+    folder = f"{path}.trial-{os.uname().nodename}-{os.getpid()}"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        trial = run_trial(
+            launch,
+            settings.trial_ranks,
+            folder,
+            quiet_s=settings.trial_quiet,
+            limit_s=settings.trial_limit,
+            progress=lambda seconds, size: progress.show("trial", seconds, None),
+        )
+        start = time.monotonic()
+        build(
+            folder,
+            path,
+            cover=settings.cover,
+            progress=lambda done, total: progress.show("image", done, total),
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    course.trial = {
+        "seconds": trial.seconds,
+        "ended": trial.ended,
+        "status": trial.status,
+        "build_seconds": time.monotonic() - start,
+    }
+    if trial.status and trial.ended == "exit":
+        progress.note(f"the trial ended with status {trial.status}; what it looked up until then is in the image")
+
+
+def _stage(course: Course, launch: Launch, views: list[str], progress: Progress) -> list[str]:
+    """Stage the image; returns the command line of the job under it."""
+    assert course.image and course.image_id
+    settings = course.settings
+    mpi = launch.mpi_library()
+    if mpi == "auto":
+        mpi = course.meta.get("mpi_library") or "auto"
+    course.staged = stage.put(
+        launch,
+        course.image,
+        _job_id(),
+        mpi=mpi,
+        readers=settings.readers,
+        progress=lambda done, total: progress.show("stage", done, total),
+    )
+    if settings.view == "auto" and not course.meta.get("python"):
+        views = ["interpose"]
+    course.views = views
+    folder = stage.staged_folder(course.image_id)
+    wrapper = [f"{folder}/root/.brigade/bin/brigade-rank", "--job", _job_id(), "--view", ",".join(views)]
+    if settings.strict:
+        wrapper.append("--strict")
+    return launch.job(guarded(wrapper))
+
+
+def _execute(course: Course, command: list[str]) -> int:
+    """Run the job in our own process group and session; returns subprocess's status.
+
+    A terminal's Ctrl-C reaches the job by itself; other signals are passed on.
+    """
+    course.before_launcher_s = _age_s()
+    course.launched_ns = time.time_ns()
+    start = time.monotonic()
+    try:
+        child = subprocess.Popen(command)
+    except OSError as error:
+        print(f"brigade: {command[0]}: {error.strerror}", file=sys.stderr)
+        return 127 if isinstance(error, FileNotFoundError) else 126
+    ignored = {signum: signal.signal(signum, signal.SIG_IGN) for signum in (signal.SIGINT, signal.SIGQUIT)}
+    passed = {
+        signum: signal.signal(signum, lambda number, _: child.send_signal(number)) for signum in _FORWARDED
+    }
+    try:
+        return child.wait()
+    finally:
+        course.job_s = time.monotonic() - start
+        for signum, before in {**ignored, **passed}.items():
+            signal.signal(signum, before)
+
+
+def _age_s() -> float:
+    """Seconds since this process was started."""
+    with open("/proc/self/stat", encoding="ascii") as stat:
+        started = int(stat.read().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+
+
+def _finish(course: Course, status: int) -> int:
+    """Report, and end as the job ended."""
+    course.status = status
+    settings = course.settings
+    if not settings.quiet or settings.json_file:
+        from brigade.report import summary
+
+        report = summary.report(course)
+        if settings.json_file:
+            summary.write_json(report, settings.json_file)
+        if not settings.quiet:
+            from brigade.report.table import print_report
+
+            print_report(report)
+    if status < 0:
+        _die_of(-status)
+    return status
+
+
+def _die_of(signum: int) -> None:
+    """End by the signal that ended the job, as a shell's caller expects; no second core file."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        signal.signal(signum, signal.SIG_DFL)
+    except OSError:  # SIGKILL and SIGSTOP have no other way
+        pass
+    os.kill(os.getpid(), signum)

@@ -1,0 +1,125 @@
+"""What a job did, as one plain object: the `--json` report, and what the table prints.
+
+All seconds are floats, all sizes bytes. A value that was not measured is None, never 0.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from brigade import __version__
+
+if TYPE_CHECKING:
+    from brigade.job.flow import Course
+
+SCHEMA = 1
+
+
+def report(course: Course) -> dict[str, Any]:
+    """The report of a finished (or unstaged) job."""
+    launch = course.launch
+    slots = [slot for node in course.nodes for slot in node.get("slots", [])]
+    return {
+        "schema": SCHEMA,
+        "brigade": __version__,
+        "program": launch.program if launch else course.settings.words,
+        "launcher": launch.kind if launch else None,
+        "ranks": launch.ranks if launch else None,
+        "status": course.status,
+        "unstaged": course.unstaged,
+        "views": course.views,
+        "image": _image(course),
+        "staging": _staging(course.staged),
+        "startup": _startup(slots, course.launched_ns),
+        "operations": _operations(slots, course.meta),
+        "misses": _misses(course.nodes),
+        "seconds": {"before_launcher": course.before_launcher_s, "job": course.job_s},
+    }
+
+
+def write_json(report: dict[str, Any], path: str) -> None:
+    """Write `report` to a file, or to standard error for '-'."""
+    text = json.dumps(report, indent=2) + "\n"
+    if path == "-":
+        sys.stderr.write(text)
+        return
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def spread(values: list[float]) -> dict[str, float] | None:
+    """Minimum, median and maximum, or None of nothing."""
+    if not values:
+        return None
+    return {"min": min(values), "median": statistics.median(values), "max": max(values)}
+
+
+def _image(course: Course) -> dict[str, Any] | None:
+    if not course.image_id:
+        return None
+    return {
+        "path": course.image,
+        "id": course.image_id,
+        "bytes": course.staged.get("image_bytes") if course.staged else None,
+        "trial": course.trial,
+        "check": course.check,
+        "ranks_agreed": course.meta.get("trial", {}).get("agreed"),
+    }
+
+
+def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
+    if not staged:
+        return None
+    seconds, size = staged.get("seconds"), staged.get("bytes")
+    return {
+        "nodes": len(staged.get("nodes", [])),
+        "already": sum(1 for node in staged.get("nodes", []) if node.get("already")),
+        "seconds": seconds,
+        "bytes_per_node": size,
+        "read_bytes": staged.get("read_bytes"),
+        "bytes_per_second_per_node": size / seconds if seconds and size else None,
+    }
+
+
+def _startup(slots: list[dict[str, Any]], launched_ns: int) -> dict[str, Any] | None:
+    """Seconds from each rank's process start, and from the launch, to its last start-up look-up."""
+    ends = [(slot["start_ns"], slot["ready_ns"] or slot["last_load_ns"]) for slot in slots]
+    own = [(end - start) / 1e9 for start, end in ends if end]
+    launched = [(end - launched_ns) / 1e9 for _, end in ends if end]
+    if not own:
+        return None
+    return {"ranks": len(slots), "per_rank": spread(own), "after_launch": spread(launched)}
+
+
+def _operations(slots: list[dict[str, Any]], meta: dict[str, Any]) -> dict[str, Any] | None:
+    """Look-ups under the covered roots, per rank: in the trial (all of them real), and now (the misses)."""
+    if not slots:
+        return None
+    return {
+        "before_per_rank": meta.get("trial", {}).get("lookups_per_rank"),
+        "after_per_rank": spread([float(sum(slot["misses"].values())) for slot in slots]),
+        "answered_per_rank": spread([float(slot["hits"]) for slot in slots]),
+    }
+
+
+def _misses(nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Misses by cause, and the paths that were missed, most frequent first."""
+    causes: Counter[str] = Counter()
+    paths: Counter[tuple[str, str, str]] = Counter()
+    for node in nodes:
+        for slot in node.get("slots", []):
+            causes.update({cause: number for cause, number in slot["misses"].items() if number})
+        for miss in node.get("misses", []):
+            paths[miss["op"], miss["cause"], miss["path"]] += miss.get("count", 1)
+    return {
+        "total": sum(causes.values()),
+        "by_cause": dict(causes.most_common()),
+        "paths": [
+            {"op": op, "cause": cause, "path": path, "count": number}
+            for (op, cause, path), number in paths.most_common()
+        ],
+    }
