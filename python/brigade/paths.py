@@ -17,10 +17,8 @@ def native_dir() -> Path:
     `build/native` of the working tree that this module lies in.
     """
     chosen = os.environ.get("BRIGADE_NATIVE")
-    candidates = [Path(chosen)] if chosen else [
-        _PACKAGE / "_native",
-        _PACKAGE.parents[1] / "build" / "native",
-    ]
+    installed = [_PACKAGE / "_native", _PACKAGE.parents[1] / "build" / "native"]
+    candidates = [Path(chosen)] if chosen else installed
     for folder in candidates:
         if folder.is_dir():
             return folder

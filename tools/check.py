@@ -1,0 +1,241 @@
+"""Run the linters and all tests, and end with one line of counts.
+
+    tools/check.py [STEP...]        steps: lint, native, ctest, pytest; all of them unless named
+
+Each step runs even if one before it failed, so that one run shows everything. Test counts are read
+from the JUnit files that ctest and pytest write, never from their text; a step that is no test
+counts as one failure when it fails. After the tests nothing of them may be left: no process, mount,
+network namespace or link. The exit status is 0 only if nothing failed.
+
+Not as root, pytest runs through sudo where that works: the lab needs root.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "check"
+BIN = Path(sys.executable).parent
+STEP_LIMIT_S = 1800
+TEST_LIMIT_S = 120  # ctest; pytest's own is in pyproject.toml
+TOKEN = secrets.token_hex(8)  # marks every process that the tests start, in its environment
+
+
+@dataclass
+class Tally:
+    """What became of the tests of a step, or of several."""
+
+    passed: int = 0
+    failures: list[str] = field(default_factory=list)
+    skips: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        self.passed += other.passed
+        self.failures += other.failures
+        self.skips += other.skips
+
+
+def run(*command: object, prefix: tuple[str, ...] = (), **variables: object) -> int:
+    """Run a command in the working tree, its output shown as it comes. Returns its exit status."""
+    words = [*prefix, *(f"{name}={value}" for name, value in variables.items() if prefix)]
+    words += [str(word) for word in command]
+    environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    sys.stdout.flush()
+    try:
+        return subprocess.run(
+            words,
+            cwd=ROOT,
+            env=environment,
+            stdin=None if prefix else subprocess.DEVNULL,
+            timeout=STEP_LIMIT_S,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        print(f"{words[0]} did not end within {STEP_LIMIT_S} s", flush=True)
+        return 124
+    except OSError as error:
+        print(f"{words[0]}: {error.strerror}", flush=True)
+        return 127
+
+
+def lint() -> Tally:
+    """Formatters, linter and types."""
+    sources = [
+        path
+        for folder in ("src", "include", "tests", "bench")
+        for path in sorted((ROOT / folder).rglob("*.[ch]"))
+    ]
+    checks: dict[str, list[object]] = {
+        "ruff check": [BIN / "ruff", "check", "--quiet", "--no-cache", "."],
+        "ruff format": [BIN / "ruff", "format", "--quiet", "--no-cache", "--diff", "."],
+        "mypy": [BIN / "mypy", "--no-error-summary", "--cache-dir", BUILD / "mypy"],
+        "clang-format": [BIN / "clang-format", "--dry-run", "-Werror", *sources],
+    }
+    tally = Tally()
+    for name, command in checks.items():
+        if run(*command) != 0:
+            tally.failures.append(f"{name}: see above; `make format` mends what a formatter can")
+    return tally
+
+
+def native() -> Tally:
+    """Configure and build everything in C, tests too."""
+    configure = ["cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja", "-DBRIGADE_TESTS=ON"]
+    if run(*configure, "--log-level=WARNING") != 0:
+        return Tally(failures=["native: cmake could not configure the build"])
+    if run("cmake", "--build", BUILD) != 0:
+        return Tally(failures=["native: the build failed"])
+    return Tally()
+
+
+def ctest() -> Tally:
+    """Tests of the C parts."""
+    report = BUILD / "ctest.xml"
+    report.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", BUILD, "-j2", "--output-on-failure"]
+    command += ["--timeout", str(TEST_LIMIT_S), "--output-junit", report]
+    status = run(*command, BRIGADE_CHECK=TOKEN, BRIGADE_NATIVE=BUILD / "native")
+    return read_report("ctest", report, status)
+
+
+def pytest() -> Tally:
+    """Tests of everything else, the lab among it."""
+    report = BUILD / "pytest.xml"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}"]
+    status = run(
+        *command,
+        prefix=as_root(),
+        BRIGADE_CHECK=TOKEN,
+        BRIGADE_NATIVE=BUILD / "native",
+        HYPOTHESIS_STORAGE_DIRECTORY=BUILD / "hypothesis",
+    )
+    return read_report("pytest", report, status)
+
+
+def as_root() -> tuple[str, ...]:
+    """The words that make a command run as root: none for root, or where sudo does not work."""
+    if os.geteuid() == 0:
+        return ()
+    ask = () if sys.stdin.isatty() else ("-n",)
+    if shutil.which("sudo") and subprocess.run(["sudo", *ask, "true"]).returncode == 0:
+        return ("sudo", *ask, "-E")
+    print("sudo does not work here: tests that need root will skip", flush=True)
+    return ()
+
+
+def read_report(step: str, report: Path, status: int) -> Tally:
+    """Count a JUnit file. A step that failed without saying which test did is one failure."""
+    tally = Tally()
+    try:
+        cases = list(ET.parse(report).getroot().iter("testcase"))
+    except (OSError, ET.ParseError) as error:
+        return Tally(failures=[f"{step}: ended with status {status} and no report ({error})"])
+    for case in cases:
+        name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            tally.failures.append(f"{step}: {name}")
+        elif skipped is None:
+            tally.passed += 1
+        elif step == "ctest" and not skip_is_meant(skipped.get("message", "")):
+            tally.failures.append(f"{step}: {name}: {skipped.get('message')}")
+        else:
+            tally.skips.append(f"{step}: {name}: {skip_reason(case, skipped)}")
+    if status != 0 and not tally.failures and not (step == "pytest" and status == 5):
+        tally.failures.append(f"{step}: ended with status {status}")
+    return tally
+
+
+def skip_is_meant(message: str) -> bool:
+    """ctest also reports a test whose program is missing as skipped; that is a failure."""
+    return message.startswith(("SKIP_", "Disabled"))
+
+
+def skip_reason(case: ET.Element, skipped: ET.Element) -> str:
+    """What the test said: pytest's message, or the last line that a C test printed."""
+    output = (case.findtext("system-out") or "").split("\n") if case.get("status") else []
+    said = [line.strip() for line in output if line.strip()]
+    return said[-1] if said else skipped.get("message", "no reason given")
+
+
+def machine_state() -> set[str]:
+    """Every mount, network namespace and network link of the machine, as text."""
+    mounts = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
+    state = {"mount " + " ".join(line.split()[1:3]) for line in mounts}
+    for kind, folder in (("network namespace", "/run/netns"), ("link", "/sys/class/net")):
+        if os.path.isdir(folder):
+            state |= {f"{kind} {name}" for name in os.listdir(folder)}
+    return state
+
+
+def processes_of_tests() -> set[str]:
+    """Processes that carry the token, which is all that the tests started."""
+    mark = f"BRIGADE_CHECK={TOKEN}".encode()
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes().split(b"\0"):
+                words = (
+                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
+                found.add(f"process {folder.name} {words.strip()[:80]}")
+        except OSError:
+            continue  # it ended, or is not ours to look at
+    return found
+
+
+def leftovers(before: set[str]) -> Tally:
+    """What the tests left behind, given what there was before. The kernel gets 5 s to clean up."""
+    for _ in range(50):
+        left = (machine_state() - before) | processes_of_tests()
+        if not left:
+            return Tally()
+        time.sleep(0.1)
+    return Tally(failures=[f"left behind: {thing}" for thing in sorted(left)])
+
+
+STEPS: dict[str, Callable[[], Tally]] = {
+    "lint": lint,
+    "native": native,
+    "ctest": ctest,
+    "pytest": pytest,
+}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in STEPS]
+    if unknown:
+        print(f"no step {unknown[0]}; there are: {', '.join(STEPS)}", file=sys.stderr)
+        return 2
+    BUILD.mkdir(parents=True, exist_ok=True)
+    before = machine_state()
+    total = Tally()
+    for name in names or STEPS:
+        print(f"== {name}", flush=True)
+        start = time.monotonic()
+        tally = STEPS[name]()
+        total.add(tally)
+        outcome = "FAILED" if tally.failures else "ok"
+        print(f"-- {name}: {outcome}, {time.monotonic() - start:.1f} s", flush=True)
+    total.add(leftovers(before))
+
+    for title, lines in (("skipped", total.skips), ("failed", total.failures)):
+        if lines:
+            print(f"== {title}")
+            print("\n".join(lines))
+    print(f"{total.passed} passed, {len(total.failures)} failed, {len(total.skips)} skipped")
+    return 1 if total.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,99 @@
+"""Render a manual page for `brigade` and for each of its commands, from the commands themselves.
+
+    tools/man.py FOLDER        writes FOLDER/brigade.1, FOLDER/brigade-run.1, ...
+
+What `brigade COMMAND --help` says is what the page says: one source. A paragraph that click keeps as
+it is (marked with \\b) stays as it is here too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def escaped(text: str) -> str:
+    """Text that troff prints as it is."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\n".join("\\&" + line if line[:1] in ".'" else line for line in text.split("\n"))
+
+
+def paragraphs(help_text: str) -> Iterator[str]:
+    """The paragraphs of a click help text, in troff."""
+    for paragraph in help_text.split("\f")[0].strip().split("\n\n"):
+        if paragraph.startswith("\b\n"):
+            yield f".PP\n.nf\n{escaped(paragraph[2:])}\n.fi"
+        else:
+            yield f".PP\n{escaped(' '.join(paragraph.split()))}"
+
+
+def definitions(rows: list[tuple[str, str]]) -> Iterator[str]:
+    for term, meaning in rows:
+        yield f".TP\n\\fB{escaped(term)}\\fR\n{escaped(' '.join(meaning.split()))}"
+
+
+def page(command: click.Command, context: click.Context, version: str) -> str:
+    """The manual page of one command."""
+    name = context.command_path
+    summary = command.get_short_help_str(limit=200).rstrip(".")
+    lines = [
+        f'.TH "{name.replace(" ", "-").upper()}" "1" "" "Brigade {version}" "Brigade"',
+        ".SH NAME",
+        f"{escaped(name.replace(' ', '-'))} \\- {escaped(summary)}",
+        ".SH SYNOPSIS",
+        f"\\fB{escaped(name)}\\fR {escaped(' '.join(command.collect_usage_pieces(context)))}",
+    ]
+    if command.help:
+        lines += [".SH DESCRIPTION", *paragraphs(command.help)]
+    options = [row for row in (p.get_help_record(context) for p in command.params) if row]
+    if options:
+        lines += [".SH OPTIONS", *definitions(options)]
+    if isinstance(command, click.Group):
+        children = list(subcommands(command, context))
+        rows = [(child.name or "", child.get_short_help_str(200)) for child, _ in children]
+        lines += [".SH COMMANDS", *definitions(rows)]
+        lines += [".SH SEE ALSO"]
+        pages = [inner.command_path.replace(" ", "-") for _, inner in children]
+        lines += [",\n".join(f"\\fB{escaped(page_name)}\\fR(1)" for page_name in pages)]
+    return "\n".join(lines) + "\n"
+
+
+def subcommands(
+    group: click.Group, context: click.Context
+) -> Iterator[tuple[click.Command, click.Context]]:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if command is not None and not command.hidden:
+            yield command, click.Context(command, info_name=name, parent=context)
+
+
+def pages(
+    command: click.Command, context: click.Context
+) -> Iterator[tuple[click.Command, click.Context]]:
+    """A command and all below it."""
+    yield command, context
+    if isinstance(command, click.Group):
+        for child, inner in subcommands(command, context):
+            yield from pages(child, inner)
+
+
+def main(folder: Path) -> None:
+    sys.path.insert(0, str(ROOT / "python"))
+    from brigade import __version__
+    from brigade.cli import cli
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for command, context in pages(cli, click.Context(cli, info_name="brigade")):
+        path = folder / f"{context.command_path.replace(' ', '-')}.1"
+        path.write_text(page(command, context, __version__))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: tools/man.py FOLDER")
+    main(Path(sys.argv[1]))
