@@ -18,7 +18,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG, context_settings={"ignore_unknown_options": False})
+@click.command(epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @click.option("-n", "ranks", type=click.IntRange(1), help="Processes, if there is no launcher.")
 @click.option("--image", metavar="FILE", help="Use this image; make no trial.")
 @click.option("--renew", is_flag=True, help="Make a new trial and image even if there is one.")

@@ -1,0 +1,36 @@
+"""An image's key: the same program finds its image again, another program never does."""
+
+from __future__ import annotations
+
+import pytest
+
+from brigade.job.key import image_path, script_of
+
+
+@pytest.mark.parametrize(
+    ("program", "script"),
+    [
+        (["python", "/a/app.py", "--x"], ["/a/app.py"]),
+        (["/v/bin/python3.11", "-u", "-W", "ignore", "-X", "dev", "/a/app.py"], ["/a/app.py"]),
+        (["python", "-m", "pkg.mod", "arg"], ["-m", "pkg.mod"]),
+        (["python3", "-mpkg"], ["-m", "pkg"]),
+        (["python", "-c", "print(1)"], ["-c", "print(1)"]),
+        (["python"], []),
+        (["Rscript", "--vanilla", "/a/x.R"], ["/a/x.R"]),
+        (["./solver", "/a/input.nml"], []),
+    ],
+)
+def test_script_is_what_the_interpreter_runs(program, script):
+    assert script_of(program) == script
+
+
+def test_arguments_after_the_script_share_an_image():
+    assert image_path(["python", "/a.py", "1"], []) == image_path(["python", "/a.py", "2"], [])
+
+
+def test_another_script_variable_or_cover_has_another_image():
+    base = image_path(["python", "/a.py"], [], {"PATH": "/bin"})
+    assert base != image_path(["python", "/b.py"], [], {"PATH": "/bin"})
+    assert base != image_path(["python", "/a.py"], [], {"PATH": "/bin", "LD_LIBRARY_PATH": "/l"})
+    assert base != image_path(["python", "/a.py"], ["/data"], {"PATH": "/bin"})
+    assert base == image_path(["python", "/a.py"], [], {"PATH": "/bin", "HOME": "/h"})
