@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -140,11 +139,10 @@ class SrunLaunch(Launch):
         kept = [option for option in self.options if option.name in _ALLOCATION]
         command = ["salloc", "--no-shell", *flatten(kept)]
         try:
-            # a session of its own: Ctrl-C reaches us, and we then cancel by number
+            # Ctrl-C reaches salloc too, which then withdraws its request
             result = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-            )  # fmt: skip
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            )
         except FileNotFoundError as error:
             raise LauncherError("salloc is not in PATH", hint="run inside an allocation") from error
         granted = _GRANTED.search(result.stdout + result.stderr)
