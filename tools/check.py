@@ -103,7 +103,7 @@ def ctest() -> Tally:
     report.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", BUILD, "-j2", "--output-on-failure"]
     command += ["--timeout", str(TEST_LIMIT_S), "--output-junit", report]
-    status = run(*command, BRIGADE_CHECK=TOKEN, BRIGADE_NATIVE=BUILD / "native")
+    status = run(*command, BRIGADE_TEST_RUN=TOKEN, BRIGADE_NATIVE=BUILD / "native")
     return read_report("ctest", report, status)
 
 
@@ -115,7 +115,7 @@ def pytest() -> Tally:
     status = run(
         *command,
         prefix=as_root(),
-        BRIGADE_CHECK=TOKEN,
+        BRIGADE_TEST_RUN=TOKEN,
         BRIGADE_NATIVE=BUILD / "native",
         HYPOTHESIS_STORAGE_DIRECTORY=BUILD / "hypothesis",
     )
@@ -180,7 +180,7 @@ def machine_state() -> set[str]:
 
 def processes_of_tests() -> set[str]:
     """Processes that carry the token, which is all that the tests started."""
-    mark = f"BRIGADE_CHECK={TOKEN}".encode()
+    mark = f"BRIGADE_TEST_RUN={TOKEN}".encode()
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:

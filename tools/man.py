@@ -2,12 +2,13 @@
 
     tools/man.py FOLDER        writes FOLDER/brigade.1, FOLDER/brigade-run.1, ...
 
-What `brigade COMMAND --help` says is what the page says: one source. A paragraph that click keeps as
-it is (marked with \\b) stays as it is here too.
+What `brigade COMMAND --help` says is what the page says: one source. A paragraph that click keeps
+as it is (marked with \\b) stays as it is here too.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,8 @@ def page(command: click.Command, context: click.Context, version: str) -> str:
     options = [row for row in (p.get_help_record(context) for p in command.params) if row]
     if options:
         lines += [".SH OPTIONS", *definitions(options)]
+    if command.epilog:
+        lines += [".SH NOTES", *paragraphs(inspect.cleandoc(command.epilog))]
     if isinstance(command, click.Group):
         children = list(subcommands(command, context))
         rows = [(child.name or "", child.get_short_help_str(200)) for child, _ in children]

@@ -37,7 +37,7 @@ def native(name: str) -> Path:
 
 
 def cache_dir() -> Path:
-    """Where images are kept: `BRIGADE_CACHE`, else `$XDG_CACHE_HOME/brigade`, else ~/.cache/brigade."""
+    """Where images are kept: `BRIGADE_CACHE`, or `brigade` in `XDG_CACHE_HOME` or ~/.cache."""
     chosen = os.environ.get("BRIGADE_CACHE")
     if chosen:
         return Path(chosen)
