@@ -58,7 +58,7 @@ def page(command: click.Command, context: click.Context, version: str) -> str:
         lines += [".SH NOTES", *paragraphs(inspect.cleandoc(command.epilog))]
     if isinstance(command, click.Group):
         children = list(subcommands(command, context))
-        rows = [(child.name or "", child.get_short_help_str(200)) for child, _ in children]
+        rows = [(str(inner.info_name), child.get_short_help_str(200)) for child, inner in children]
         lines += [".SH COMMANDS", *definitions(rows)]
         lines += [".SH SEE ALSO"]
         pages = [inner.command_path.replace(" ", "-") for _, inner in children]

@@ -1,0 +1,95 @@
+"""tools/check.py: counts what the test runners report, and sees what is left behind."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def check():
+    spec = importlib.util.spec_from_file_location("check", ROOT / "tools/check.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["check"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["check"]
+
+
+@pytest.fixture
+def report(tmp_path: Path):
+    def write(cases: str) -> Path:
+        path = tmp_path / "report.xml"
+        path.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+        return path
+
+    return write
+
+
+def test_passed_failed_and_skipped_are_told_apart(check, report):
+    path = report(
+        '<testcase classname="a" name="good"/>'
+        '<testcase classname="a" name="bad"><failure/></testcase>'
+        '<testcase classname="a" name="broken"><error/></testcase>'
+        '<testcase classname="a" name="left"><skipped message="needs root"/></testcase>'
+    )
+    tally = check.read_report("pytest", path, 1)
+    assert tally.passed == 1
+    assert tally.failures == ["pytest: a::bad", "pytest: a::broken"]
+    assert tally.skips == ["pytest: a::left: needs root"]
+
+
+def test_a_ctest_skip_gives_the_last_line_that_the_test_printed(check, report):
+    path = report(
+        '<testcase classname="t" name="t" status="notrun">'
+        '<skipped message="SKIP_RETURN_CODE=77"/>'
+        "<system-out>x\nskip: no MPI\n</system-out></testcase>"
+    )
+    assert check.read_report("ctest", path, 0).skips == ["ctest: t::t: skip: no MPI"]
+
+
+def test_a_ctest_program_that_is_missing_is_a_failure(check, report):
+    why = '<skipped message="Unable to find executable"/>'
+    path = report(f'<testcase name="t" status="notrun">{why}</testcase>')
+    assert len(check.read_report("ctest", path, 8).failures) == 1
+
+
+def test_a_runner_that_fails_without_a_failed_test_is_a_failure(check, report):
+    path = report('<testcase name="good"/>')
+    assert check.read_report("pytest", path, 3).failures == ["pytest: ended with status 3"]
+    assert len(check.read_report("pytest", path.with_name("none.xml"), 139).failures) == 1
+
+
+def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
+    monkeypatch.setattr(check.time, "sleep", lambda seconds: None)
+    before = check.machine_state()
+    child = subprocess.Popen(["sleep", "60"], env={"BRIGADE_TEST_RUN": check.TOKEN})
+    try:
+        left = check.leftovers(before).failures
+        assert [line for line in left if f"process {child.pid} sleep 60" in line]
+    finally:
+        child.kill()
+        child.wait()
+    assert not [line for line in check.leftovers(before).failures if "process" in line]
+
+
+def test_one_failing_step_does_not_stop_the_others_and_the_counts_come_last(
+    check, monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setattr(check, "BUILD", tmp_path)
+    steps = {
+        "first": lambda: check.Tally(failures=["first: broke"]),
+        "second": lambda: check.Tally(passed=3, skips=["second: t: needs FUSE"]),
+    }
+    monkeypatch.setattr(check, "STEPS", steps)
+    monkeypatch.setattr(check, "leftovers", lambda before: check.Tally())
+    assert check.main([]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "3 passed, 1 failed, 1 skipped"
+    assert "second: t: needs FUSE" in lines

@@ -1,0 +1,73 @@
+"""The command line: every command has help, a manual page and completion."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from brigade.cli import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def brigade(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "brigade", *words],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name):
+    result = brigade(name, "--help")
+    assert result.returncode == 0, result.stderr
+    assert "Usage: brigade " + name in result.stdout
+
+
+def test_the_list_of_commands_imports_none_of_them():
+    program = (
+        "import sys; from brigade.cli import cli\n"
+        "cli.main(['--help'], standalone_mode=False)\n"
+        "sys.exit(any(n.startswith('brigade.cli.') for n in sys.modules))"
+    )
+    subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL, check=True)
+
+
+def test_a_word_that_is_no_command_is_an_error_with_exit_code_2():
+    result = brigade("rum")
+    assert result.returncode == 2
+    assert "rum" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_valid_where_its_shell_is_installed(shell, tmp_path):
+    script = tmp_path / "script"
+    script.write_text(brigade("completion", shell).stdout)
+    assert "_BRIGADE_COMPLETE" in script.read_text()
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n", script]).returncode == 0
+
+
+def test_completion_offers_the_commands():
+    result = brigade(_BRIGADE_COMPLETE="bash_complete", COMP_WORDS="brigade ", COMP_CWORD="1")
+    offered = {line.split(",")[-1] for line in result.stdout.split()}
+    assert offered == set(COMMANDS)
+
+
+def test_every_command_has_a_manual_page(tmp_path):
+    subprocess.run([sys.executable, ROOT / "tools/man.py", tmp_path], check=True)
+    pages = {path.name for path in tmp_path.iterdir()}
+    assert pages >= {"brigade.1", *(f"brigade-{name}.1" for name in COMMANDS)}
+    run = (tmp_path / "brigade-run.1").read_text()
+    assert ".SH SYNOPSIS\n\\fBbrigade run\\fR" in run
+    assert "\\fB\\-\\-json" in run
+    overview = (tmp_path / "brigade.1").read_text()
+    assert all(f".TP\n\\fB{name}\\fR" in overview for name in COMMANDS)
