@@ -1,0 +1,262 @@
+"""From a trial's records to everything an image says, before a byte of content is read.
+
+Which trees are covered, which processes ran as which ranks, what each look-up becomes:
+the order matters here, the rules live next door (`plan`, `software`, `walk`, and
+`brigade.trial`).
+
+What must stay true: reading the records and asking the file system is all that happens;
+nothing is written anywhere.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable
+
+from brigade.errors import TrialError
+from brigade.image.plan import Entry, LeftOut, Plan, is_kernel
+from brigade.image.snapshot import Snapshot
+from brigade.image.software import Software
+from brigade.image.walk import Walker
+from brigade.trial import mounts
+from brigade.trial.answers import Answer, answers
+from brigade.trial.record import LOOKUPS, Process, Record, Trial
+from brigade.trial.summary import Summary, summarise
+
+MAX_DATA_FILE = 1 << 30
+_NO_FOLLOW = frozenset({"lstat", "readlink"})
+
+
+@dataclass
+class Assembled:
+    """What goes into an image. `entries` are sorted by path."""
+
+    coverage: mounts.Coverage
+    entries: list[Entry]
+    answers: list[Answer]
+    left_out: list[LeftOut]
+    summary: Summary
+    interpreters: list[dict[str, Any]]
+    program: list[str]
+    own_folders: list[str]
+    requests: int
+    modules: list[tuple[str, str]] = field(default_factory=list)
+
+
+def assemble(
+    trial: Trial,
+    *,
+    cover: Iterable[str] = (),
+    max_file: int | None = None,
+    max_data_file: int | None = MAX_DATA_FILE,
+    table: mounts.MountTable | None = None,
+) -> Assembled:
+    """Decide what an image of this trial says. `cover`: folders that the user named.
+
+    Raises TrialError if there is nothing that an image could answer for.
+    """
+    snapshot = Snapshot()
+    interpreters = list(_interpreters(trial))
+    table = mounts.read(trial.folder) if table is None else table
+    coverage = _coverage(trial, snapshot, table, [os.path.realpath(c) for c in cover], interpreters)
+    own = _own_folders(trial)
+    software = Software(snapshot, coverage.covers, own, _loaded_from(trial, snapshot))
+    plan = Plan(snapshot, coverage, software)
+    for process, record in _in_order(trial):
+        _take(plan, process, record)
+    for process in trial.processes:
+        plan.look_up(process.exe, 0, content=True)
+    _add_companions(plan, interpreters)
+    entries = plan.finish(max_file, max_data_file)
+    good, conflicts = answers(trial)
+    return Assembled(
+        coverage=coverage,
+        entries=entries,
+        answers=good,
+        left_out=plan.left_out,
+        summary=summarise(trial, _covered(plan), conflicts),
+        interpreters=interpreters,
+        program=_program(trial),
+        own_folders=sorted(own),
+        requests=snapshot.requests,
+        modules=_modules(trial),
+    )
+
+
+def _in_order(trial: Trial) -> list[tuple[Process, Record]]:
+    """All records as they happened in rank order: one rank's whole start-up, then what other
+    ranks and children add. (Ranks run side by side; mixing them would scatter what lies
+    together.)"""
+    ranked = sorted(trial.processes, key=lambda p: (p.rank is None, p.rank or 0, p.start_ns))
+    return [(process, record) for process in ranked for record in process.records]
+
+
+def _interpreters(trial: Trial) -> Iterable[dict[str, Any]]:
+    """What Python said about itself, once for each distinct interpreter."""
+    seen: set[str] = set()
+    for process, record in trial.records():
+        if record.kind != "interpreter" or record.path + record.extra in seen:
+            continue
+        seen.add(record.path + record.extra)
+        try:
+            facts = json.loads(record.extra)
+        except ValueError:
+            continue
+        if isinstance(facts, dict):
+            yield {**facts, "executable": record.path, "cwd": process.cwd}
+
+
+def _looked_up(trial: Trial) -> Iterable[str]:
+    for process, record in trial.records():
+        if record.kind in LOOKUPS or record.kind in ("exec", "load"):
+            yield record.path
+        elif record.kind == "search" and record.extra:
+            yield record.extra
+    for process in trial.processes:
+        yield process.exe
+
+
+def _coverage(
+    trial: Trial,
+    snapshot: Snapshot,
+    table: mounts.MountTable,
+    cover: list[str],
+    interpreters: list[dict[str, Any]],
+) -> mounts.Coverage:
+    for folder in cover:
+        if isinstance(snapshot.lstat(folder), int):
+            raise TrialError(f"--cover {folder}: there is no such folder")
+    walker = _plain_walker(snapshot)
+    folders: dict[str, None] = {}
+    for path in _looked_up(trial):
+        if path.startswith("/") and not is_kernel(path):
+            folders[path.rpartition("/")[0]] = None
+    reached = (walker.resolve(folder or "/").path for folder in folders)
+    prefixes = _prefixes(trial, interpreters)
+    found = mounts.coverage(reached, table, cover, prefixes)
+    if not found.roots:
+        raise TrialError(
+            "the trial used no shared file system, and no folder of the program's own",
+            hint="name the folders that the image shall answer for with --cover DIR",
+        )
+    return found
+
+
+def _plain_walker(snapshot: Snapshot) -> Walker:
+    return Walker(snapshot, lambda folder: False, lambda path: None)
+
+
+def _prefixes(trial: Trial, interpreters: list[dict[str, Any]]) -> list[str]:
+    """The program's own folders: environments of its interpreters, its scripts' folders."""
+    wanted = [str(facts.get(key, "")) for facts in interpreters for key in ("prefix", "exec_prefix")]
+    wanted += [_script_folder(process) for process in trial.processes]
+    wanted += [os.path.dirname(process.exe) for process in trial.processes]
+    system = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc")
+    return [
+        os.path.realpath(folder)
+        for folder in dict.fromkeys(wanted)
+        if folder and not any(mounts.is_under(folder, s) for s in system)
+    ]
+
+
+def _script_folder(process: Process) -> str:
+    """The folder of the first argument that names a file, or ""."""
+    for word in process.argv[1:]:
+        if word.startswith("-"):
+            continue
+        path = os.path.join(process.cwd, word)
+        return os.path.dirname(path) if process.cwd and os.path.isfile(path) else ""
+    return ""
+
+
+def _own_folders(trial: Trial) -> set[str]:
+    """Working directories and script folders: where users keep what they change."""
+    folders = {process.cwd for process in trial.processes}
+    folders |= {_script_folder(process) for process in trial.processes}
+    folders.discard("")
+    return folders | {os.path.realpath(folder) for folder in folders}
+
+
+def _loaded_from(trial: Trial, snapshot: Snapshot) -> set[str]:
+    """The directories, canonical, that ld.so loaded something from."""
+    walker = _plain_walker(snapshot)
+    loaded = {record.path for _, record in trial.records() if record.kind == "load"}
+    return {
+        walker.resolve(path).path.rpartition("/")[0]
+        for path in loaded
+        if path.startswith("/") and not is_kernel(path)
+    }
+
+
+def _take(plan: Plan, process: Process, record: Record) -> None:
+    """Let the plan know one thing that the trial did."""
+    kind, path, status = record.kind, record.path, record.status
+    if kind == "list":
+        plan.list_folder(path, status)
+    elif kind == "open":
+        flags = int(record.extra, 8) if _is_octal(record.extra) else 0
+        reads = status == 0 and flags & os.O_ACCMODE == os.O_RDONLY and not flags & os.O_DIRECTORY
+        plan.look_up(path, status, follow=not flags & os.O_NOFOLLOW, content=reads)
+    elif kind in LOOKUPS:
+        plan.look_up(path, status, follow=kind not in _NO_FOLLOW)
+    elif kind == "exec":
+        plan.look_up(path, status, content=status == 0)
+    elif kind == "load":
+        plan.look_up(path, 0, content=True)
+    elif kind == "search" and status == 0 and record.extra.startswith("/"):
+        plan.look_up(record.extra, 0, content=True)
+    elif kind == "write" and status == 0:
+        plan.wrote(path)
+
+
+def _is_octal(text: str) -> bool:
+    return bool(text) and all(digit in "01234567" for digit in text)
+
+
+def _add_companions(plan: Plan, interpreters: list[dict[str, Any]]) -> None:
+    """The source beside byte code that was used (tracebacks show it), and the byte code beside
+    source that was used (the next run wants it)."""
+    tags = {str(facts.get("cache_tag") or "") for facts in interpreters} - {""}
+    for path in plan.content_paths():
+        if path.endswith(".pyc"):
+            try:
+                plan.add_beside(importlib.util.source_from_cache(path))
+            except ValueError:
+                continue
+        elif path.endswith(".py"):
+            folder, _, name = path.rpartition("/")
+            for tag in tags:
+                plan.add_beside(f"{folder}/__pycache__/{name[:-3]}.{tag}.pyc")
+
+
+def _covered(plan: Plan) -> Callable[[str], bool]:
+    """Whether a path as recorded leads under a covered root."""
+    known: dict[str, bool] = {}
+
+    def covered(path: str) -> bool:
+        folder = path.rpartition("/")[0]
+        answer = known.get(folder)
+        if answer is None:
+            inside = bool(folder) and not is_kernel(path)
+            answer = known[folder] = inside and plan.coverage.covers(plan.resolve(folder).path)
+        return answer or plan.coverage.covers(path)
+
+    return covered
+
+
+def _program(trial: Trial) -> list[str]:
+    """The command line that was tried: of the last program that the first rank became."""
+    first = [p for p in trial.processes if p.rank in (0, None) and p.argv]
+    return first[-1].argv if len(first) == 1 else (first[0].argv if first else [])
+
+
+def _modules(trial: Trial) -> list[tuple[str, str]]:
+    """(name, origin) of each module that was found, in order of first import."""
+    found: dict[str, str] = {}
+    for _, record in trial.records():
+        if record.kind == "import" and record.status == 0:
+            found.setdefault(record.path, record.extra)
+    return list(found.items())

@@ -1,0 +1,244 @@
+"""Decide what an image says: from what a trial did, and what the file system shows now.
+
+Every path that the trial used is walked over one snapshot. What exists becomes an entry,
+with each directory and link on its way; where the trial found nothing and nothing is
+there, the absence becomes one. Where the two disagree, something changes while programs
+run, and the image keeps silent: the path and all below it are left out, and its directory
+does not claim to know all its names. The same holds for what the trial itself wrote.
+
+Byte code that Python cached during the trial is no such change: Python checks each
+`.pyc` against its source, and the next run reads what the trial wrote.
+
+What must stay true: an entry is canonical and its parent is an entry, up to a covered
+root; an ABSENT entry was looked up, found missing, and still is.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from dataclasses import dataclass
+from typing import Iterable
+
+from brigade.image.snapshot import Answer, Snapshot, is_dir, is_file, is_link
+from brigade.image.software import Software
+from brigade.image.walk import Reached, Walker
+from brigade.trial.mounts import KERNEL_FOLDERS, Coverage, is_under
+
+FILE, DIR, SYMLINK, ABSENT, OTHER = 1, 2, 3, 4, 5  # enum brg_kind in src/image/index.h
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
+_BYTECODE = re.compile(r"/__pycache__(/[^/]*\.pyc(\.\d+)?)?$")
+
+
+@dataclass
+class Entry:
+    """One path of the image. `source`: the file that its bytes come from, if not `path`."""
+
+    path: str
+    kind: int
+    stat: os.stat_result | None = None
+    target: str = ""
+    err: int = 0
+    listed: bool = False
+    content: bool = False
+    order: int | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    path: str
+    why: str
+
+
+def is_bytecode_cache(path: str) -> bool:
+    """True for a `__pycache__` folder and for byte code in it, finished or not."""
+    return _BYTECODE.search(path) is not None
+
+
+def is_kernel(path: str) -> bool:
+    return any(is_under(path, folder) for folder in KERNEL_FOLDERS)
+
+
+class Plan:
+    """Collects uses of paths; `finish` gives the entries, sorted by path."""
+
+    def __init__(self, snapshot: Snapshot, coverage: Coverage, software: Software) -> None:
+        self.snapshot = snapshot
+        self.coverage = coverage
+        self.software = software
+        self.left_out: list[LeftOut] = []
+        self._walker = Walker(snapshot, software, self._step)
+        self._entries: dict[str, Entry] = {}
+        self._unsure: dict[str, str] = {}  # canonical path -> why the image keeps silent
+        self._restless: set[str] = set()  # directories whose names change
+        self._links_outside: set[str] = set()
+        self._order = 0
+        for root in coverage.roots:
+            self._walker.resolve(root)
+
+    def _step(self, path: str) -> None:
+        if not self.coverage.covers(path):
+            if is_link(self.snapshot.lstat(path)):
+                self._links_outside.add(path)
+        else:
+            entry = self._entries.get(path)
+            if entry is None:
+                entry = self._entries[path] = self._entry(path, self.snapshot.lstat(path))
+            if entry.order is None:
+                entry.order = self._order
+                self._order += 1
+
+    def _entry(self, path: str, answer: Answer) -> Entry:
+        if isinstance(answer, int):
+            return Entry(path, ABSENT, err=answer)
+        if is_dir(answer):
+            return Entry(path, DIR, answer)
+        if is_file(answer):
+            return Entry(path, FILE, answer)
+        if is_link(answer):
+            return Entry(path, SYMLINK, answer, target=self.snapshot.readlink(path))
+        return Entry(path, OTHER, answer)
+
+    def resolve(self, path: str, follow: bool = True) -> Reached:
+        """Where `path` leads; leaves entries for its way."""
+        return self._walker.resolve(path, follow)
+
+    def look_up(self, path: str, err: int, follow: bool = True, content: bool = False) -> None:
+        """The trial looked `path` up and got `err`; `content`: and went on to read it."""
+        if not path.startswith("/") or is_kernel(path):
+            return
+        end = self.resolve(path, follow)
+        if not self.coverage.covers(end.path):
+            return
+        if err == 0 and end.err == 0:
+            if content:
+                entry = self._entries.get(end.path)
+                if entry is not None and entry.kind == FILE:
+                    entry.content = True
+        elif err in _GONE and end.err == errno.ENOENT:
+            self._absent(end.path)
+        elif err == 0 and end.err in _GONE:
+            self._doubt(end.path, "was there during the trial and is gone")
+        elif err in _GONE and end.err == 0 and not is_bytecode_cache(end.path):
+            self._doubt(end.path, "appeared since the trial looked")
+
+    def _absent(self, path: str) -> None:
+        if path not in self._entries:
+            self._entries[path] = Entry(path, ABSENT, err=errno.ENOENT, order=self._order)
+            self._order += 1
+
+    def wrote(self, path: str) -> None:
+        """The trial made, changed, renamed or removed `path`."""
+        if not path.startswith("/") or is_kernel(path) or is_bytecode_cache(path):
+            return
+        for follow in (False, True):
+            end = self.resolve(path, follow)
+            if self.coverage.covers(end.path):
+                self._doubt(end.path, "written during the trial")
+
+    def wrote_below(self, folder: str) -> None:
+        """Names in a canonical directory may change at any time."""
+        self._restless.add(folder)
+
+    def _doubt(self, path: str, why: str) -> None:
+        self._unsure.setdefault(path, why)
+        self._restless.add(path.rpartition("/")[0] or "/")
+
+    def list_folder(self, path: str, err: int) -> None:
+        """The trial listed a directory."""
+        self.look_up(path, err)
+        if err == 0 and not is_kernel(path):
+            end = self.resolve(path)
+            if end.err == 0 and self.software(end.path):
+                self.snapshot.names(end.path)
+
+    def add_beside(self, path: str) -> None:
+        """Take a file in with its bytes if it exists; its absence says nothing."""
+        end = self.resolve(path)
+        entry = self._entries.get(end.path)
+        if end.err == 0 and entry is not None and entry.kind == FILE:
+            entry.content = True
+
+    def entries(self) -> Iterable[Entry]:
+        """Entries so far, in no order."""
+        return self._entries.values()
+
+    def content_paths(self) -> list[str]:
+        return [entry.path for entry in self._entries.values() if entry.content]
+
+    def finish(self, max_file: int | None, max_data_file: int | None) -> list[Entry]:
+        """The entries of the image, sorted by path."""
+        self._add_listings()
+        kept = [entry for entry in self._entries.values() if not self._silent(entry.path)]
+        kept = [entry for entry in kept if not self._is_implied(entry)]
+        kept += self._stepping_stones()
+        for entry in kept:
+            if entry.content:
+                self._weigh(entry, max_file, max_data_file)
+        self.left_out += [LeftOut(path, why) for path, why in sorted(self._unsure.items())]
+        return sorted(kept, key=lambda entry: entry.path)
+
+    def _add_listings(self) -> None:
+        for entry in list(self._entries.values()):
+            if entry.kind != DIR or entry.path in self._restless or self._silent(entry.path):
+                continue
+            if not self.software(entry.path) or not self.snapshot.listed(entry.path):
+                continue
+            entry.listed = True
+            names = self.snapshot.names(entry.path)
+            assert not isinstance(names, int)
+            for name, metadata in names.items():
+                path = f"{entry.path}/{name}"
+                if path not in self._entries:
+                    self._entries[path] = self._entry(path, metadata)
+
+    def _stepping_stones(self) -> list[Entry]:
+        """Links outside that lead under a covered root (a `/home/u` that is a link to a shared
+        disk), and the directories they lie in."""
+        stones: dict[str, Entry] = {}
+        for link in sorted(self._links_outside):
+            end = self.resolve(link)
+            if end.err or not self.coverage.covers(end.path):
+                continue
+            path = link
+            while path and path not in stones:
+                stones[path] = self._entry(path, self.snapshot.lstat(path))
+                path = path.rpartition("/")[0]
+        return list(stones.values())
+
+    def _silent(self, path: str) -> bool:
+        if not self._unsure:
+            return False
+        while path and path not in self._unsure:
+            path = path.rpartition("/")[0]
+        return bool(path)
+
+    def _is_implied(self, entry: Entry) -> bool:
+        """An absence in a directory whose listing is complete need not be said."""
+        if entry.kind != ABSENT:
+            return False
+        parent = self._entries.get(entry.path.rpartition("/")[0])
+        return parent is not None and parent.listed
+
+    def _weigh(self, entry: Entry, max_file: int | None, max_data_file: int | None) -> None:
+        assert entry.stat is not None
+        size = entry.stat.st_size
+        too_big = max_file is not None and size > max_file
+        if not too_big and max_data_file is not None and size > max_data_file:
+            too_big = not _is_program(entry.path)
+        if too_big:
+            entry.content = False
+            self.left_out.append(LeftOut(entry.path, f"large data ({size} bytes)"))
+
+
+def _is_program(path: str) -> bool:
+    """True for what is loaded or imported: ELF files and Python source or byte code."""
+    if path.endswith((".py", ".pyc")):
+        return True
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(4) == b"\x7fELF"
+    except OSError:
+        return False

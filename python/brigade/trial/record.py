@@ -1,0 +1,199 @@
+"""Trial records: what each process of a trial run looked up, as typed values.
+
+A trial leaves a folder of `<host>.<pid>.<start_ns>.rec` files. A record is seven
+NUL-terminated strings (docs/design/0002-start-up-contracts.md). Files are read in
+pieces and parsed as a stream. A process may die at any moment, so the last record of a
+file may be torn, and a signal handler may have cut one in the middle: such places are
+skipped and counted, never guessed at.
+
+What must stay true: paths are text as `os.fsdecode` gives it, so that every byte string
+the kernel accepts survives; a record that is returned has all seven fields.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Iterable, Iterator, NamedTuple
+
+from brigade.errors import TrialError
+
+FIELDS = 7
+ARGUMENT_SEPARATOR = "\x1f"
+LOOKUPS = frozenset({"stat", "lstat", "access", "open", "list", "readlink"})
+KINDS = LOOKUPS | frozenset(
+    "process argv env exec write search load import interpreter end".split()
+)
+_PIECE_BYTES = 1 << 20
+
+
+class Record(NamedTuple):
+    """One line of what a process did; see the contract for what each kind puts where."""
+
+    kind: str
+    status: int
+    by: str
+    path: str
+    extra: str
+    time_ns: int
+    pid: int
+
+
+@dataclass
+class Process:
+    """What one `.rec` file says about one process image (a pid between two execs)."""
+
+    host: str
+    pid: int
+    start_ns: int
+    parent: int = 0
+    exe: str = ""
+    rank: int | None = None
+    cwd: str = ""
+    argv: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    exit_status: int | None = None
+    damaged: int = 0
+
+    @property
+    def ld_library_path(self) -> str:
+        return self.env.get("LD_LIBRARY_PATH", "")
+
+
+@dataclass
+class Trial:
+    """All processes of a trial, in the order in which they started."""
+
+    folder: str
+    processes: list[Process]
+
+    @property
+    def damaged(self) -> int:
+        """How many places could not be read (a torn last record counts as one)."""
+        return sum(process.damaged for process in self.processes)
+
+    def records(self) -> Iterator[tuple[Process, Record]]:
+        for process in self.processes:
+            for record in process.records:
+                yield process, record
+
+
+def _fields(stream: BinaryIO) -> Iterator[bytes | None]:
+    """The NUL-terminated strings of `stream`; a last one without its NUL comes as None."""
+    rest = b""
+    while True:
+        piece = stream.read(_PIECE_BYTES)
+        if not piece:
+            break
+        parts = (rest + piece).split(b"\0")
+        rest = parts.pop()
+        yield from parts
+    if rest:
+        yield None
+
+
+def _record(fields: list[bytes]) -> Record | None:
+    """The record that seven fields make, or None if they are not one."""
+    kind = fields[0].decode("ascii", "replace")
+    if kind not in KINDS:
+        return None
+    try:
+        status, time_ns, pid = int(fields[1] or 0), int(fields[5] or 0), int(fields[6] or 0)
+    except ValueError:
+        return None
+    by, path, extra = (os.fsdecode(text) for text in fields[2:5])
+    return Record(kind, status, by, path, extra, time_ns, pid)
+
+
+def parse(stream: BinaryIO) -> Iterator[Record | None]:
+    """The records of one file in order; None stands for a place that could not be read."""
+    window: list[bytes] = []
+    lost = False
+    for text in _fields(stream):
+        if text is None:
+            lost = True
+            break
+        window.append(text)
+        if len(window) < FIELDS:
+            continue
+        record = _record(window)
+        if record is None:  # out of step after a torn record: look for the next one
+            window.pop(0)
+            lost = True
+            continue
+        if lost:
+            yield None
+            lost = False
+        yield record
+        window.clear()
+    if lost or window:
+        yield None
+
+
+def _rank(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdigit() and int(text) >= 0 else None
+
+
+def collect(host: str, pid: int, start_ns: int, records: Iterable[Record | None]) -> list[Process]:
+    """The processes that one file describes: a new one begins at each `process` record."""
+    processes = [Process(host, pid, start_ns)]
+    for record in records:
+        now = processes[-1]
+        if record is None:
+            now.damaged += 1
+        elif record.kind == "process":
+            if now.exe:
+                now = Process(host, record.status, start_ns + record.time_ns)
+                processes.append(now)
+            now.pid = record.status or record.pid or pid
+            now.parent = int(record.by) if record.by.isdigit() else 0
+            now.exe = record.path
+            now.rank = _rank(record.extra)
+        elif record.kind == "argv":
+            now.cwd = record.path
+            now.argv = record.extra.split(ARGUMENT_SEPARATOR) if record.extra else []
+        elif record.kind == "env":
+            now.env[record.path] = record.extra
+        elif record.kind == "end":
+            now.exit_status = record.status
+        else:
+            now.records.append(record)
+    return processes
+
+
+def name_parts(name: str) -> tuple[str, int, int] | None:
+    """(host, pid, start_ns) of a record file's name, or None if it is not one."""
+    parts = name.rsplit(".", 3)
+    if len(parts) != 4 or parts[3] != "rec" or not parts[1].isdigit() or not parts[2].isdigit():
+        return None
+    return parts[0], int(parts[1]), int(parts[2])
+
+
+def load(folder: str | os.PathLike[str]) -> Trial:
+    """Read every record file of a folder. Raises TrialError if there is none."""
+    base = Path(folder)
+    try:
+        names = sorted(entry.name for entry in base.iterdir())
+    except OSError as error:
+        raise TrialError(
+            f"the trial's records in {base} cannot be read: {error.strerror}",
+            hint="run the trial again; the folder must be on a file system that all ranks share",
+        ) from error
+    processes: list[Process] = []
+    for name in names:
+        parts = name_parts(name)
+        if parts is None:
+            continue
+        with open(base / name, "rb") as stream:
+            processes.extend(collect(*parts, parse(stream)))
+    processes = [p for p in processes if p.exe or p.records]
+    if not processes:
+        raise TrialError(
+            f"the trial left no records in {base}",
+            hint="the program may be static, or may have failed before it started: "
+            "run it without Brigade to see",
+        )
+    processes.sort(key=lambda p: (p.start_ns, p.host, p.pid))
+    return Trial(str(base), processes)
