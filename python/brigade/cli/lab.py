@@ -1,0 +1,116 @@
+"""`brigade lab`: a cluster in a box, to try things on."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from brigade.lab import inside, state
+from brigade.lab.lab import Lab, Progress
+
+_NAME = click.option("--name", default="lab", show_default=True, help="Which lab.")
+_REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_COMMAND = click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
+
+
+@click.group()
+def command() -> None:
+    """A cluster in a box: nodes, network, Slurm, MPI and a shared file system, all on this machine.
+
+    Needs root. Every part is real; nothing of the machine's own configuration is touched.
+    """
+
+
+@command.command()
+@click.option("--nodes", "n_nodes", default=4, show_default=True, help="How many nodes.")
+@click.option("--fs", default="moosefs", show_default=True, help="moosefs, or slow:0.5ms[,servers=N].")
+@click.option("--bind", "binds", multiple=True, help="Show this host folder below /tmp to the nodes.")
+@_NAME
+def up(n_nodes: int, fs: str, binds: tuple[str, ...], name: str) -> None:
+    """Bring a lab up."""
+    with _progress() as progress:
+        lab = Lab.up(name, n_nodes, fs, binds, progress)
+    click.echo(f"lab '{name}' is up: {', '.join(lab.nodes)}; shared file system at {lab.shared}")
+
+
+@command.command()
+@_NAME
+def down(name: str) -> None:
+    """Take a lab down, whatever state it is in; leaves nothing behind."""
+    there = Lab.take_down(name)
+    click.echo(f"lab '{name}' is down" if there else f"there is no lab '{name}'")
+
+
+@command.command(name="exec", context_settings=_REST)
+@_NAME
+@click.option("--user", help="Run as this user of the machine.")
+@click.option("--host-network", is_flag=True, help="Keep the host's network (to install packages).")
+@click.argument("node")
+@_COMMAND
+def exec_(name: str, user: str | None, host_network: bool, node: str, argv: tuple[str, ...]) -> None:
+    """Run a command on a node: brigade lab exec n0 -- hostname"""
+    inside.become(state.find(name), node, _bare(argv), user=user, host_network=host_network)
+
+
+@command.command(context_settings=_REST)
+@_NAME
+@click.option("--user", help="Run as this user of the machine.")
+@_COMMAND
+def run(name: str, user: str | None, argv: tuple[str, ...]) -> None:
+    """Run a launcher from inside the first node: brigade lab run -- srun -N4 -n8 hostname"""
+    plan = state.find(name)
+    inside.become(plan, plan.nodes[0], _bare(argv), user=user)
+
+
+@command.command()
+@_NAME
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def status(name: str, as_json: bool) -> None:
+    """Say whether a lab is up and whole; exit code 0 if so."""
+    plan = state.load(name)
+    faults = Lab(plan).faults() if plan else ["there is no such lab"]
+    if as_json:
+        click.echo(json.dumps(_description(plan, name, faults), indent=1))
+    elif not faults and plan:
+        click.echo(f"lab '{name}' is up: {', '.join(plan.nodes)} on {plan.fs}, at {Lab.shared}")
+    else:
+        click.echo(f"lab '{name}' is not up:")
+        for fault in faults:
+            click.echo(f"  {fault}")
+    sys.exit(1 if faults else 0)
+
+
+def _description(plan, name: str, faults: list[str]) -> dict[str, object]:  # type: ignore[no-untyped-def]
+    answer: dict[str, object] = {"name": name, "up": not faults, "faults": faults}
+    if plan is not None:
+        answer.update(
+            nodes=plan.nodes,
+            fs=str(plan.fs),
+            shared=Lab.shared,
+            local=Lab.local,
+            state=str(plan.state),
+            data=str(plan.data),
+            log=str(plan.log),
+        )
+    return answer
+
+
+def _bare(argv: tuple[str, ...]) -> list[str]:
+    """The command without the `--` that set it apart."""
+    return list(argv[1:] if argv[0] == "--" else argv)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Show steps as they begin: a spinner on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("going up") as line:
+        yield lambda step: line.update(f"going up: {step}")

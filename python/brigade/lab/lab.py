@@ -1,0 +1,184 @@
+"""A lab as an object: bring it up, run things in it, read its counters, take it down."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brigade import paths
+from brigade.errors import BrigadeError, LabError
+from brigade.lab import configs, inside, moosefs, namespaces, nodes, packages, slurm, state, teardown
+from brigade.lab.plan import HUB, LOCAL, SHARED, FileSystem, LabPlan
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One cluster in a box. `Lab.up` makes one, `Lab.find` finds one that is up."""
+
+    plan: LabPlan
+
+    shared = SHARED
+    local = LOCAL
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+    @property
+    def nodes(self) -> list[str]:
+        return self.plan.nodes
+
+    @classmethod
+    def up(
+        cls,
+        name: str = "lab",
+        nodes: int = 4,
+        fs: str = "moosefs",
+        binds: Iterable[str] = (),
+        progress: Progress = lambda step: None,
+    ) -> Lab:
+        """Bring a lab up; a half-dead one of the same name is cleared away first.
+
+        `binds` are host folders below /tmp or /dev/shm that the nodes, whose own /tmp and /dev/shm
+        are fresh, shall see; the running Python and Brigade itself are always among them.
+        """
+        plan = LabPlan(name, nodes, FileSystem.parse(fs), binds=_visible(binds))
+        packages.require(plan.fs.kind)
+        with state.locked(name):
+            old = state.load(name)
+            if old is not None and not cls(old).faults():
+                raise LabError(f"lab '{name}' is up already", hint=f"brigade lab down --name {name}")
+            teardown.clear(name)
+            try:
+                _build(plan, progress)
+            except BaseException:
+                teardown.clear(name)
+                raise
+        return cls(plan)
+
+    @classmethod
+    def find(cls, name: str = "lab") -> Lab:
+        """The lab of that name; LabError if none is up."""
+        return cls(state.find(name))
+
+    @staticmethod
+    def take_down(name: str = "lab") -> bool:
+        """Remove a lab in whatever state it is; True if there was anything to remove."""
+        with state.locked(name):
+            return teardown.clear(name)
+
+    def down(self) -> None:
+        """Remove the lab and all that runs in it."""
+        self.take_down(self.name)
+
+    def run(self, argv: list[str], **options: Any) -> subprocess.CompletedProcess[Any]:
+        """Run a launcher from inside the first node; like `exec`."""
+        return self.exec(self.nodes[0], argv, **options)
+
+    def exec(
+        self,
+        node: str,
+        argv: list[str],
+        *,
+        timeout: float | None = None,
+        check: bool = False,
+        **options: Any,
+    ) -> subprocess.CompletedProcess[Any]:
+        """Run a command on a node and wait for it.
+
+        Options: `user`, `cwd` (default: the caller's), `env` (additions), `host_network`, and those of
+        subprocess.Popen (`stdout`, `text`, ...).
+        """
+        with self.popen(node, argv, **options) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except BaseException:
+                process.kill()
+                raise
+        done = subprocess.CompletedProcess(argv, process.returncode, out, err)
+        if check:
+            done.check_returncode()
+        return done
+
+    def popen(self, node: str, argv: list[str], **options: Any) -> subprocess.Popen[Any]:
+        """Start a command on a node."""
+        return inside.popen(self.plan, node, argv, **options)
+
+    def host_path(self, node: str, path: str) -> Path:
+        """The path by which root on the host reaches `path` of a node (not through absolute links)."""
+        pid = (self.plan.state / "pid" / node).read_text().strip()
+        return Path(f"/proc/{pid}/root{path}")
+
+    def faults(self) -> list[str]:
+        """What is not as it should be: one line each; nothing if the lab is whole."""
+        if not (self.plan.state / "ready").exists():
+            return ["it did not come up to the end"]
+        pins = {member: self.plan.pins(member) for member in self.plan.members}
+        where = namespaces.processes(pins.values())
+        found = []
+        for member, folder in pins.items():
+            names = [namespaces.command_name(pid) for pid, pin in where.items() if pin == folder]
+            for program, wanted in _daemons(self.plan, member).items():
+                if names.count(program) < wanted:
+                    found.append(f"{member}: {program} is not running")
+        return found
+
+
+def _daemons(plan: LabPlan, member: str) -> dict[str, int]:
+    """The programs that must run on a member, and how many of each."""
+    if member != HUB:
+        return {"sleep": 1, "slurmd": 1, "mfsmount": 1}
+    return {"sleep": 1, "munged": 1, "slurmctld": 1, "mfsmaster": 1, "mfschunkserver": 2}
+
+
+def _visible(binds: Iterable[str]) -> tuple[str, ...]:
+    """The folders to keep visible: those asked for, Python's, and Brigade's, without repetition."""
+    wanted = [Path(bind).resolve() for bind in binds]
+    for folder in wanted:
+        if not folder.is_dir():
+            raise LabError(f"--bind {folder}: no such folder")
+    wanted += [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).resolve().parents[2]]
+    try:
+        wanted.append(paths.native_dir().resolve())
+    except BrigadeError:
+        pass  # nothing was built
+    chosen: list[str] = []
+    for folder in sorted(set(wanted)):
+        if not any(str(folder).startswith(outer + "/") for outer in chosen):
+            chosen.append(str(folder))
+    return tuple(f for f in chosen if f.startswith(("/tmp/", "/dev/shm/")))
+
+
+def _build(plan: LabPlan, progress: Progress) -> None:
+    """Carry a plan out, on a machine that has nothing of that name."""
+    progress("folders")
+    plan.state.mkdir(mode=0o755)
+    state.save(plan)
+    for folder in (plan.etc / "slurm", plan.log, plan.state / "stage", plan.state / "counters"):
+        folder.mkdir(parents=True)
+    for node in plan.nodes:
+        (plan.data / "local" / node).mkdir(parents=True)
+        (plan.data / "local" / node).chmod(0o1777)
+    for name, text in configs.all_files(plan).items():
+        (plan.etc / name).write_text(text)
+    (plan.etc / "rsh").chmod(0o755)
+
+    progress(f"{plan.n_nodes} nodes and their network")
+    nodes.start(plan)
+    progress("munge and Slurm")
+    slurm.start(plan)
+    progress(f"shared file system ({plan.fs})")
+    moosefs.start_servers(plan)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda node: moosefs.mount(plan, node), plan.nodes))
+    moosefs.prepare_root(plan)
+    progress("Slurm's nodes")
+    slurm.wait_idle(plan)
+    (plan.state / "ready").touch()

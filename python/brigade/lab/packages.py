@@ -1,0 +1,61 @@
+"""Which Debian packages a lab needs, and what is missing on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from brigade.errors import LabError
+
+# package -> a program of it that the lab starts
+_COMMON = {
+    "iproute2": "ip",
+    "util-linux": "nsenter",
+    "bash": "bash",
+    "munge": "munged",
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "slurm-client": "srun",
+    "openmpi-bin": "mpirun",
+    "mpich": "mpiexec.mpich",
+}
+_BY_FS = {
+    "moosefs": {
+        "moosefs-master": "mfsmaster",
+        "moosefs-chunkserver": "mfschunkserver",
+        "moosefs-client": "mfsmount",
+    },
+    "slow": {"libfuse3-3": "", "fuse3": "fusermount3"},
+}
+_SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
+
+def packages(fs_kind: str | None = None) -> list[str]:
+    """The Debian packages a lab needs, with one file system or (by default) with any."""
+    chosen = [_BY_FS[fs_kind]] if fs_kind else list(_BY_FS.values())
+    return sorted(set(_COMMON).union(*chosen))
+
+
+def search_path() -> str:
+    """PATH with the folders of system programs, which ordinary users often lack."""
+    path = os.environ.get("PATH", "/usr/bin:/bin").split(":")
+    return ":".join(path + [folder for folder in _SBIN if folder not in path])
+
+
+def missing_packages(fs_kind: str) -> list[str]:
+    """Those of `packages(fs_kind)` whose programs are not on this machine."""
+    needed = {**_COMMON, **_BY_FS[fs_kind]}
+    path = search_path()
+    return sorted(p for p, program in needed.items() if program and not shutil.which(program, path=path))
+
+
+def require(fs_kind: str) -> None:
+    """Raise LabError unless this process may and can bring a lab up."""
+    if os.geteuid() != 0:
+        raise LabError("the lab needs root: it makes namespaces and mounts", hint="use sudo")
+    missing = missing_packages(fs_kind)
+    if missing:
+        raise LabError(
+            f"the lab's parts are not installed: {', '.join(missing)}",
+            hint=f"apt-get install -y --no-install-recommends {' '.join(missing)}",
+        )

@@ -1,0 +1,99 @@
+"""The state folder of a lab: what was asked for, how far it came, and who may change it now.
+
+    /run/brigade-lab/NAME.lock     held while a lab is brought up or taken down
+    /run/brigade-lab/NAME/
+        plan.json                  the plan; written first
+        ready                      written last: everything came up
+        ns/MEMBER/{net,uts,ipc,mnt} pinned namespaces
+        pid/MEMBER                 holder process of each member
+        counters/NODE              pages that the file-system clients count in
+        baseline.json              what the counters were at the last reset
+        etc/ log/ munge/ slurmctld/ slurmd/
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+from brigade.errors import LabError
+from brigade.lab.plan import STATE_ROOT, FileSystem, LabPlan
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the right to change lab `name`; waits while another process has it."""
+    STATE_ROOT.mkdir(mode=0o755, exist_ok=True)
+    path = STATE_ROOT / f"{name}.lock"
+    while True:
+        with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not _is_still(path, lock.fileno()):
+                continue  # its last holder removed it while we waited
+            try:
+                yield
+            finally:
+                path.unlink()
+            break
+    try:
+        STATE_ROOT.rmdir()
+    except OSError:
+        pass  # other labs are there
+
+
+def _is_still(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def save(plan: LabPlan) -> None:
+    """Write the plan into its (existing) state folder, at once or not at all."""
+    values = asdict(plan)
+    values["data_root"] = str(plan.data_root)
+    write_whole(plan.state / "plan.json", json.dumps(values, indent=1) + "\n")
+
+
+def load(name: str) -> LabPlan | None:
+    """The plan of lab `name`, or None if there is none (or none that was written)."""
+    try:
+        values = json.loads((STATE_ROOT / name / "plan.json").read_text())
+    except FileNotFoundError:
+        return None
+    values["fs"] = FileSystem(**values["fs"])
+    values["data_root"] = Path(values["data_root"])
+    values["binds"] = tuple(values["binds"])
+    return LabPlan(**values)
+
+
+def find(name: str) -> LabPlan:
+    """The plan of a lab that is up; LabError if there is no such lab."""
+    plan = load(name)
+    if plan is None or not (plan.state / "ready").exists():
+        others = ", ".join(names())
+        raise LabError(
+            f"no lab named '{name}' is up" + (f" (but there are: {others})" if others else ""),
+            hint=f"brigade lab up{'' if name == 'lab' else ' --name ' + name}",
+        )
+    return plan
+
+
+def names() -> list[str]:
+    """The labs of which anything exists on this machine."""
+    try:
+        return sorted(entry.name for entry in STATE_ROOT.iterdir() if entry.is_dir())
+    except FileNotFoundError:
+        return []
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file by one rename."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(text)
+    draft.rename(path)

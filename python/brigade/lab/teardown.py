@@ -1,0 +1,42 @@
+"""Taking a lab down: nothing may stay, whatever state it was in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from brigade.errors import LabError
+from brigade.lab import namespaces, state
+from brigade.lab.plan import STATE_ROOT, LabPlan
+
+
+def clear(name: str) -> bool:
+    """Remove all of lab `name`; True if there was anything. The caller holds its lock.
+
+    Order matters: processes are recognised by pinned namespaces, so pins go after the processes;
+    files are only removed once no mount is left below them.
+    """
+    folder = STATE_ROOT / name
+    if not folder.exists():
+        return False
+    plan = state.load(name)
+    pins = folder / "ns"
+    members = sorted(pins.iterdir()) if pins.is_dir() else []
+    if os.getpid() in namespaces.processes(members):
+        raise LabError(f"lab '{name}' cannot be taken down from inside", hint="leave its nodes first")
+    stubborn = namespaces.kill_all(members)
+    if stubborn:
+        who = ", ".join(f"{pid} ({namespaces.command_name(pid)})" for pid in stubborn)
+        raise LabError(f"processes of lab '{name}' do not end: {who}", hint="try again")
+    namespaces.unpin_all(folder)
+    _remove(folder, plan)
+    return True
+
+
+def _remove(folder: os.PathLike[str], plan: LabPlan | None) -> None:
+    left = namespaces.mounts_below(STATE_ROOT / folder)
+    if left:
+        raise LabError(f"mounts are left: {', '.join(left)}", hint="unmount them, then go down again")
+    if plan is not None and plan.data.exists():
+        shutil.rmtree(plan.data)
+    shutil.rmtree(folder)
