@@ -83,7 +83,7 @@ def lint() -> Tally:
     tally = Tally()
     for name, command in checks.items():
         if run(*command) != 0:
-            tally.failures.append(f"{name}: see above; `make format` mends what a formatter can")
+            tally.failures.append(f"{name}: see above (`make format` mends layout)")
     return tally
 
 
