@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import click
 
 from brigade.lab import inside, state
+from brigade.lab.counters import Stats
 from brigade.lab.lab import Lab, Progress
 
 _NAME = click.option("--name", default="lab", show_default=True, help="Which lab.")
@@ -82,6 +83,49 @@ def status(name: str, as_json: bool) -> None:
         for fault in faults:
             click.echo(f"  {fault}")
     sys.exit(1 if faults else 0)
+
+
+@command.command()
+@_NAME
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--reset", is_flag=True, help="Count from now on; prints what was counted so far.")
+def stats(name: str, as_json: bool, reset: bool) -> None:
+    """Show metadata requests to the shared file system, and bytes read from it, per node."""
+    lab = Lab.find(name)
+    found = lab.stats()
+    if reset:
+        lab.reset()
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), indent=1))
+    else:
+        _print_stats(found)
+
+
+@command.command(name="drop-caches")
+@_NAME
+def drop_caches(name: str) -> None:
+    """Make the next access to the shared file system a cold one, on every node."""
+    Lab.find(name).drop_caches()
+
+
+def _print_stats(found: Stats) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("node")
+    for title in ("requests", "background", "bytes read", "bytes written"):
+        table.add_column(title, justify="right")
+    table.add_column("most frequent requests")
+    for node, count in [*found.nodes.items(), ("total", found.total)]:
+        numbers = (count.requests, count.background, count.bytes_read, count.bytes_written)
+        kinds = sorted(count.kinds.items(), key=lambda item: -item[1])[:4]
+        table.add_row(
+            node,
+            *(f"{number:,}" for number in numbers),
+            ", ".join(f"{kind} {times:,}" for kind, times in kinds),
+        )
+    Console().print(table)
 
 
 def _description(plan, name: str, faults: list[str]) -> dict[str, object]:  # type: ignore[no-untyped-def]

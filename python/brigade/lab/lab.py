@@ -12,7 +12,20 @@ from typing import Any
 
 from brigade import paths
 from brigade.errors import BrigadeError, LabError
-from brigade.lab import configs, inside, moosefs, namespaces, nodes, packages, slurm, state, teardown
+from brigade.lab import (
+    caches,
+    configs,
+    counters,
+    inside,
+    moosefs,
+    namespaces,
+    nodes,
+    packages,
+    slurm,
+    state,
+    teardown,
+)
+from brigade.lab.counters import Stats
 from brigade.lab.plan import HUB, LOCAL, SHARED, FileSystem, LabPlan
 
 Progress = Callable[[str], None]
@@ -116,6 +129,22 @@ class Lab:
         pid = (self.plan.state / "pid" / node).read_text().strip()
         return Path(f"/proc/{pid}/root{path}")
 
+    def stats(self) -> Stats:
+        """What the nodes asked of the shared file system since the lab came up or was reset."""
+        return counters.stats(self.plan)
+
+    def reset(self) -> None:
+        """Let `stats` count from now."""
+        counters.reset(self.plan)
+
+    def drop_caches(self) -> None:
+        """Make the next access to the shared file system a cold one on every node; counters go on.
+
+        LabError if a process on a node still uses the file system.
+        """
+        with state.locked(self.name):
+            caches.drop(self.plan, moosefs.mount)
+
     def faults(self) -> list[str]:
         """What is not as it should be: one line each; nothing if the lab is whole."""
         if not (self.plan.state / "ready").exists():
@@ -134,8 +163,8 @@ class Lab:
 def _daemons(plan: LabPlan, member: str) -> dict[str, int]:
     """The programs that must run on a member, and how many of each."""
     if member != HUB:
-        return {"sleep": 1, "slurmd": 1, "mfsmount": 1}
-    return {"sleep": 1, "munged": 1, "slurmctld": 1, "mfsmaster": 1, "mfschunkserver": 2}
+        return {"sleep": 1, "slurmd": 1, **moosefs.NODE_DAEMONS}
+    return {"sleep": 1, "munged": 1, "slurmctld": 1, **moosefs.HUB_DAEMONS}
 
 
 def _visible(binds: Iterable[str]) -> tuple[str, ...]:
@@ -181,4 +210,5 @@ def _build(plan: LabPlan, progress: Progress) -> None:
     moosefs.prepare_root(plan)
     progress("Slurm's nodes")
     slurm.wait_idle(plan)
+    counters.reset(plan)
     (plan.state / "ready").touch()

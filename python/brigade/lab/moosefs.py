@@ -1,16 +1,20 @@
-"""MooseFS as the lab's shared file system: one metadata server, two chunk servers, a client a node."""
+"""MooseFS as the shared file system: a metadata server, two chunk servers, a client on each node."""
 
 from __future__ import annotations
 
 import os
 import time
 
+from brigade import paths
 from brigade.errors import LabError
 from brigade.lab import nodes
 from brigade.lab.plan import CHUNK_PORTS, HUB, MASTER_PORTS, SHARED, LabPlan
 
-# what the metadata server is started from the very first time
+# what a metadata server is started from the very first time
 _EMPTY_METADATA = b"MFSM NEW"
+
+HUB_DAEMONS = {"mfsmaster": 1, "mfschunkserver": len(CHUNK_PORTS)}
+NODE_DAEMONS = {"mfsmount": 1}
 
 
 def start_servers(plan: LabPlan) -> None:
@@ -18,7 +22,8 @@ def start_servers(plan: LabPlan) -> None:
     master = plan.data / "master"
     master.mkdir()
     (master / "metadata.mfs").write_bytes(_EMPTY_METADATA)
-    nodes.run_in(plan, HUB, ["mfsmaster", "-c", str(plan.etc / "mfsmaster.cfg"), "start"], "mfsmaster")
+    config = str(plan.etc / "mfsmaster.cfg")
+    nodes.run_in(plan, HUB, ["mfsmaster", "-c", config, "start"], "mfsmaster")
     for i in range(len(CHUNK_PORTS)):
         (plan.data / f"chunkserver{i}").mkdir()
         (plan.data / f"chunks{i}").mkdir()
@@ -27,24 +32,25 @@ def start_servers(plan: LabPlan) -> None:
 
 
 def mount(plan: LabPlan, node: str) -> None:
-    """Mount the file system on a node."""
+    """Mount the file system on a node, with a client that counts into the node's page."""
+    port = str(MASTER_PORTS["MATOCL"])
+    # no special standing among the machine's processes, and no waiting for ever
+    options = "mfsnice=0,mfsallowoomkiller,mfsioretries=10"
     nodes.run_in(
         plan,
         node,
-        [
-            "mfsmount",
-            SHARED,
-            "-H", plan.address(HUB),
-            "-P", str(MASTER_PORTS["MATOCL"]),
-            # no special standing among the machine's processes, and no waiting for ever
-            "-o", "mfsnice=0,mfsallowoomkiller,mfsioretries=10",
-        ],
+        ["mfsmount", SHARED, "-H", plan.address(HUB), "-P", port, "-o", options],
         "mfsmount",
-    )  # fmt: skip
+        {
+            "LD_PRELOAD": str(paths.native("libbrigade-lab-mfs.so")),
+            "BRIGADE_LAB_COUNTERS": str(plan.counters(node)),
+            "BRIGADE_LAB_MASTER_PORT": port,
+        },
+    )
 
 
 def prepare_root(plan: LabPlan) -> None:
-    """Wait until the file system takes data, then make its root writable for everybody, one copy each."""
+    """Wait until data can be stored, then open the root to everybody; one copy of each file."""
     first = plan.nodes[0]
     _wait_for_space(plan, first)
     nodes.run_in(plan, first, ["mfssetgoal", "1", SHARED], "mfssetgoal")
@@ -59,8 +65,6 @@ def _wait_for_space(plan: LabPlan, node: str, limit_s: float = 30.0) -> None:
         if time.monotonic() > deadline:
             raise LabError(
                 f"MooseFS has no space after {limit_s:.0f} s: its chunk servers did not come up",
-                hint=f"is there room below {plan.data}? see {plan.log} and the system log",
+                hint=f"is there room below {plan.data}? see the system's log",
             )
         time.sleep(0.05)
-
-
