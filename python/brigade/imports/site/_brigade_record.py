@@ -1,0 +1,148 @@
+"""The trial's observer of imports: every search of the import system becomes a record.
+
+It stands around `importlib._bootstrap._find_spec`, through which each search of each import
+passes, whatever finder answers. Records are the seven NUL-terminated strings of the contract
+(kind, status, by, path, extra, time_ns, pid), in `<host>.<pid>.<start_ns>.py.rec`:
+
+    interpreter   once a process   what decides how this interpreter searches, as JSON
+    import        each search      who asked, the name, where it was found
+    path-entry    each new one     a string that was searched, as in sys.path_importer_cache
+
+What must stay true: the program imports what it would have imported; each record is written at
+once and the file closed again, so that nothing is lost when the process is killed, no descriptor
+is held, and a forked child writes its own file.
+"""
+
+import sys
+
+_bootstrap = sys.modules["_frozen_importlib"]
+_external = sys.modules["_frozen_importlib_external"]
+_posix = sys.modules["posix"]
+_modules = sys.modules
+
+
+def _borrow(name):
+    """A module that is built into the interpreter, left out of sys.modules if it was not there."""
+    held = name in _modules
+    module = __import__(name)
+    if not held:
+        del _modules[name]
+    return module
+
+
+_monotonic_ns = _borrow("time").monotonic_ns
+_wall_ns = _borrow("time").time_ns
+_MACHINERY = ("importlib", "_frozen_importlib", "_frozen_importlib_external", __name__)
+_FLAGS = _posix.O_WRONLY | _posix.O_CREAT | _posix.O_APPEND | _posix.O_CLOEXEC
+
+
+class _Log:
+    folder = ""
+    pid = 0
+    path = ""
+    start_ns = 0
+    known = set()  # path entries written so far
+
+
+def _write(*records):
+    """Append records: (kind, status, by, path, extra)."""
+    pid = _posix.getpid()
+    if pid != _Log.pid:
+        _Log.pid = pid
+        host = _posix.uname().nodename
+        _Log.path = f"{_Log.folder}/{host}.{pid}.{_wall_ns()}.py.rec"
+    tail = f"\0{_monotonic_ns() - _Log.start_ns}\0{pid}\0"
+    text = "".join(["\0".join(record) + tail for record in records])
+    try:
+        fd = _posix.open(_Log.path, _FLAGS, 0o600)
+        try:
+            _posix.write(fd, text.encode("utf-8", "surrogateescape"))
+        finally:
+            _posix.close(fd)
+    except OSError:
+        pass  # the trial's folder is gone or full: the program goes on
+
+
+def _asker():
+    """The module whose code asked for the import: the nearest frame outside importlib."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__")
+        if name and name.partition(".")[0] not in _MACHINERY:
+            return name
+        frame = frame.f_back
+    return ""
+
+
+def _text(value):
+    return value if isinstance(value, str) and "\0" not in value else ""
+
+
+def _observe(find_spec):
+    def _find_spec(name, path, target=None):
+        spec = None
+        try:
+            spec = find_spec(name, path, target)
+            return spec
+        finally:
+            status = "0" if spec is not None else "2"
+            fresh = [entry for entry in sys.path_importer_cache if entry not in _Log.known]
+            _Log.known.update(fresh)
+            _write(*[("path-entry", "0", "", _text(entry), "") for entry in fresh],
+                   ("import", status, _text(_asker()), _text(name),
+                    _text(getattr(spec, "origin", None))))
+    return _find_spec
+
+
+def _compiled(folder, names):
+    """The code of Brigade's own modules as this interpreter compiles it, as hexadecimal text."""
+    dumps = _modules["marshal"].dumps
+    codes = {}
+    for name in names:
+        with _external._io.open_code(f"{folder}/{name}.py") as file:
+            source = file.read()
+        codes[name] = dumps(compile(source, "<frozen importlib._bootstrap_external>", "exec",
+                                    dont_inherit=True)).hex()
+    return codes
+
+
+def _json(value):
+    """JSON of what an interpreter record holds; the json package is not the program's import."""
+    if isinstance(value, str):
+        return f'"{"".join([_json_character(c) for c in value])}"'
+    if isinstance(value, dict):
+        return "{" + ", ".join([f"{_json(k)}: {_json(v)}" for k, v in value.items()]) + "}"
+    return "[" + ", ".join([_json(item) for item in value]) + "]"
+
+
+def _json_character(char):
+    if " " <= char <= "~" and char not in '"\\':
+        return char
+    coded = char.encode("utf-16-be", "surrogatepass")
+    units = [coded[at:at + 2] for at in range(0, len(coded), 2)]
+    return "".join([f"\\u{int.from_bytes(unit, 'big'):04x}" for unit in units])
+
+
+def _interpreter(folder):
+    return {
+        "executable": sys.executable or "",
+        "version": ".".join([str(n) for n in sys.version_info[:3]]),
+        "cache_tag": sys.implementation.cache_tag,
+        "magic": _external.MAGIC_NUMBER.hex(),
+        "optimization": str(sys.flags.optimize or ""),
+        "extension_suffixes": _external.EXTENSION_SUFFIXES,
+        "check_hash_pycs": _modules["_imp"].check_hash_based_pycs,
+        "path": [entry for entry in sys.path if isinstance(entry, str)],
+        "prefix": sys.prefix,
+        "base_prefix": sys.base_prefix,
+        "view": _compiled(folder, ["sitecustomize", "_brigade_view"]),
+    }
+
+
+def start(environ, folder):
+    """Begin to record. `environ`: the environment before it was cleaned; `folder`: of this file."""
+    _Log.folder = environ[b"BRIGADE_RECORD"].decode(sys.getfilesystemencoding(),
+                                                    "surrogateescape")
+    _Log.start_ns = _monotonic_ns()
+    _write(("interpreter", "0", "", sys.executable or "", _json(_interpreter(folder))))
+    _bootstrap._find_spec = _observe(_bootstrap._find_spec)

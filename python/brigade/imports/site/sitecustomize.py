@@ -1,0 +1,102 @@
+"""The first code of Brigade in a Python process: give the program its own environment back.
+
+`brigade-rank` puts this folder first on PYTHONPATH, so that `site` imports this file in place of
+the user's own `sitecustomize`. It
+  1. takes the folder out of `sys.path` again, and Brigade's variables out of `os.environ`
+     (the C environment keeps them: children started from it are ranks' children too);
+  2. starts the import view, or in a trial the recorder;
+  3. imports the user's own `sitecustomize`, exactly as `site` would have done.
+
+What must stay true: whatever goes wrong in 1 and 2, the program starts as without Brigade. No
+module stays in `sys.modules` that the program did not import; only modules that every
+interpreter holds in itself are used (no search, no file of the standard library is read).
+"""
+
+
+def _restore(environ, saved=b"BRIGADE_SAVED_"):
+    """Edit os.environ's own dict: its methods would change the C environment as well."""
+    hidden = (b"BRIGADE_STAGE", b"BRIGADE_STATE", b"BRIGADE_SLOT", b"BRIGADE_VIEW",
+              b"BRIGADE_RECORD", b"BRIGADE_JOB")
+    names = [b"PYTHONPATH"]
+    if b"libbrigade-" in environ.get(b"LD_AUDIT", b"") + environ.get(b"LD_PRELOAD", b""):
+        names += [b"LD_AUDIT", b"LD_PRELOAD", b"GLIBC_TUNABLES"]
+    for name in names:
+        if saved + name in environ:
+            environ[name] = environ[saved + name]
+        else:
+            environ.pop(name, None)
+    for name in [n for n in environ if n in hidden or n.startswith(saved)]:
+        del environ[name]
+
+
+def _load(posix, marshal, magic, tag, optimize, folder, name):
+    """The globals of `folder/name.py`, run with the file name that importlib's own code has.
+
+    Python leaves frames with that name out of the tracebacks of failed imports, which then read
+    as they do without Brigade. Compiled code beside it is used when it is this interpreter's.
+    """
+    def read(path):
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        try:
+            return posix.read(fd, 1 << 20)
+        finally:
+            posix.close(fd)
+
+    level = f".opt-{optimize}" if optimize else ""
+    code = None
+    try:
+        data = read(f"{folder}/__pycache__/{name}.{tag}{level}.pyc")
+        # only code that Brigade itself compiled ahead (unchecked) is taken without a look
+        if data[:8] == magic + b"\1\0\0\0":
+            code = marshal.loads(data[16:])
+    except OSError:
+        pass
+    if code is None:
+        source = read(f"{folder}/{name}.py")
+        code = compile(source, "<frozen importlib._bootstrap_external>", "exec",
+                       dont_inherit=True)
+    scope = {"__name__": name, "__builtins__": __builtins__}
+    exec(code, scope)
+    return scope
+
+
+def _start():
+    import sys
+
+    external = sys.modules["_frozen_importlib_external"]
+    posix = sys.modules["posix"]
+    folder = __file__.rpartition("/")[0]
+    sys.path[:] = [p for p in sys.path if p != folder]
+    sys.path_importer_cache.pop(folder, None)
+    before = dict(posix.environ)
+    _restore(posix.environ)
+    if b"BRIGADE_RECORD" in before:
+        name = "_brigade_record"
+    elif b"BRIGADE_STAGE" in before and b"python" in before.get(b"BRIGADE_VIEW", b"").split(b","):
+        name = "_brigade_view"
+    else:
+        return
+    try:
+        _load(posix, sys.modules["marshal"], external.MAGIC_NUMBER, sys.implementation.cache_tag,
+              sys.flags.optimize, folder, name)["start"](before, folder)
+    except Exception as problem:
+        sys.stderr.write("brigade: the import view is off in this process: "
+                         f"{type(problem).__name__}: {problem}\n")
+        if before.get(b"BRIGADE_STRICT") == b"1":
+            posix._exit(125)
+
+
+def _chain():
+    """Import the next sitecustomize, or fail as the import of a missing one fails."""
+    import sys
+
+    bootstrap = sys.modules["_frozen_importlib"]
+    sys.modules.pop("sitecustomize", None)
+    spec = bootstrap._find_spec("sitecustomize", None)
+    if spec is None:
+        raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
+    bootstrap._load(spec)
+
+
+_start()
+_chain()
