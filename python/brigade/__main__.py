@@ -8,11 +8,11 @@ from brigade.errors import BrigadeError
 
 
 def main() -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code of an error, and otherwise exits by itself."""
     from brigade.cli import cli
 
     try:
-        return cli.main(prog_name="brigade", standalone_mode=True) or 0
+        cli.main(prog_name="brigade")
     except BrigadeError as error:
         print(f"brigade: {error.message}", file=sys.stderr)
         if error.hint:
