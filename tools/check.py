@@ -84,7 +84,18 @@ def lint() -> Tally:
     for name, command in checks.items():
         if run(*command) != 0:
             tally.failures.append(f"{name}: see above (`make format` mends layout)")
+    tally.failures += [line for path in sources for line in too_wide(path)]
     return tally
+
+
+def too_wide(path: Path) -> list[str]:
+    """Lines of a C file past column 100: comments, which clang-format leaves as they are."""
+    lines = path.read_text().splitlines()
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {len(line)} columns, 100 are the limit"
+        for number, line in enumerate(lines, 1)
+        if len(line) > 100
+    ]
 
 
 def native() -> Tally:
