@@ -13,7 +13,8 @@
  *
  * Entries are keyed by canonical absolute path: no "." or "..", no double slash, and no
  * component but the last is a symbolic link. Siblings that exist lie side by side, sorted
- * by name (parent->first_child, parent->n_children); known absences follow them.
+ * by name (parent->first_child, parent->n_children); known absences follow them. A parent
+ * comes before its children.
  */
 #ifndef BRG_IMAGE_INDEX_H
 #define BRG_IMAGE_INDEX_H
@@ -36,6 +37,8 @@ enum brg_kind {
 enum brg_entry_flag {
     BRG_HAS_CONTENT = 1, /* a FILE whose bytes are in the image and in the staged folder */
     BRG_LISTED = 2,      /* a DIR all of whose names are known and do not change in a job */
+    BRG_COVERED = 4,     /* lies under a covered root (the writer sets it); entries without it are
+                            only stepping stones: links and directories that lead to a root */
 };
 
 /* A string in the string table; always followed by a NUL that len does not count. */
@@ -44,7 +47,7 @@ struct brg_str {
     uint32_t len;
 };
 
-struct brg_entry { /* 160 bytes */
+struct brg_entry { /* 144 bytes */
     struct brg_str path;
     struct brg_str target; /* SYMLINK: what readlink gives */
     uint8_t kind;
@@ -135,11 +138,13 @@ uint32_t brg_index_find(const struct brg_index *x, const char *path, size_t len)
 
 /* Resolve an absolute path as the kernel would: components one by one, symbolic links followed
  * (the last one only if `follow`), "." and ".." taken physically. On BRG_EXISTS, *entry is the
- * entry reached. On BRG_MISSING, *err is set, and *entry is the ABSENT entry, or the LISTED
- * directory that lacks the name. When a link or ".." leads out of what the image knows, the
- * answer is BRG_UNKNOWN or BRG_OUTSIDE, and `out` (size out_size, may be NULL) holds the path
- * reached with what remains, so that the caller can go there without walking again.
- * Async-signal-safe, thread-safe, needs about 4 KiB of stack. */
+ * entry reached. On BRG_MISSING, *err is set, and *entry is the ABSENT entry, the LISTED
+ * directory that lacks the name, or the FILE that is used as a directory. When a link or ".."
+ * leads out of what the image knows, the answer is BRG_UNKNOWN or BRG_OUTSIDE, and `out` (size
+ * out_size, may be NULL) holds the path reached with what remains, so that the caller can go
+ * there without walking again; it is the path as given where going on would not be the same
+ * (too many links, too long), and "" where it does not fit. A path that is not absolute is
+ * BRG_OUTSIDE. Async-signal-safe, thread-safe, needs about 5 KiB of stack. */
 enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, int follow,
                                  uint32_t *entry, int *err, char *out, size_t out_size);
 
@@ -148,8 +153,12 @@ const struct brg_answer *brg_index_answer(const struct brg_index *x, uint64_t co
                                           const char *requester, const char *name);
 
 /* Structural check of an index of `bytes` bytes from an untrusted source: every offset, count,
- * string, child range and bucket lies inside. Does not check the checksum. Returns 0 or -EBADMSG,
- * with *why (static text) set on failure. After it has passed, no look-up reads out of bounds. */
+ * string, child range and bucket lies inside. Does not check the checksum. `index` is 8-aligned. Returns 0 or
+ * -EBADMSG, with *why (static text) set on failure. After it has passed, no look-up reads out of bounds. */
 int brg_index_check(const void *index, size_t bytes, const char **why);
+
+/* Whether a path has the form of an entry's: absolute, shorter than PATH_MAX, no NUL, no empty,
+ * "." or ".." component, no slash at the end. "/" is canonical. */
+int brg_path_is_canonical(const char *path, size_t len);
 
 #endif

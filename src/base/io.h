@@ -1,0 +1,18 @@
+/* Whole reads and writes at an offset: EINTR and short transfers are dealt with here. */
+#ifndef BRG_BASE_IO_H
+#define BRG_BASE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Reads until n bytes or the end of the file. Returns the bytes read, or -errno. */
+ssize_t brg_io_pread(int fd, void *buf, size_t n, uint64_t offset);
+
+/* Writes n bytes. Returns 0, or -errno with *done (may be NULL) bytes written before. */
+int brg_io_pwrite(int fd, const void *buf, size_t n, uint64_t offset, size_t *done);
+
+/* Makes a rename inside the folder of `path` durable. Returns 0 or -errno. */
+int brg_io_sync_folder_of(const char *path);
+
+#endif
