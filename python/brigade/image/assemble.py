@@ -11,22 +11,24 @@ nothing is written anywhere.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable
+from dataclasses import dataclass
+from typing import Callable, Iterable
 
 from brigade.errors import TrialError
 from brigade.image.plan import Entry, LeftOut, Plan, is_kernel
 from brigade.image.snapshot import Snapshot
 from brigade.image.software import Software
+from brigade.image.tree import EntryTree
 from brigade.image.walk import Walker
+from brigade.imports.table import Seen, seen
 from brigade.trial import mounts
 from brigade.trial.answers import Answer, answers
 from brigade.trial.record import LOOKUPS, Process, Record, Trial
 from brigade.trial.summary import Summary, summarise
 
 MAX_DATA_FILE = 1 << 30
+_PYTHON = frozenset({"import", "path-entry", "interpreter"})
 _NO_FOLLOW = frozenset({"lstat", "readlink"})
 
 
@@ -38,12 +40,12 @@ class Assembled:
     entries: list[Entry]
     answers: list[Answer]
     left_out: list[LeftOut]
-    summary: Summary
-    interpreters: list[dict[str, Any]]
+    summary: Summary | None
+    python: Seen
+    tree: EntryTree
     program: list[str]
     own_folders: list[str]
     requests: int
-    modules: list[tuple[str, str]] = field(default_factory=list)
 
 
 def assemble(
@@ -59,9 +61,9 @@ def assemble(
     Raises TrialError if there is nothing that an image could answer for.
     """
     snapshot = Snapshot()
-    interpreters = list(_interpreters(trial))
+    python = _python(trial)
     table = mounts.read(trial.folder) if table is None else table
-    coverage = _coverage(trial, snapshot, table, [os.path.realpath(c) for c in cover], interpreters)
+    coverage = _coverage(trial, snapshot, table, [os.path.realpath(c) for c in cover], python)
     own = _own_folders(trial)
     software = Software(snapshot, coverage.covers, own, _loaded_from(trial, snapshot))
     plan = Plan(snapshot, coverage, software)
@@ -69,7 +71,7 @@ def assemble(
         _take(plan, process, record)
     for process in trial.processes:
         plan.look_up(process.exe, 0, content=True)
-    _add_companions(plan, interpreters)
+    _add_companions(plan, python)
     entries = plan.finish(max_file, max_data_file)
     good, conflicts = answers(trial)
     return Assembled(
@@ -78,11 +80,13 @@ def assemble(
         answers=good,
         left_out=plan.left_out,
         summary=summarise(trial, _covered(plan), conflicts),
-        interpreters=interpreters,
+        python=python,
+        tree=EntryTree(
+            (e for e in entries if coverage.covers(e.path)), plan.resolve, snapshot
+        ),
         program=_program(trial),
         own_folders=sorted(own),
         requests=snapshot.requests,
-        modules=_modules(trial),
     )
 
 
@@ -94,19 +98,13 @@ def _in_order(trial: Trial) -> list[tuple[Process, Record]]:
     return [(process, record) for process in ranked for record in process.records]
 
 
-def _interpreters(trial: Trial) -> Iterable[dict[str, Any]]:
-    """What Python said about itself, once for each distinct interpreter."""
-    seen: set[str] = set()
-    for process, record in trial.records():
-        if record.kind != "interpreter" or record.path + record.extra in seen:
-            continue
-        seen.add(record.path + record.extra)
-        try:
-            facts = json.loads(record.extra)
-        except ValueError:
-            continue
-        if isinstance(facts, dict):
-            yield {**facts, "executable": record.path, "cwd": process.cwd}
+def _python(trial: Trial) -> Seen:
+    """What the import systems of all processes did."""
+    return seen(
+        (record.kind, str(record.status), record.by, record.path, record.extra)
+        for _, record in trial.records()
+        if record.kind in _PYTHON
+    )
 
 
 def _looked_up(trial: Trial) -> Iterable[str]:
@@ -124,7 +122,7 @@ def _coverage(
     snapshot: Snapshot,
     table: mounts.MountTable,
     cover: list[str],
-    interpreters: list[dict[str, Any]],
+    python: Seen,
 ) -> mounts.Coverage:
     for folder in cover:
         if isinstance(snapshot.lstat(folder), int):
@@ -135,7 +133,7 @@ def _coverage(
         if path.startswith("/") and not is_kernel(path):
             folders[path.rpartition("/")[0]] = None
     reached = (walker.resolve(folder or "/").path for folder in folders)
-    prefixes = _prefixes(trial, interpreters)
+    prefixes = _prefixes(trial, python)
     found = mounts.coverage(reached, table, cover, prefixes)
     if not found.roots:
         raise TrialError(
@@ -149,9 +147,9 @@ def _plain_walker(snapshot: Snapshot) -> Walker:
     return Walker(snapshot, lambda folder: False, lambda path: None)
 
 
-def _prefixes(trial: Trial, interpreters: list[dict[str, Any]]) -> list[str]:
+def _prefixes(trial: Trial, python: Seen) -> list[str]:
     """The program's own folders: environments of its interpreters, its scripts' folders."""
-    wanted = [str(facts.get(key, "")) for facts in interpreters for key in ("prefix", "exec_prefix")]
+    wanted = [interpreter.prefix for interpreter in python.interpreters.values()]
     wanted += [_script_folder(process) for process in trial.processes]
     wanted += [os.path.dirname(process.exe) for process in trial.processes]
     system = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc")
@@ -216,10 +214,9 @@ def _is_octal(text: str) -> bool:
     return bool(text) and all(digit in "01234567" for digit in text)
 
 
-def _add_companions(plan: Plan, interpreters: list[dict[str, Any]]) -> None:
+def _add_companions(plan: Plan, python: Seen) -> None:
     """The source beside byte code that was used (tracebacks show it), and the byte code beside
     source that was used (the next run wants it)."""
-    tags = {str(facts.get("cache_tag") or "") for facts in interpreters} - {""}
     for path in plan.content_paths():
         if path.endswith(".pyc"):
             try:
@@ -227,9 +224,8 @@ def _add_companions(plan: Plan, interpreters: list[dict[str, Any]]) -> None:
             except ValueError:
                 continue
         elif path.endswith(".py"):
-            folder, _, name = path.rpartition("/")
-            for tag in tags:
-                plan.add_beside(f"{folder}/__pycache__/{name[:-3]}.{tag}.pyc")
+            for interpreter in python.interpreters.values():
+                plan.add_beside(interpreter.cached(path))
 
 
 def _covered(plan: Plan) -> Callable[[str], bool]:
@@ -251,12 +247,3 @@ def _program(trial: Trial) -> list[str]:
     """The command line that was tried: of the last program that the first rank became."""
     first = [p for p in trial.processes if p.rank in (0, None) and p.argv]
     return first[-1].argv if len(first) == 1 else (first[0].argv if first else [])
-
-
-def _modules(trial: Trial) -> list[tuple[str, str]]:
-    """(name, origin) of each module that was found, in order of first import."""
-    found: dict[str, str] = {}
-    for _, record in trial.records():
-        if record.kind == "import" and record.status == 0:
-            found.setdefault(record.path, record.extra)
-    return list(found.items())

@@ -21,12 +21,12 @@ import re
 from dataclasses import dataclass
 from typing import Iterable
 
+from brigade.image.layout import ABSENT, DIR, FILE, OTHER, SYMLINK
 from brigade.image.snapshot import Answer, Snapshot, is_dir, is_file, is_link
 from brigade.image.software import Software
 from brigade.image.walk import Reached, Walker
 from brigade.trial.mounts import KERNEL_FOLDERS, Coverage, is_under
 
-FILE, DIR, SYMLINK, ABSENT, OTHER = 1, 2, 3, 4, 5  # enum brg_kind in src/image/index.h
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 _BYTECODE = re.compile(r"/__pycache__(/[^/]*\.pyc(\.\d+)?)?$")
 

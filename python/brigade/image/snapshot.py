@@ -25,6 +25,7 @@ class Snapshot:
     def __init__(self) -> None:
         self._lstat: dict[str, Answer] = {}
         self._names: dict[str, dict[str, os.stat_result] | int] = {}
+        self._bare: dict[str, frozenset[str] | None] = {}
         self._links: dict[str, str] = {}
         self.requests = 0
 
@@ -40,11 +41,6 @@ class Snapshot:
             self._lstat[path] = answer
         return answer
 
-    def renew(self, path: str) -> Answer:
-        """Ask again: for a file that changed while it was read."""
-        self._lstat.pop(path, None)
-        return self.lstat(path)
-
     def names(self, folder: str) -> dict[str, os.stat_result] | int:
         """All names in a directory with their metadata, or the errno of reading it."""
         known = self._names.get(folder)
@@ -57,6 +53,19 @@ class Snapshot:
                 for name, metadata in known.items():
                     self._lstat.setdefault(prefix + name, metadata)
         return known
+
+    def bare_names(self, folder: str) -> frozenset[str] | None:
+        """All names in a directory without their metadata, or None if it cannot be read."""
+        known = self._names.get(folder)
+        if known is None and folder not in self._bare:
+            self.requests += 1
+            try:
+                self._bare[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self._bare[folder] = None
+        if isinstance(known, dict):
+            return frozenset(known)
+        return self._bare.get(folder)
 
     def listed(self, folder: str) -> bool:
         """True if the directory was read as a whole."""

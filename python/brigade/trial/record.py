@@ -23,7 +23,7 @@ FIELDS = 7
 ARGUMENT_SEPARATOR = "\x1f"
 LOOKUPS = frozenset({"stat", "lstat", "access", "open", "list", "readlink"})
 KINDS = LOOKUPS | frozenset(
-    "process argv env exec write search load import interpreter end".split()
+    "process argv env exec write search load import path-entry interpreter end".split()
 )
 _PIECE_BYTES = 1 << 20
 

@@ -1,0 +1,190 @@
+"""Build an image from the records of a trial.
+
+    records -> assemble (what is said) -> import tables, own parts, description -> writer
+                                                             (reads contents, once each)
+
+A source that changes while it is read would leave metadata and bytes that do not belong
+together. The writer notices; the image is then made once more without that path, and the
+program will find the real one.
+
+What must stay true: the image appears under its name complete or not at all, and nothing
+in it was written by the trial.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable
+
+from brigade import __version__
+from brigade.image.assemble import MAX_DATA_FILE, Assembled, assemble
+from brigade.image.layout import ABSENT
+from brigade.image.own_parts import own_parts
+from brigade.image.plan import LeftOut
+from brigade.image.writer import ImageWriter
+from brigade.imports import table
+from brigade.trial.record import Trial, load
+from brigade.trial.summary import Summary
+
+Progress = Callable[[int, int], None]
+_TRIES = 3
+_MPI = re.compile(r"^libmpi(ch|_cray|_gnu[\w]*|_intel[\w]*)?\.so(\.\d+)*$")
+
+
+@dataclass
+class Built:
+    """An image that was made."""
+
+    path: str
+    image_id: str
+    bytes: int
+    entries: int
+    files: int
+    content_bytes: int
+    seconds: float
+    summary: Summary | None
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "id": self.image_id,
+            "bytes": self.bytes,
+            "entries": self.entries,
+            "files": self.files,
+            "content_bytes": self.content_bytes,
+            "seconds": self.seconds,
+            "trial": self.summary.as_json() if self.summary else None,
+            "left_out": [[left.path, left.why] for left in self.left_out],
+        }
+
+
+def build(
+    records: str | os.PathLike[str] | Trial,
+    output: str | os.PathLike[str],
+    *,
+    cover: Iterable[str] = (),
+    progress: Progress | None = None,
+    level: int = 3,
+    threads: int = 0,
+    max_file: int | None = None,
+    max_data_file: int | None = MAX_DATA_FILE,
+) -> Built:
+    """Make the image of a trial. `progress(done, total)` counts bytes of content read.
+
+    Raises TrialError if the trial gives nothing to answer for, ImageError if the image cannot
+    be written.
+    """
+    trial = records if isinstance(records, Trial) else load(records)
+    cover = list(cover)
+
+    def look() -> Assembled:
+        return assemble(trial, cover=cover, max_file=max_file, max_data_file=max_data_file)
+
+    return make(look, output, trial=trial, progress=progress, level=level, threads=threads)
+
+
+def make(
+    look: Callable[[], Assembled],
+    output: str | os.PathLike[str],
+    *,
+    trial: Trial | None,
+    progress: Progress | None = None,
+    level: int = 3,
+    threads: int = 0,
+) -> Built:
+    """Write the image that `look` assembles; `look` is asked again if sources change."""
+    started = time.monotonic()
+    unsteady: dict[str, str] = {}
+    for attempt in range(_TRIES):
+        what = look()
+        _leave_out(what, unsteady)
+        lost: dict[str, str] = {}
+        with ImageWriter(output, level=level, threads=threads) as writer:
+            _fill(writer, what)
+            writer.meta = describe(what, trial)
+            image_id = writer.commit(progress, lambda path, why: lost.update({path: why}))
+        if not lost or attempt == _TRIES - 1:
+            break
+        unsteady.update(lost)
+    files = [entry for entry in what.entries if entry.content and entry.path not in lost]
+    return Built(
+        path=os.fspath(output),
+        image_id=image_id,
+        bytes=os.stat(output).st_size,
+        entries=len(what.entries),
+        files=len(files),
+        content_bytes=sum(entry.stat.st_size for entry in files if entry.stat),
+        seconds=time.monotonic() - started,
+        summary=what.summary,
+        left_out=what.left_out,
+    )
+
+
+def _leave_out(what: Assembled, unsteady: dict[str, str]) -> None:
+    """Keep silent about paths that could not be read, or changed while they were."""
+    if not unsteady:
+        return
+    what.entries = [entry for entry in what.entries if entry.path not in unsteady]
+    above = {path.rpartition("/")[0] for path in unsteady}
+    for entry in what.entries:
+        if entry.path in above:
+            entry.listed = False
+    what.left_out += [LeftOut(path, why) for path, why in unsteady.items()]
+
+
+def _fill(writer: ImageWriter, what: Assembled) -> None:
+    for root in what.coverage.roots:
+        writer.add_root(root)
+    for entry in what.entries:
+        if entry.kind == ABSENT:
+            writer.add(entry.path, order=entry.order, err=entry.err)
+            continue
+        writer.add(
+            entry.path,
+            entry.stat,
+            target=entry.target or None,
+            listed=entry.listed,
+            order=entry.order,
+            source=entry.path if entry.content else None,
+        )
+    for part in own_parts(what.python):
+        writer.add(part.path, part.metadata, part.kind, source=part.source)
+    for answer in what.answers:
+        writer.add_answer(answer.context, answer.requester, answer.name, answer.path)
+    writer.python_table = table.build(what.tree, what.python)
+
+
+def describe(what: Assembled, trial: Trial | None) -> dict[str, Any]:
+    """The image's description of itself (its `meta` section)."""
+    files = [entry for entry in what.entries if entry.content]
+    return {
+        "brigade": __version__,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "host": socket.gethostname(),
+        "program": what.program,
+        "roots": what.coverage.why,
+        "own_folders": what.own_folders,
+        "python": [
+            {"executable": i.executable, "version": i.version, "prefix": i.prefix}
+            for i in what.python.interpreters.values()
+        ],
+        "mpi_library": _mpi_library(trial) if trial else None,
+        "trial": what.summary.as_json() if what.summary else None,
+        "entries": len(what.entries),
+        "files": len(files),
+        "content_bytes": sum(entry.stat.st_size for entry in files if entry.stat),
+        "left_out": [[left.path, left.why] for left in what.left_out],
+    }
+
+
+def _mpi_library(trial: Trial) -> str | None:
+    """The MPI that the program loaded: the staging processes use the same one."""
+    for _, record in trial.records():
+        if record.kind == "load" and _MPI.match(record.path.rpartition("/")[2]):
+            return record.path
+    return None

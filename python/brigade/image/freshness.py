@@ -1,0 +1,222 @@
+"""Are the sources of an image still what they were? Asked by one process before a job.
+
+`freshplan` decides what to look at; here it is looked at. Directories are visited in the
+order of a walk through the tree, each held open while what lies below is checked, and
+names are looked up relative to it: a client that keeps the metadata a listing brought for
+as long as the directory is open (MooseFS does) then answers without asking its server.
+
+A file has changed if its size, modification time, mode or change time differs. The change
+time also moves when another hard link to the file is made (conda and uv do that), so it
+does not count when the number of links moved too. A directory of software has changed if
+its names have. New byte code is no change.
+
+What must stay true: only metadata is read; an error while asking is a change, never
+silence.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Iterable, Iterator
+
+from brigade.image.freshplan import (
+    DEFAULT_BUDGET,
+    LIST_COST,
+    FolderCheck,
+    Known,
+    is_bytecode,
+    plan_checks,
+)
+from brigade.image.layout import ABSENT, DIR, FILE, SYMLINK, kind_of
+
+if TYPE_CHECKING:
+    from brigade.image.reader import Image
+
+_PERMISSIONS = 0o7777
+
+
+@dataclass
+class Freshness:
+    """`changed`: (path, what happened, to be read after the path). `requests`: what the check
+    cost the file system, by the count that freshplan explains."""
+
+    changed: list[tuple[str, str]] = field(default_factory=list)
+    requests: int = 0
+    looked_at: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.changed
+
+
+def check(
+    image: Image,
+    level: str = "fast",
+    *,
+    budget: int = DEFAULT_BUDGET,
+    turn: int | None = None,
+) -> Freshness:
+    """Compare the sources of `image` with the file system. `turn` chooses the share of files
+    that a `fast` check cannot always reach; None lets the clock choose."""
+    if level == "none":
+        return Freshness()
+    if turn is None:
+        turn = time.time_ns() // 1_000_000
+    return run(plan_checks(known_entries(image), level, budget, turn))
+
+
+def run(checks: Iterable[FolderCheck]) -> Freshness:
+    """Carry out checks that are sorted by folder."""
+    result = Freshness()
+    with _OpenFolders() as folders:
+        for one in checks:
+            result.looked_at += len(one.items)
+            result.requests += one.cost
+            if one.read:
+                _read(one, folders, result)
+            else:
+                _ask(one, folders, result)
+    result.changed.sort()
+    return result
+
+
+def known_entries(image: Image) -> Iterator[Known]:
+    """What `image` says about the file system (not about Brigade's own parts)."""
+    for entry in image.entries():
+        if not entry.covered and entry.kind != SYMLINK:
+            continue
+        used = entry.order is not None or entry.content is not None
+        yield Known(
+            entry.path, entry.kind, entry.listed, used, entry.size, entry.mtime_ns,
+            entry.ctime_ns, entry.mode, entry.nlink,
+        )  # fmt: skip
+
+
+class _OpenFolders:
+    """The directories above the present one that were read, held open."""
+
+    def __init__(self) -> None:
+        self._stack: list[tuple[str, int]] = []
+
+    def __enter__(self) -> _OpenFolders:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._leave("")
+
+    def _leave(self, path: str) -> None:
+        """Close what is not above `path`."""
+        while self._stack and not path.startswith(self._stack[-1][0].rstrip("/") + "/"):
+            os.close(self._stack.pop()[1])
+
+    def relative(self, path: str) -> tuple[str, int | None]:
+        """`path` as seen from the nearest open directory above it."""
+        self._leave(path)
+        if not self._stack:
+            return path, None
+        above, fd = self._stack[-1]
+        return path[len(above.rstrip("/")) + 1 :], fd
+
+    def open(self, path: str) -> int:
+        name, above = self.relative(path)
+        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=above)
+        self._stack.append((path, fd))
+        return fd
+
+
+def _read(one: FolderCheck, folders: _OpenFolders, result: Freshness) -> None:
+    wanted = {known.name: known for known in one.items}
+    names: set[str] = set()
+    try:
+        with os.scandir(folders.open(one.folder)) as entries:
+            for entry in entries:
+                names.add(entry.name)
+                known = wanted.get(entry.name)
+                if known is not None:
+                    _compare(known, entry.stat(follow_symlinks=False), result)
+    except OSError as error:
+        result.changed.append((one.folder, _trouble(error)))
+        return
+    for name in wanted.keys() - names:
+        if wanted[name].kind != ABSENT:
+            result.changed.append((wanted[name].path, "is gone"))
+    if one.names is not None:
+        _compare_names(one.folder, one.names, names, result)
+
+
+def _compare_names(
+    folder: str, known: frozenset[str], names: Iterable[str], result: Freshness
+) -> None:
+    present = set(names)
+    for name in present - known:
+        path = f"{folder}/{name}"
+        if not is_bytecode(path):
+            result.changed.append((path, "is new"))
+    for name in known - present:
+        gone = (f"{folder}/{name}", "is gone")
+        if not is_bytecode(gone[0]) and gone not in result.changed:
+            result.changed.append(gone)
+
+
+def _ask(one: FolderCheck, folders: _OpenFolders, result: Freshness) -> None:
+    for known in one.items:
+        name, above = folders.relative(known.path)
+        try:
+            metadata = os.stat(name, dir_fd=above, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            if known.kind != ABSENT:
+                result.changed.append((known.path, "is gone"))
+            continue
+        except OSError as error:
+            result.changed.append((known.path, _trouble(error)))
+            continue
+        _compare(known, metadata, result)
+
+
+def _compare(known: Known, now: os.stat_result, result: Freshness) -> None:
+    if known.kind == ABSENT:
+        if not is_bytecode(known.path):
+            result.changed.append((known.path, "is new"))
+        return
+    what = _difference(known, now)
+    if what is None and known.kind == DIR and known.listed and now.st_mtime_ns != known.mtime_ns:
+        _reread(known, result)
+    elif what is not None:
+        result.changed.append((known.path, what))
+
+
+def _reread(known: Known, result: Freshness) -> None:
+    """A directory of software was written to: are its names still the same?"""
+    result.requests += LIST_COST
+    try:
+        names = os.listdir(known.path)
+    except OSError as error:
+        result.changed.append((known.path, _trouble(error)))
+        return
+    _compare_names(known.path, known.names or frozenset(), names, result)
+
+
+def _difference(known: Known, now: os.stat_result) -> str | None:
+    """What happened to a path, or None if nothing did."""
+    kind = kind_of(now.st_mode)
+    if kind != known.kind:
+        return {FILE: "is a file now", DIR: "is a folder now", SYMLINK: "is a link now"}.get(
+            kind, "is something else now"
+        )
+    if kind == DIR:
+        return None
+    if now.st_size != known.size or now.st_mtime_ns != known.mtime_ns:
+        return "changed"
+    if kind == FILE and (now.st_mode ^ known.mode) & _PERMISSIONS:
+        return "has other permissions"
+    if now.st_ctime_ns != known.ctime_ns and now.st_nlink == known.nlink:
+        return "changed (its old time was put back)"
+    return None
+
+
+def _trouble(error: OSError) -> str:
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        return "is gone"
+    return f"cannot be read ({error.strerror})"

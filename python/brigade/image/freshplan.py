@@ -1,0 +1,187 @@
+"""Decide what to look at before a job, so that changed sources are noticed cheaply.
+
+One process asks; each question costs the shared file system a request. What a question
+costs was measured on MooseFS and is about the same elsewhere: metadata of one path is one
+request; reading a directory is two (permission and names), and brings the metadata of all
+its names with it. So a directory with one or two things to check is asked for each of
+them, any other is read.
+
+    level   what is checked
+    full    every path of the image, and the names in every directory whose names are known
+    fast    1. the user's own files: all that does not lie in installed software, and every
+               absence there
+            2. the names in all directories of installed software (their modification
+               times, which come with reading their parents), and all files in those parents;
+               parents nearest to the root first
+            3. files in the remaining directories; as many as the budget allows, taking turns
+    none    nothing
+
+Byte code is left out of `fast`: Python decides by the source whether it is valid.
+
+What must stay true: nothing here touches a file system; the same entries, budget and turn
+give the same plan; step 1 is never cut, whatever the budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Iterable, NamedTuple
+
+from brigade.errors import UsageError
+from brigade.image.layout import ABSENT, DIR
+
+LEVELS = ("full", "fast", "none")
+DEFAULT_BUDGET = 100
+LIST_COST = 2
+
+
+class Known(NamedTuple):
+    """What an image says about one path. `used`: the trial touched it, or it has content."""
+
+    path: str
+    kind: int
+    listed: bool
+    used: bool
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int
+    nlink: int
+    names: frozenset[str] | None = None  # of a listed directory: what is in it
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        return self.path.rpartition("/")[0] or "/"
+
+
+@dataclass
+class FolderCheck:
+    """Things to compare in one directory. `read`: by reading it; `names`: then these, and no
+    others, must be there (None: other names do not matter)."""
+
+    folder: str
+    items: list[Known]
+    read: bool
+    names: frozenset[str] | None = None
+
+    @property
+    def cost(self) -> int:
+        return LIST_COST if self.read else len(self.items)
+
+
+@dataclass
+class _Folder:
+    """What the image has in one directory."""
+
+    path: str
+    listed: bool = False
+    children: list[Known] = field(default_factory=list)
+
+
+def is_bytecode(path: str) -> bool:
+    return "/__pycache__/" in path or path.endswith("/__pycache__")
+
+
+def plan_checks(
+    entries: Iterable[Known],
+    level: str,
+    budget: int = DEFAULT_BUDGET,
+    turn: int = 0,
+) -> list[FolderCheck]:
+    """The directories to look into, sorted by path. `turn` says whose turn it is in step 3."""
+    if level not in LEVELS:
+        raise UsageError(f"check level {level}: levels are {', '.join(LEVELS)}")
+    if level == "none":
+        return []
+    folders = _folders(entries)
+    if level == "full":
+        chosen = [_check(folder, folder.children, full=True) for folder in folders.values()]
+    else:
+        chosen = _fast(folders, budget, turn)
+    return sorted((check for check in chosen if check.items), key=lambda check: check.folder)
+
+
+def _folders(entries: Iterable[Known]) -> dict[str, _Folder]:
+    folders: dict[str, _Folder] = {}
+    for known in entries:
+        if known.path == "/":
+            continue
+        if known.kind == DIR and known.listed:
+            folders.setdefault(known.path, _Folder(known.path)).listed = True
+        folders.setdefault(known.folder, _Folder(known.folder)).children.append(known)
+    for folder in folders.values():
+        folder.children = [_with_names(known, folders) for known in folder.children]
+    return folders
+
+
+def _with_names(known: Known, folders: dict[str, _Folder]) -> Known:
+    if known.kind != DIR or not known.listed:
+        return known
+    children = folders[known.path].children
+    return known._replace(names=frozenset(c.name for c in children if c.kind != ABSENT))
+
+
+def _check(folder: _Folder, items: list[Known], full: bool = False) -> FolderCheck:
+    read = len(items) > LIST_COST or (full and folder.listed)
+    names = None
+    if read and folder.listed:
+        names = frozenset(known.name for known in folder.children if known.kind != ABSENT)
+    return FolderCheck(folder.path, items, read, names)
+
+
+def _fast(folders: dict[str, _Folder], budget: int, turn: int) -> list[FolderCheck]:
+    own, parents, rest = [], [], []
+    for folder in folders.values():
+        if is_bytecode(folder.path):
+            continue
+        items = [known for known in folder.children if _matters(known, folder.listed)]
+        check = _check(folder, items)
+        if not items:
+            continue
+        if not folder.listed:
+            own.append(check)
+        elif any(known.kind == DIR for known in items):
+            parents.append(check)
+        else:
+            rest.append(check)
+    parents.sort(key=lambda check: (check.folder.count("/"), check.folder))
+    rest.sort(key=lambda check: (-len(check.items), check.folder))
+    room = budget - sum(check.cost for check in own)
+    chosen = own
+    while parents and parents[0].cost <= room:
+        room -= parents[0].cost
+        chosen.append(parents.pop(0))
+    return chosen + _turn(parents + rest, room, turn)
+
+
+def _matters(known: Known, in_software: bool) -> bool:
+    if is_bytecode(known.path):
+        return False
+    if known.kind == DIR:
+        return known.listed
+    return known.used or (known.kind == ABSENT and not in_software)
+
+
+def _turn(checks: list[FolderCheck], room: int, turn: int) -> list[FolderCheck]:
+    """As many checks as there is room for, beginning where it is this turn's share."""
+    total = sum(check.cost for check in checks)
+    if total <= room:
+        return checks
+    if room <= 0:
+        return []
+    shares = -(-total // room)
+    start, passed, first = (turn % shares) * room, 0, 0
+    while passed + checks[first].cost <= start:
+        passed += checks[first].cost
+        first += 1
+    chosen = []
+    for check in checks[first:] + checks[:first]:
+        if check.cost > room:
+            break
+        room -= check.cost
+        chosen.append(check)
+    return chosen
