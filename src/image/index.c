@@ -160,6 +160,14 @@ static void walk_to_parent(struct walk *w)
     w->at = find_hashed(w->x, w->room, w->len, w->hash);
 }
 
+/* Whether a directory is known not to have a name that has no entry. */
+static int lacks_name(const struct brg_entry *dir, const char *name, size_t n)
+{
+    int dots = name[0] == '.' && (n == 1 || (n == 2 && name[1] == '.'));
+    return dir->kind == BRG_DIR && (dir->flags & BRG_LISTED) && (dir->flags & BRG_COVERED) &&
+           !dots && n <= MAX_NAME;
+}
+
 /* Puts the target of a link in front of what remains. Returns 0 if there is no room. */
 static int walk_follow(struct walk *w, const struct brg_entry *link)
 {
@@ -228,13 +236,12 @@ static enum brg_found walk_run(struct walk *w, int follow, uint32_t *entry, int 
         uint64_t hash = brg_hash(w->room + w->len, *end - w->len, w->hash);
         uint32_t e = find_hashed(x, w->room, *end, hash);
         if (e == BRG_NONE) {
-            int known_dir = w->at != BRG_NONE && (entries[w->at].flags & BRG_COVERED);
-            if (known_dir && (entries[w->at].flags & BRG_LISTED) && n <= MAX_NAME) {
+            if (w->at != BRG_NONE && lacks_name(&entries[w->at], name, n)) {
                 *entry = w->at;
                 *err = ENOENT;
                 return BRG_MISSING;
             }
-            if (known_dir || !leads_to_root(x, w->room, *end))
+            if (!leads_to_root(x, w->room, *end))
                 return is_covered(x, w->room, *end) ? BRG_UNKNOWN : BRG_OUTSIDE;
         }
         int kind = e == BRG_NONE ? BRG_DIR : entries[e].kind;
@@ -277,11 +284,11 @@ static enum brg_found walk_run(struct walk *w, int follow, uint32_t *entry, int 
     return BRG_EXISTS;
 }
 
-/* The answer for an entry hit by the path's own bytes, or -1 when it takes a walk. */
-static int answer_directly(const struct brg_entry *e, int follow, int *err)
+/* The answer for an entry hit by the path's own bytes; BRG_UNKNOWN when it takes a walk. */
+static enum brg_found answer_directly(const struct brg_entry *e, int follow, int *err)
 {
     if (!(e->flags & BRG_COVERED) || e->kind == BRG_OTHER || (e->kind == BRG_SYMLINK && follow))
-        return -1;
+        return BRG_UNKNOWN;
     if (e->kind != BRG_ABSENT)
         return BRG_EXISTS;
     *err = e->err;
@@ -300,13 +307,22 @@ enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, in
         name_at--;
     size_t dir_len = name_at - 1;
     uint64_t dir_hash = brg_hash(path, dir_len, BRG_HASH_SEED);
+    uint32_t dir = BRG_NONE;
     if (name_at < len) {
         uint64_t hash = brg_hash(path + dir_len, len - dir_len, dir_hash);
         uint32_t e = find_hashed(x, path, len, hash);
-        int found = e == BRG_NONE ? -1 : answer_directly(&brg_entries(x)[e], follow, err);
-        if (found >= 0) {
+        enum brg_found found = e == BRG_NONE ? BRG_UNKNOWN
+                                             : answer_directly(&brg_entries(x)[e], follow, err);
+        if (found != BRG_UNKNOWN) {
             *entry = e;
-            return (enum brg_found)found;
+            return found;
+        }
+        dir = find_hashed(x, path, dir_len, dir_hash);
+        if (e == BRG_NONE && dir != BRG_NONE &&
+            lacks_name(&brg_entries(x)[dir], path + name_at, len - name_at)) {
+            *entry = dir;
+            *err = ENOENT;
+            return BRG_MISSING;
         }
     }
 
@@ -315,11 +331,11 @@ enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, in
     w.rest = path;
     w.rest_in_room = 0;
     w.links = 0;
-    w.at = dir_len ? find_hashed(x, path, dir_len, dir_hash) : BRG_NONE;
-    if (w.at != BRG_NONE && brg_entries(x)[w.at].kind == BRG_DIR) {
+    if (dir != BRG_NONE && brg_entries(x)[dir].kind == BRG_DIR) {
         memcpy(w.room, path, dir_len); /* start at the parent: its path is canonical */
         w.len = dir_len;
         w.hash = dir_hash;
+        w.at = dir;
         w.rest = path + dir_len;
     } else {
         walk_to_root(&w);
