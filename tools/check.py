@@ -75,7 +75,14 @@ def lint() -> Tally:
         for path in sorted((ROOT / folder).rglob("*.[ch]"))
     ]
     checks: dict[str, list[object]] = {
-        "ruff check": [BIN / "ruff", "check", "--quiet", "--no-cache", "."],
+        "ruff check": [
+            BIN / "ruff",
+            "check",
+            "--quiet",
+            "--no-cache",
+            "--output-format=concise",
+            ".",
+        ],
         "ruff format": [BIN / "ruff", "format", "--quiet", "--no-cache", "--diff", "."],
         "mypy": [BIN / "mypy", "--no-error-summary", "--cache-dir", BUILD / "mypy"],
         "clang-format": [BIN / "clang-format", "--dry-run", "-Werror", *sources],
