@@ -1,16 +1,17 @@
 /* Preloaded into mfsmount: counts its requests to the metadata server, by kind, and its data bytes.
  *
- * The client's own file `.stats` gives only the sum of all packets, in which what programs asked for
- * cannot be told from the client's keep-alives (about 0.4 a second), and no bytes of data at all. So
- * the client's sockets are watched from inside: connect() says which of them lead to the metadata
- * server (by its port) and which to chunk servers; what is written to the first is a stream of packets
+ * The client's own file `.stats` gives only the sum of all packets, in which what programs asked
+ * for cannot be told from the client's keep-alives (about 0.4 a second), and no bytes of data at
+ * all. So the client's sockets are watched from inside: connect() says which of them lead to the
+ * metadata server (by its port) and which to chunk servers; what is written to the first is a
+ * stream of packets
  *
  *   +-------------+-------------+-- length bytes --+
  *   | request, BE | length, BE  | ...              |
  *   +-------------+-------------+------------------+
  *
- * of which only the headers are looked at. Nothing is changed, delayed or copied; if the page cannot
- * be opened nothing is counted. The sums equal the client's own (a test compares them).
+ * of which only the headers are looked at. Nothing is changed, delayed or copied; if the page
+ * cannot be opened nothing is counted. The sums equal the client's own (a test compares them).
  *
  *   BRIGADE_LAB_COUNTERS     the page's file (counters.h)
  *   BRIGADE_LAB_MASTER_PORT  the metadata server's port
@@ -32,10 +33,14 @@
 #define MAX_FD 131072 /* mfsmount allows itself 100000 */
 #define MAX_REQUEST 1024
 
-enum peer { PEER_OTHER = 0, PEER_MASTER, PEER_CHUNK };
+enum peer {
+    PEER_OTHER = 0,
+    PEER_MASTER,
+    PEER_CHUNK
+};
 
-/* Where in the stream of packets to the metadata server we are. The client writes to it under a lock
- * of its own and has one such connection at a time. */
+/* Where in the stream of packets to the metadata server we are. The client writes to it under a
+ * lock of its own and has one such connection at a time. */
 struct parser {
     unsigned char header[8];
     unsigned have;
@@ -124,9 +129,9 @@ static void received(int fd, ssize_t n)
 }
 
 /* The libc function behind a hook; looked up once, racing threads find the same. */
-#define REAL(name)                                                                                 \
-    static __typeof__(name) *real;                                                                 \
-    if (!real)                                                                                     \
+#define REAL(name)                 \
+    static __typeof__(name) *real; \
+    if (!real)                     \
     real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
 
 EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)

@@ -28,8 +28,8 @@ def command() -> None:
 
 @command.command()
 @click.option("--nodes", "n_nodes", default=4, show_default=True, help="How many nodes.")
-@click.option("--fs", default="moosefs", show_default=True, help="moosefs, or slow:0.5ms[,servers=N].")
-@click.option("--bind", "binds", multiple=True, help="Show this host folder below /tmp to the nodes.")
+@click.option("--fs", default="moosefs", show_default=True, help="moosefs or slow:0.5ms.")
+@click.option("--bind", "binds", multiple=True, help="Show this folder below /tmp to the nodes.")
 @_NAME
 def up(n_nodes: int, fs: str, binds: tuple[str, ...], name: str) -> None:
     """Bring a lab up."""
@@ -52,7 +52,9 @@ def down(name: str) -> None:
 @click.option("--host-network", is_flag=True, help="Keep the host's network (to install packages).")
 @click.argument("node")
 @_COMMAND
-def exec_(name: str, user: str | None, host_network: bool, node: str, argv: tuple[str, ...]) -> None:
+def exec_(
+    name: str, user: str | None, host_network: bool, node: str, argv: tuple[str, ...]
+) -> None:
     """Run a command on a node: brigade lab exec n0 -- hostname"""
     inside.become(state.find(name), node, _bare(argv), user=user, host_network=host_network)
 

@@ -1,9 +1,9 @@
 """The lab: a cluster in a box, made of real parts on one machine.
 
-    lab = Lab.up(nodes=4, fs="moosefs")
-    lab.run(["srun", "-N4", "-n8", "hostname"])
-    lab.stats().total.requests
-    lab.down()
+lab = Lab.up(nodes=4, fs="moosefs")
+lab.run(["srun", "-N4", "-n8", "hostname"])
+lab.stats().total.requests
+lab.down()
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Making a lab cold: no client, and not the kernel, remembers anything of the shared file system."""
+"""Making a lab cold: neither a client nor the kernel remembers the shared file system."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _DROP = Path("/proc/sys/vm/drop_caches")
 def drop(plan: LabPlan, mount: Callable[[LabPlan, str], None]) -> None:
     """Mount the clients anew, and drop the kernel's caches of the whole machine.
 
-    A new client is the only one that is surely cold: MooseFS' keeps attributes, directories, symbolic
-    links and data by itself. Counters go on. LabError if a node still uses the file system.
+    A new client is the only one that is surely cold: MooseFS' keeps attributes, directories,
+    symbolic links and data by itself. Counters go on. LabError if a node still uses
+    the file system.
     """
     for node in plan.nodes:
         _unmount(plan, node)
@@ -40,7 +41,7 @@ def _unmount(plan: LabPlan, node: str) -> None:
 
 
 def _users(plan: LabPlan, node: str) -> list[str]:
-    """The processes on a node that run from, are in, or hold open or mapped, the shared file system."""
+    """The processes on a node that run from, are in, have open or map the shared file system."""
     found = []
     for pid in sorted(namespaces.processes([plan.pins(node)])):
         if any(_is_shared(link) for link in _links(pid)):

@@ -24,8 +24,9 @@ _KIND = struct.Struct("<20sIQ")
 class Count:
     """What one node, or all together, asked of the shared file system.
 
-    `requests`: metadata requests that programs caused, with `kinds` saying which; `background`: those
-    that the client sends by the clock. Bytes are those exchanged with data servers.
+    `requests`: metadata requests that programs caused; `background`: those that the client sends
+    by the clock; `kinds`: how many of each, background included. Bytes are those
+    exchanged with data servers.
     """
 
     requests: int = 0

@@ -32,10 +32,10 @@ def environment(plan: LabPlan, user: str | None = None) -> dict[str, str]:
 
 
 class Step:
-    """A callable that moves the calling process into a node, as `user`, with working directory `cwd`.
+    """A callable that moves the calling process into a node, as `user`, in folder `cwd`.
 
-    Made to be a `preexec_fn`, or called just before exec; ends the process with a message and exit code
-    126 when it cannot. The network stays the host's with `host_network`.
+    Made to be a `preexec_fn`, or called just before exec; ends the process with a message and exit
+    code 126 when it cannot. The network stays the host's with `host_network`.
     """
 
     def __init__(

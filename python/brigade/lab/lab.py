@@ -21,6 +21,7 @@ from brigade.lab import (
     namespaces,
     nodes,
     packages,
+    slowfs,
     slurm,
     state,
     teardown,
@@ -29,6 +30,9 @@ from brigade.lab.counters import Stats
 from brigade.lab.plan import HUB, LOCAL, SHARED, FileSystem, LabPlan
 
 Progress = Callable[[str], None]
+
+# each kind of file system: start_servers, mount, prepare_root, HUB_DAEMONS, NODE_DAEMONS
+_DRIVERS = {"moosefs": moosefs, "slow": slowfs}
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Lab:
         with state.locked(name):
             old = state.load(name)
             if old is not None and not cls(old).faults():
-                raise LabError(f"lab '{name}' is up already", hint=f"brigade lab down --name {name}")
+                raise LabError(f"lab '{name}' is up", hint=f"brigade lab down --name {name}")
             teardown.clear(name)
             try:
                 _build(plan, progress)
@@ -106,8 +110,8 @@ class Lab:
     ) -> subprocess.CompletedProcess[Any]:
         """Run a command on a node and wait for it.
 
-        Options: `user`, `cwd` (default: the caller's), `env` (additions), `host_network`, and those of
-        subprocess.Popen (`stdout`, `text`, ...).
+        Options: `user`, `cwd` (default: the caller's), `env` (additions), `host_network`, and
+        those of subprocess.Popen (`stdout`, `text`, ...).
         """
         with self.popen(node, argv, **options) as process:
             try:
@@ -125,7 +129,10 @@ class Lab:
         return inside.popen(self.plan, node, argv, **options)
 
     def host_path(self, node: str, path: str) -> Path:
-        """The path by which root on the host reaches `path` of a node (not through absolute links)."""
+        """The path by which root on the host reaches `path` of a node.
+
+        Absolute symbolic links on the way lead back to the host's own folders.
+        """
         pid = (self.plan.state / "pid" / node).read_text().strip()
         return Path(f"/proc/{pid}/root{path}")
 
@@ -143,7 +150,7 @@ class Lab:
         LabError if a process on a node still uses the file system.
         """
         with state.locked(self.name):
-            caches.drop(self.plan, moosefs.mount)
+            caches.drop(self.plan, _DRIVERS[self.plan.fs.kind].mount)
 
     def faults(self) -> list[str]:
         """What is not as it should be: one line each; nothing if the lab is whole."""
@@ -162,9 +169,10 @@ class Lab:
 
 def _daemons(plan: LabPlan, member: str) -> dict[str, int]:
     """The programs that must run on a member, and how many of each."""
-    if member != HUB:
-        return {"sleep": 1, "slurmd": 1, **moosefs.NODE_DAEMONS}
-    return {"sleep": 1, "munged": 1, "slurmctld": 1, **moosefs.HUB_DAEMONS}
+    driver = _DRIVERS[plan.fs.kind]
+    if member == HUB:
+        return {"sleep": 1, "munged": 1, "slurmctld": 1, **driver.HUB_DAEMONS}
+    return {"sleep": 1, "slurmd": 1, **driver.NODE_DAEMONS}
 
 
 def _visible(binds: Iterable[str]) -> tuple[str, ...]:
@@ -204,10 +212,11 @@ def _build(plan: LabPlan, progress: Progress) -> None:
     progress("munge and Slurm")
     slurm.start(plan)
     progress(f"shared file system ({plan.fs})")
-    moosefs.start_servers(plan)
+    driver = _DRIVERS[plan.fs.kind]
+    driver.start_servers(plan)
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda node: moosefs.mount(plan, node), plan.nodes))
-    moosefs.prepare_root(plan)
+        list(pool.map(lambda node: driver.mount(plan, node), plan.nodes))
+    driver.prepare_root(plan)
     progress("Slurm's nodes")
     slurm.wait_idle(plan)
     counters.reset(plan)

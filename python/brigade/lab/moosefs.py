@@ -1,4 +1,4 @@
-"""MooseFS as the shared file system: a metadata server, two chunk servers, a client on each node."""
+"""MooseFS as the shared file system: a metadata server, two chunk servers, a client per node."""
 
 from __future__ import annotations
 

@@ -110,16 +110,14 @@ def processes(folders: Iterable[Path]) -> dict[int, Path]:
             except FileNotFoundError:
                 continue
     found = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
+    for entry in filter(str.isdigit, os.listdir("/proc")):
         for kind in ("net", "mnt"):
             try:
-                folder = wanted.get(identity(f"/proc/{entry}/ns/{kind}"))
+                member = wanted.get(identity(f"/proc/{entry}/ns/{kind}"))
             except OSError:
                 break  # it ended meanwhile, or is a zombie
-            if folder is not None:
-                found[int(entry)] = folder
+            if member is not None:
+                found[int(entry)] = member
                 break
     return found
 

@@ -1,8 +1,8 @@
 """Bringing up the members of a lab: namespaces, a network between them, private folders.
 
-Each member is born as a shell in fresh namespaces. It waits until they are pinned and wired, makes its
-mounts, and becomes a sleeping *holder* process, by whose pid the remote shell finds the member. If
-`lab up` dies first, the shell reads end-of-file and goes away with everything it made.
+Each member is born as a shell in fresh namespaces. It waits until they are pinned and wired, makes
+its mounts, and becomes a sleeping *holder* process, by whose pid the remote shell finds the member.
+If `lab up` dies first, the shell reads end-of-file and goes away with everything it made.
 """
 
 from __future__ import annotations
@@ -19,11 +19,16 @@ from brigade.lab.plan import HUB, LOCAL, SHARED, LabPlan
 
 _PRIVATE = ("/tmp", "/dev/shm")
 
-# $1: the lab's state folder, $2: the member; the lab's further steps follow (see _mount_script)
+# the script of a member's shell: birth, mounts (_mount_script), farewell
 _BIRTH = """
 set -e
 echo $$
 read -r go
+"""
+_FAREWELL = """
+echo ready
+exec </dev/null >/dev/null 2>&1
+exec -a {title} sleep infinity
 """
 
 
@@ -51,7 +56,9 @@ def start(plan: LabPlan) -> None:
             shell.communicate()
 
 
-def run_in(plan: LabPlan, member: str, argv: list[str], what: str, env: dict[str, str] | None = None) -> str:
+def run_in(
+    plan: LabPlan, member: str, argv: list[str], what: str, env: dict[str, str] | None = None
+) -> str:
     """Run a command of the lab's own inside a member; returns what it printed."""
     folder = plan.pins(member)
     done = subprocess.run(
@@ -72,12 +79,26 @@ def run_in(plan: LabPlan, member: str, argv: list[str], what: str, env: dict[str
 
 
 def _give_birth(plan: LabPlan, member: str) -> subprocess.Popen[str]:
-    script = _BIRTH + _mount_script(plan, member) + _FAREWELL.format(
-        title=shlex.quote(f"brigade-lab {plan.name} {member}")
+    script = (
+        _BIRTH
+        + _mount_script(plan, member)
+        + _FAREWELL.format(title=shlex.quote(f"brigade-lab {plan.name} {member}"))
     )
     return subprocess.Popen(
-        ["setsid", "--fork", "unshare", "-n", "-m", "-u", "-i", "--propagation", "private",
-         "bash", "-c", script],
+        [
+            "setsid",
+            "--fork",
+            "unshare",
+            "-n",
+            "-m",
+            "-u",
+            "-i",
+            "--propagation",
+            "private",
+            "bash",
+            "-c",
+            script,
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -85,13 +106,6 @@ def _give_birth(plan: LabPlan, member: str) -> subprocess.Popen[str]:
         cwd="/",
         env={"PATH": search_path()},
     )
-
-
-_FAREWELL = """
-echo ready
-exec </dev/null >/dev/null 2>&1
-exec -a {title} sleep infinity
-"""
 
 
 def _line(shell: subprocess.Popen[str], member: str) -> str:
@@ -116,7 +130,7 @@ def _mount_script(plan: LabPlan, member: str) -> str:
         lines.append(f"mount -t tmpfs -o mode=1777 brigade-lab {stage}")
         for bind in plan.binds:
             if bind.startswith(folder + "/"):
-                inside = stage + quote(bind[len(folder):])
+                inside = stage + quote(bind[len(folder) :])
                 lines.append(f"mkdir -p {inside} && mount --rbind {quote(bind)} {inside}")
         lines.append(f"mount --move {stage} {folder}")
     if member != HUB:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 
 from brigade.errors import LabError
 
-# package -> a program of it that the lab starts
+# package -> a program of it that the lab starts, or a file (`*` stands for the machine's triplet)
 _COMMON = {
     "iproute2": "ip",
     "util-linux": "nsenter",
@@ -16,6 +17,7 @@ _COMMON = {
     "slurmctld": "slurmctld",
     "slurmd": "slurmd",
     "slurm-client": "srun",
+    "libpmix-dev": "/usr/lib/*/libpmix.so",  # the name under which srun --mpi=pmix opens it
     "openmpi-bin": "mpirun",
     "mpich": "mpiexec.mpich",
 }
@@ -25,7 +27,7 @@ _BY_FS = {
         "moosefs-chunkserver": "mfschunkserver",
         "moosefs-client": "mfsmount",
     },
-    "slow": {"libfuse3-3": "", "fuse3": "fusermount3"},
+    "slow": {"fuse3": "fusermount3"},
 }
 _SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
@@ -43,10 +45,15 @@ def search_path() -> str:
 
 
 def missing_packages(fs_kind: str) -> list[str]:
-    """Those of `packages(fs_kind)` whose programs are not on this machine."""
+    """Those of `packages(fs_kind)` that are not on this machine."""
     needed = {**_COMMON, **_BY_FS[fs_kind]}
-    path = search_path()
-    return sorted(p for p, program in needed.items() if program and not shutil.which(program, path=path))
+    return sorted(package for package, part in needed.items() if not _is_there(part))
+
+
+def _is_there(part: str) -> bool:
+    if part.startswith("/"):
+        return bool(glob.glob(part))
+    return shutil.which(part, path=search_path()) is not None
 
 
 def require(fs_kind: str) -> None:

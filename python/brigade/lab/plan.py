@@ -1,8 +1,8 @@
 """What a lab consists of, as plain data: names, addresses, folders, configuration texts.
 
-Nothing here touches the machine, so that every decision can be tested by looking at it. The rest of
-`brigade.lab` carries the plan out. Each lab has a network of its own that the host does not see (the
-bridge lies in the lab's *hub* namespace), so all labs use the same addresses and ports.
+Nothing here touches the machine, so that every decision can be tested by looking at it. The rest
+of `brigade.lab` carries the plan out. Each lab has a network of its own that the host does not see
+(the bridge lies in the lab's *hub* namespace), so all labs use the same addresses and ports.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class FileSystem:
 class LabPlan:
     """Everything about one lab that follows from its name, size and file system.
 
-    `binds` are host folders below /tmp or /dev/shm that stay visible inside the nodes, whose own /tmp
-    and /dev/shm are fresh.
+    `binds` are host folders below /tmp or /dev/shm that stay visible inside the nodes, whose own
+    /tmp and /dev/shm are fresh.
     """
 
     name: str = "lab"
@@ -134,7 +134,7 @@ class LabPlan:
         return "".join(f"{node}:1\n" for node in self.nodes)
 
     def environment(self) -> dict[str, str]:
-        """What makes every launcher work, and spread, on the lab's nodes without further options."""
+        """What makes every launcher work, and spread over the nodes, without further options."""
         agent = str(self.etc / "rsh")
         return {
             "BRIGADE_LAB": self.name,

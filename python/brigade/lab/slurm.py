@@ -28,7 +28,9 @@ def wait_idle(plan: LabPlan, limit_s: float = 30.0) -> None:
     deadline = time.monotonic() + limit_s
     env = plan.environment()
     while True:
-        said = nodes.run_in(plan, HUB, ["sh", "-c", "sinfo -h -N -o '%N %t' 2>&1 || true"], "sinfo", env)
+        said = nodes.run_in(
+            plan, HUB, ["sh", "-c", "sinfo -h -N -o '%N %t' 2>&1 || true"], "sinfo", env
+        )
         if sum(line.endswith(" idle") for line in said.splitlines()) == plan.n_nodes:
             return
         if time.monotonic() > deadline:

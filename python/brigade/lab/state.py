@@ -1,14 +1,14 @@
 """The state folder of a lab: what was asked for, how far it came, and who may change it now.
 
-    /run/brigade-lab/NAME.lock     held while a lab is brought up or taken down
-    /run/brigade-lab/NAME/
-        plan.json                  the plan; written first
-        ready                      written last: everything came up
-        ns/MEMBER/{net,uts,ipc,mnt} pinned namespaces
-        pid/MEMBER                 holder process of each member
-        counters/NODE              pages that the file-system clients count in
-        baseline.json              what the counters were at the last reset
-        etc/ log/ munge/ slurmctld/ slurmd/
+/run/brigade-lab/NAME.lock     held while a lab is brought up or taken down
+/run/brigade-lab/NAME/
+    plan.json                  the plan; written first
+    ready                      written last: everything came up
+    ns/MEMBER/{net,uts,ipc,mnt} pinned namespaces
+    pid/MEMBER                 holder process of each member
+    counters/NODE              pages that the file-system clients count in
+    baseline.json              what the counters were at the last reset
+    etc/ log/ munge/ slurmctld/ slurmd/
 """
 
 from __future__ import annotations

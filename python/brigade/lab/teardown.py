@@ -23,7 +23,9 @@ def clear(name: str) -> bool:
     pins = folder / "ns"
     members = sorted(pins.iterdir()) if pins.is_dir() else []
     if os.getpid() in namespaces.processes(members):
-        raise LabError(f"lab '{name}' cannot be taken down from inside", hint="leave its nodes first")
+        raise LabError(
+            f"lab '{name}' cannot be taken down from inside", hint="leave its nodes first"
+        )
     stubborn = namespaces.kill_all(members)
     if stubborn:
         who = ", ".join(f"{pid} ({namespaces.command_name(pid)})" for pid in stubborn)
@@ -36,7 +38,9 @@ def clear(name: str) -> bool:
 def _remove(folder: os.PathLike[str], plan: LabPlan | None) -> None:
     left = namespaces.mounts_below(STATE_ROOT / folder)
     if left:
-        raise LabError(f"mounts are left: {', '.join(left)}", hint="unmount them, then go down again")
+        raise LabError(
+            f"mounts are left: {', '.join(left)}", hint="unmount them, then go down again"
+        )
     if plan is not None and plan.data.exists():
         shutil.rmtree(plan.data)
     shutil.rmtree(folder)
