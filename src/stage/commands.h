@@ -1,0 +1,37 @@
+/* The two commands of brigade-stage, after their options have been read. */
+#ifndef BRG_STAGE_COMMANDS_H
+#define BRG_STAGE_COMMANDS_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "stream/net.h"
+
+#define EXIT_NOT_STAGED 3
+
+struct put_options {
+    const char *image, *job, *base;
+    uint32_t readers;
+    uint32_t workers; /* 0: chosen from the processors allowed */
+    uint32_t segment_bytes;
+    int progress_fd; /* -1: none */
+    uint64_t timeout_ns;
+    uint64_t start_ns, ready_ns; /* CLOCK_MONOTONIC: main() began, MPI had started */
+};
+
+struct drop_options {
+    const char *id, *job, *base;
+    int keep;
+};
+
+/* The signal that asked this process to end, or 0. */
+extern volatile sig_atomic_t put_interrupted;
+
+/* Collective over net. Rank 0 prints the JSON object. Returns the exit code. When messages may
+ * still be under way (*stuck), the net must be aborted, not finished. */
+int put_run(const struct put_options *options, struct stream_net *net, int *stuck);
+
+/* Prints JSON lines for this node. Returns the exit code. */
+int drop_run(const struct drop_options *options);
+
+#endif

@@ -1,0 +1,188 @@
+/* brigade-stage: the program that a launcher starts once a node. Here: options and signals. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stage/commands.h"
+#include "stage/fault.h"
+#include "stage/mpi.h"
+#include "stream/plan.h"
+
+#define EXIT_USAGE 2
+#define SEGMENT_MAX (1u << 30) /* a message's length must fit an int */
+
+static const char usage[] =
+    "usage: brigade-stage put --image FILE --job ID [--base DIR] [--readers N] [--segment BYTES]\n"
+    "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
+    "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep]\n"
+    "In DIR, %r stands for the rank: several \"nodes\" on one machine, for tests.\n";
+
+enum option_code {
+    OPT_IMAGE = 1, OPT_IMAGE_ID, OPT_JOB, OPT_BASE, OPT_READERS, OPT_SEGMENT, OPT_WORKERS, OPT_MPI,
+    OPT_PROGRESS, OPT_TIMEOUT, OPT_KEEP
+};
+
+static const struct option options[] = {
+    {"image", 1, NULL, OPT_IMAGE},       {"image-id", 1, NULL, OPT_IMAGE_ID},
+    {"job", 1, NULL, OPT_JOB},           {"base", 1, NULL, OPT_BASE},
+    {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
+    {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
+    {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
+    {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
+
+struct words {
+    const char *value[OPT_KEEP + 1];
+};
+
+static int refuse(const char *what, const char *why)
+{
+    fprintf(stderr, "brigade-stage: %s %s\n%s", what, why, usage);
+    return EXIT_USAGE;
+}
+
+static int parse(int argc, char **argv, struct words *w)
+{
+    int code;
+    optind = 2;
+    while ((code = getopt_long(argc, argv, "", options, NULL)) > 0 && code <= OPT_KEEP)
+        w->value[code] = optarg ? optarg : "";
+    if (code != -1 || optind != argc)
+        return refuse("arguments", "are wrong");
+    if (!w->value[OPT_JOB])
+        return refuse("--job", "is missing");
+    return 0;
+}
+
+/* A decimal number from least to most; `otherwise` if the option is not there. */
+static int number(const struct words *w, enum option_code code, uint64_t least, uint64_t most,
+                  uint64_t otherwise, uint64_t *out)
+{
+    const char *text = w->value[code];
+    char *end;
+    *out = otherwise;
+    if (!text)
+        return 0;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (errno || end == text || *end || *text == '-' || *out < least || *out > most) {
+        fprintf(stderr, "brigade-stage: '%s' is not a number from %llu to %llu\n", text,
+                (unsigned long long)least, (unsigned long long)most);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+static const char *base_of(const struct words *w)
+{
+    const char *set = getenv("BRIGADE_NODE_DIR");
+    if (w->value[OPT_BASE])
+        return w->value[OPT_BASE];
+    return set && *set ? set : "/dev/shm";
+}
+
+/* The base with every %r replaced by the rank. */
+static char *with_rank(const char *base, uint32_t rank)
+{
+    char *out = malloc(strlen(base) * 6 + 1), *at = out;
+    if (!out)
+        return NULL;
+    for (; *base; base++) {
+        if (base[0] == '%' && base[1] == 'r') {
+            at += sprintf(at, "%u", rank);
+            base++;
+        } else
+            *at++ = *base;
+    }
+    *at = '\0';
+    return out;
+}
+
+static void note_signal(int number)
+{
+    put_interrupted = number;
+}
+
+/* Before MPI has started there is nothing to undo, and the default is right: to end. */
+static void listen_to_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = note_signal};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int put(const struct words *w)
+{
+    struct put_options o = {.start_ns = now_ns()};
+    uint64_t readers, workers, segment, fd, timeout;
+    struct stream_net *net;
+    struct brg_error err;
+    int stuck = 0;
+    if (!w->value[OPT_IMAGE])
+        return refuse("--image", "is missing");
+    if (number(w, OPT_READERS, 1, PLAN_MAX_FLOWS, 4, &readers) ||
+        number(w, OPT_WORKERS, 1, 64, 0, &workers) ||
+        number(w, OPT_SEGMENT, 4096, SEGMENT_MAX, 1u << 20, &segment) ||
+        number(w, OPT_PROGRESS, 0, 1u << 20, UINT64_MAX, &fd) ||
+        number(w, OPT_TIMEOUT, 1, 86400, 120, &timeout))
+        return EXIT_USAGE;
+    if (mpi_start(w->value[OPT_MPI], &net, &err)) {
+        fprintf(stderr, "brigade-stage: %s\n", err.text);
+        return EXIT_NOT_STAGED;
+    }
+    o.ready_ns = now_ns();
+    listen_to_signals();
+    fault_start(net->rank);
+    char *base = with_rank(base_of(w), net->rank);
+    o.image = w->value[OPT_IMAGE];
+    o.job = w->value[OPT_JOB];
+    o.base = base ? base : base_of(w);
+    o.readers = (uint32_t)readers;
+    o.workers = (uint32_t)workers;
+    o.segment_bytes = (uint32_t)segment;
+    o.progress_fd = fd == UINT64_MAX ? -1 : (int)fd;
+    o.timeout_ns = timeout * 1000000000u;
+    int code = put_run(&o, net, &stuck);
+    if (stuck) {
+        net->abort(net, code ? code : EXIT_NOT_STAGED);
+        _exit(code);
+    }
+    net->finish(net);
+    free(base);
+    return code;
+}
+
+static int drop(const struct words *w)
+{
+    const char *id = w->value[OPT_IMAGE_ID];
+    if (!id)
+        return refuse("--image-id", "is missing");
+    if (strlen(id) != 32 || strspn(id, "0123456789abcdef") != 32)
+        return refuse(id, "is not an image id: 32 hex digits");
+    struct drop_options o = {.id = id, .job = w->value[OPT_JOB], .base = base_of(w),
+                             .keep = w->value[OPT_KEEP] != NULL};
+    return drop_run(&o);
+}
+
+int main(int argc, char **argv)
+{
+    struct words w = {{NULL}};
+    if (argc < 2 || (strcmp(argv[1], "put") != 0 && strcmp(argv[1], "drop") != 0))
+        return refuse(argc < 2 ? "a command" : argv[1], "must be put or drop");
+    int code = parse(argc, argv, &w);
+    if (code)
+        return code;
+    return argv[1][0] == 'p' ? put(&w) : drop(&w);
+}

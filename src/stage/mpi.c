@@ -1,0 +1,131 @@
+/* See mpi.h. Here: which library, which interface, and what makes its start cheap. */
+#include "stage/mpi.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* Variables that say how many processes the launcher started for this step. */
+static const char *const SIZE_VARIABLES[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                             "SLURM_STEP_NUM_TASKS"};
+
+static const char *const OPENMPI_NAMES[] = {"libmpi.so.40", "libmpi.so", NULL};
+static const char *const MPICH_NAMES[] = {"libmpich.so.12", "libmpi.so.12", "libmpi_cray.so.12",
+                                          NULL};
+
+static int is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+static long launched_processes(void)
+{
+    for (size_t i = 0; i < sizeof SIZE_VARIABLES / sizeof *SIZE_VARIABLES; i++)
+        if (is_set(SIZE_VARIABLES[i]))
+            return atol(getenv(SIZE_VARIABLES[i]));
+    return 1;
+}
+
+static void *open_first(const char *const *names)
+{
+    for (; *names; names++) {
+        void *library = dlopen(*names, RTLD_NOW | RTLD_GLOBAL);
+        if (library)
+            return library;
+    }
+    return NULL;
+}
+
+/* Open MPI's plug-ins look for its symbols in the global scope: RTLD_GLOBAL. */
+static int open_library(const char *path, void **library, struct brg_error *err)
+{
+    if (path) {
+        *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+        if (!*library)
+            return brg_error_set(err, -ENOENT, "cannot load MPI from %s: %s", path, dlerror());
+        return 0;
+    }
+    int pmix = is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX_RANK");
+    int pmi = is_set("PMI_RANK") || is_set("PMI_FD") || is_set("PMI_SIZE");
+    *library = NULL;
+    if (pmix)
+        *library = open_first(OPENMPI_NAMES);
+    if (!*library && (pmi || pmix))
+        *library = open_first(MPICH_NAMES);
+    if (!*library && pmi)
+        *library = open_first(OPENMPI_NAMES);
+    if (!*library && (pmix || pmi))
+        return brg_error_set(err, -ENOENT, "no MPI library found (tried libmpi.so.40, "
+                             "libmpich.so.12, libmpi.so.12); name it with --mpi PATH");
+    return 0;
+}
+
+/* Devices of networks that Open MPI reaches by other ways than TCP and shared memory. */
+static int has_fast_network(void)
+{
+    static const char *const signs[] = {
+        "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1", "/sys/class/bxi",
+        "/dev/hfi1_0", "/dev/ipath", "/dev/kgni0", "/dev/bxi0"};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (access(signs[i], F_OK) == 0)
+            return 1;
+    return 0;
+}
+
+/* Only what changes no result, only where the user said nothing. Without a fast network Open MPI
+ * ends with "ob1" anyway, after 0.2 s of opening the libraries of networks that are not there. */
+static void make_openmpi_start_cheap(void)
+{
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+    if (!is_set("OMPI_MCA_pml") && !is_set("OMPI_MCA_mtl") && !is_set("OMPI_MCA_btl") &&
+        !has_fast_network())
+        setenv("OMPI_MCA_pml", "ob1", 0);
+}
+
+static int speaks_mpich(void *library)
+{
+    int (*get_version)(char *, int *);
+    char text[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
+    int length = 0;
+    *(void **)&get_version = dlsym(library, "MPI_Get_library_version");
+    if (!get_version || get_version(text, &length))
+        return 0;
+    return strstr(text, "MPICH") || strstr(text, "MVAPICH") || strstr(text, "Intel(R) MPI") ||
+           strstr(text, "CRAY");
+}
+
+int mpi_start(const char *path, struct stream_net **net, struct brg_error *err)
+{
+    void *library;
+    int rc;
+    if (path && strcmp(path, "none") == 0) {
+        *net = net_single();
+        return 0;
+    }
+    rc = open_library(path, &library, err);
+    if (rc)
+        return rc;
+    if (!library)
+        *net = net_single();
+    else if (dlsym(library, "ompi_mpi_comm_world")) {
+        make_openmpi_start_cheap();
+        rc = mpi_openmpi_start(library, net, err);
+    } else if (speaks_mpich(library))
+        rc = mpi_mpich_start(library, net, err);
+    else
+        return brg_error_set(err, -ENOSYS, "%s is neither Open MPI nor of MPICH's kin",
+                             path ? path : "the MPI library found");
+    if (rc)
+        return rc;
+    long launched = launched_processes();
+    if ((*net)->size == 1 && launched > 1)
+        return brg_error_set(err, -EPROTO, "the launcher started %ld processes, but MPI sees one: "
+                             "give srun --mpi=pmix (or pmi2), or name the MPI library that belongs "
+                             "to the launcher with --mpi", launched);
+    return 0;
+}
