@@ -133,13 +133,16 @@ def pytest() -> Tally:
     report = BUILD / "pytest.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-B", "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}"]
+    prefix = as_root()
     status = run(
         *command,
-        prefix=as_root(),
+        prefix=prefix,
         BRIGADE_TEST_RUN=TOKEN,
         BRIGADE_NATIVE=BUILD / "native",
         HYPOTHESIS_STORAGE_DIRECTORY=BUILD / "hypothesis",
     )
+    if prefix:
+        run("chown", "-R", f"{os.getuid()}:{os.getgid()}", BUILD, prefix=prefix)
     return read_report("pytest", report, status)
 
 
