@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -119,11 +120,11 @@ def start(
     lab.reset()
     begin = time.time()
     environment = {"BENCH_T0": repr(begin), "BRIGADE_CACHE": places["images"]}
-    result = lab.run(job, env=environment, cwd=str(lab.shared), capture_output=True, text=True)
+    result = lab.run(job, env=environment, cwd=str(lab.shared), stdout=PIPE, stderr=PIPE, text=True)
     total = time.time() - begin
     if result.returncode:
         raise SystemExit(f"{' '.join(job)}\nended with {result.returncode}:\n{result.stdout}{result.stderr}")
-    stats = lab.stats()
+    stats = lab.stats().total
     lines = [text for text in result.stdout.splitlines() if text.strip()]
     timing = json.loads(lines[-1])
     return {
@@ -133,8 +134,9 @@ def start(
         "seconds": timing["max"],
         "rank_seconds": timing["seconds"],
         "total_seconds": total,
-        "requests": stats["total"]["requests"],
-        "read_bytes": stats["total"]["bytes_read"],
+        "requests": stats.requests,
+        "request_kinds": stats.kinds,
+        "read_bytes": stats.bytes_read,
         "answer": lines[-2],
         "report": json.loads(report_file.read_text()) if variant == "brigade" else None,
     }
