@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Callable, Iterable
+from typing import Callable
 
 from brigade.errors import TrialError
 from brigade.image.plan import Entry, LeftOut, Plan, is_kernel
@@ -81,9 +82,7 @@ def assemble(
         left_out=plan.left_out,
         summary=summarise(trial, _covered(plan), conflicts),
         python=python,
-        tree=EntryTree(
-            (e for e in entries if coverage.covers(e.path)), plan.resolve, snapshot
-        ),
+        tree=EntryTree((e for e in entries if coverage.covers(e.path)), plan.resolve, snapshot),
         program=_program(trial),
         own_folders=sorted(own),
         requests=snapshot.requests,
@@ -108,7 +107,7 @@ def _python(trial: Trial) -> Seen:
 
 
 def _looked_up(trial: Trial) -> Iterable[str]:
-    for process, record in trial.records():
+    for _, record in trial.records():
         if record.kind in LOOKUPS or record.kind in ("exec", "load"):
             yield record.path
         elif record.kind == "search" and record.extra:

@@ -14,11 +14,12 @@ in it was written by the trial.
 from __future__ import annotations
 
 import os
-import socket
 import re
+import socket
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable
+from typing import Any, Callable
 
 from brigade import __version__
 from brigade.image.assemble import MAX_DATA_FILE, Assembled, assemble
@@ -103,11 +104,10 @@ def make(
     for attempt in range(_TRIES):
         what = look()
         _leave_out(what, unsteady)
-        lost: dict[str, str] = {}
         with ImageWriter(output, level=level, threads=threads) as writer:
             _fill(writer, what)
             writer.meta = describe(what, trial)
-            image_id = writer.commit(progress, lambda path, why: lost.update({path: why}))
+            image_id, lost = _commit(writer, progress)
         if not lost or attempt == _TRIES - 1:
             break
         unsteady.update(lost)
@@ -123,6 +123,12 @@ def make(
         summary=what.summary,
         left_out=what.left_out,
     )
+
+
+def _commit(writer: ImageWriter, progress: Progress | None) -> tuple[str, dict[str, str]]:
+    """The image's id, and which sources were lost, with the reason."""
+    lost: dict[str, str] = {}
+    return writer.commit(progress, lambda path, why: lost.update({path: why})), lost
 
 
 def _leave_out(what: Assembled, unsteady: dict[str, str]) -> None:

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from brigade.image.freshplan import (
     DEFAULT_BUDGET,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _PERMISSIONS = 0o7777
 
 
-@dataclass
+@dataclass(frozen=True)
 class Freshness:
     """`changed`: (path, what happened, to be read after the path). `requests`: what the check
     cost the file system, by the count that freshplan explains."""
@@ -69,17 +70,8 @@ def check(
 
 def run(checks: Iterable[FolderCheck]) -> Freshness:
     """Carry out checks that are sorted by folder."""
-    result = Freshness()
-    with _OpenFolders() as folders:
-        for one in checks:
-            result.looked_at += len(one.items)
-            result.requests += one.cost
-            if one.read:
-                _read(one, folders, result)
-            else:
-                _ask(one, folders, result)
-    result.changed.sort()
-    return result
+    with _Run(list(checks)) as one:
+        return one.result()
 
 
 def known_entries(image: Image) -> Iterator[Known]:
@@ -100,20 +92,14 @@ class _OpenFolders:
     def __init__(self) -> None:
         self._stack: list[tuple[str, int]] = []
 
-    def __enter__(self) -> _OpenFolders:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._leave("")
-
-    def _leave(self, path: str) -> None:
+    def leave(self, path: str) -> None:
         """Close what is not above `path`."""
         while self._stack and not path.startswith(self._stack[-1][0].rstrip("/") + "/"):
             os.close(self._stack.pop()[1])
 
     def relative(self, path: str) -> tuple[str, int | None]:
         """`path` as seen from the nearest open directory above it."""
-        self._leave(path)
+        self.leave(path)
         if not self._stack:
             return path, None
         above, fd = self._stack[-1]
@@ -126,76 +112,97 @@ class _OpenFolders:
         return fd
 
 
-def _read(one: FolderCheck, folders: _OpenFolders, result: Freshness) -> None:
-    wanted = {known.name: known for known in one.items}
-    names: set[str] = set()
-    try:
-        with os.scandir(folders.open(one.folder)) as entries:
-            for entry in entries:
-                names.add(entry.name)
-                known = wanted.get(entry.name)
-                if known is not None:
-                    _compare(known, entry.stat(follow_symlinks=False), result)
-    except OSError as error:
-        result.changed.append((one.folder, _trouble(error)))
-        return
-    for name in wanted.keys() - names:
-        if wanted[name].kind != ABSENT:
-            result.changed.append((wanted[name].path, "is gone"))
-    if one.names is not None:
-        _compare_names(one.folder, one.names, names, result)
+class _Run:
+    """One check being carried out."""
 
+    def __init__(self, checks: list[FolderCheck]) -> None:
+        self._checks = checks
+        self._folders = _OpenFolders()
+        self._changed: dict[str, str] = {}
+        self._requests = 0
+        # their names are compared when their turn comes, whatever their time says
+        self._read = {check.folder for check in checks if check.names is not None}
 
-def _compare_names(
-    folder: str, known: frozenset[str], names: Iterable[str], result: Freshness
-) -> None:
-    present = set(names)
-    for name in present - known:
-        path = f"{folder}/{name}"
-        if not is_bytecode(path):
-            result.changed.append((path, "is new"))
-    for name in known - present:
-        gone = (f"{folder}/{name}", "is gone")
-        if not is_bytecode(gone[0]) and gone not in result.changed:
-            result.changed.append(gone)
+    def __enter__(self) -> _Run:
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        self._folders.leave("")
 
-def _ask(one: FolderCheck, folders: _OpenFolders, result: Freshness) -> None:
-    for known in one.items:
-        name, above = folders.relative(known.path)
+    def result(self) -> Freshness:
+        for check in self._checks:
+            self._requests += check.cost
+            if check.read:
+                self._read_folder(check)
+            else:
+                self._ask(check)
+        looked_at = sum(len(check.items) for check in self._checks)
+        return Freshness(sorted(self._changed.items()), self._requests, looked_at)
+
+    def _note(self, path: str, what: str) -> None:
+        self._changed.setdefault(path, what)
+
+    def _read_folder(self, check: FolderCheck) -> None:
+        wanted = {known.name: known for known in check.items}
+        names: set[str] = set()
         try:
-            metadata = os.stat(name, dir_fd=above, follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError):
-            if known.kind != ABSENT:
-                result.changed.append((known.path, "is gone"))
-            continue
+            with os.scandir(self._folders.open(check.folder)) as entries:
+                for entry in entries:
+                    names.add(entry.name)
+                    known = wanted.get(entry.name)
+                    if known is not None:
+                        self._compare(known, entry.stat(follow_symlinks=False))
         except OSError as error:
-            result.changed.append((known.path, _trouble(error)))
-            continue
-        _compare(known, metadata, result)
+            self._note(check.folder, _trouble(error))
+            return
+        for name in wanted.keys() - names:
+            if wanted[name].kind != ABSENT:
+                self._note(wanted[name].path, "is gone")
+        if check.names is not None:
+            self._compare_names(check.folder, check.names, names)
 
+    def _ask(self, check: FolderCheck) -> None:
+        for known in check.items:
+            name, above = self._folders.relative(known.path)
+            try:
+                metadata = os.stat(name, dir_fd=above, follow_symlinks=False)
+            except (FileNotFoundError, NotADirectoryError):
+                if known.kind != ABSENT:
+                    self._note(known.path, "is gone")
+            except OSError as error:
+                self._note(known.path, _trouble(error))
+            else:
+                self._compare(known, metadata)
 
-def _compare(known: Known, now: os.stat_result, result: Freshness) -> None:
-    if known.kind == ABSENT:
-        if not is_bytecode(known.path):
-            result.changed.append((known.path, "is new"))
-        return
-    what = _difference(known, now)
-    if what is None and known.kind == DIR and known.listed and now.st_mtime_ns != known.mtime_ns:
-        _reread(known, result)
-    elif what is not None:
-        result.changed.append((known.path, what))
+    def _compare(self, known: Known, now: os.stat_result) -> None:
+        if known.kind == ABSENT:
+            if not is_bytecode(known.path):
+                self._note(known.path, "is new")
+            return
+        what = _difference(known, now)
+        if what is not None:
+            self._note(known.path, what)
+        elif known.listed and now.st_mtime_ns != known.mtime_ns and known.path not in self._read:
+            self._reread(known)
 
+    def _reread(self, known: Known) -> None:
+        """A directory of software was written to: are its names still the same?"""
+        self._requests += LIST_COST
+        try:
+            names = os.listdir(known.path)
+        except OSError as error:
+            self._note(known.path, _trouble(error))
+            return
+        self._compare_names(known.path, known.names or frozenset(), names)
 
-def _reread(known: Known, result: Freshness) -> None:
-    """A directory of software was written to: are its names still the same?"""
-    result.requests += LIST_COST
-    try:
-        names = os.listdir(known.path)
-    except OSError as error:
-        result.changed.append((known.path, _trouble(error)))
-        return
-    _compare_names(known.path, known.names or frozenset(), names, result)
+    def _compare_names(self, folder: str, known: frozenset[str], names: Iterable[str]) -> None:
+        present = set(names)
+        for name, what in [(n, "is new") for n in present - known] + [
+            (n, "is gone") for n in known - present
+        ]:
+            path = f"{folder}/{name}"
+            if not is_bytecode(path):
+                self._note(path, what)
 
 
 def _difference(known: Known, now: os.stat_result) -> str | None:

@@ -24,14 +24,15 @@ give the same plan; step 1 is never cut, whatever the budget.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Iterable, NamedTuple
+from typing import NamedTuple
 
 from brigade.errors import UsageError
 from brigade.image.layout import ABSENT, DIR
 
 LEVELS = ("full", "fast", "none")
-DEFAULT_BUDGET = 100
+DEFAULT_BUDGET = 90
 LIST_COST = 2
 
 

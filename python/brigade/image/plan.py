@@ -18,8 +18,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable
 
 from brigade.image.layout import ABSENT, DIR, FILE, OTHER, SYMLINK
 from brigade.image.snapshot import Answer, Snapshot, is_dir, is_file, is_link

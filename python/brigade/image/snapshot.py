@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Iterable, Union
+from typing import Union
 
 Answer = Union[os.stat_result, int]  # metadata, or the errno
 

@@ -14,7 +14,8 @@ they are. Neither does a directory that something was written to; the plan sees 
 
 from __future__ import annotations
 
-from typing import Callable, Iterable
+from collections.abc import Iterable
+from typing import Callable
 
 from brigade.image.snapshot import Snapshot, is_dir, is_file
 

@@ -7,7 +7,8 @@ snapshot they came from: nothing is said about a path that the image will keep s
 from __future__ import annotations
 
 import os
-from typing import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
+from typing import Callable
 
 from brigade.image.layout import DIR, FILE
 from brigade.image.plan import Entry

@@ -46,30 +46,25 @@ class Walker:
 
     def resolve(self, path: str, follow: bool = True) -> Reached:
         """Walk an absolute path; with `follow`, through a symbolic link at its end."""
-        if path.endswith("/"):
-            follow = True
-        folder, _, name = path.rstrip("/").rpartition("/")
+        folder, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             return self._walk("", path, True)
         start = self._folders.get(folder)
         if start is None:
             start = self._walk("", folder, True) if folder else Reached("", 0)
             self._folders[folder] = start
-        if start.err:
-            return start
-        end = self._walk(start.path, name, follow)
-        if path.endswith("/") and not end.err and not is_dir(self._snapshot.lstat(end.path)):
-            return Reached(end.path, errno.ENOTDIR)
-        return end
+        return start if start.err else self._walk(start.path, name, follow)
 
     def _walk(self, start: str, path: str, follow: bool) -> Reached:
         here = "" if start == "/" else start
         links = 0
-        todo = [name for name in reversed(path.split("/")) if name not in ("", ".")]
+        todo = _components(path)
         while todo:
             name = todo.pop()
             if here and not is_dir(self._snapshot.lstat(here)):
                 return Reached(here, errno.ENOTDIR)
+            if name == ".":
+                continue
             if name == "..":
                 here = here.rpartition("/")[0]
                 continue
@@ -85,7 +80,14 @@ class Walker:
                 target = self._snapshot.readlink(there)
                 if target.startswith("/"):
                     here = ""
-                todo.extend(n for n in reversed(target.split("/")) if n not in ("", "."))
+                todo.extend(_components(target))
                 continue
             here = there
         return Reached(here or "/", 0)
+
+
+def _components(path: str) -> list[str]:
+    """The components of a path, last one first. A slash at the end asks for a directory, as a
+    "." there does."""
+    names = [name for name in path.split("/") if name]
+    return ([*names, "."] if path.endswith("/") and names else names)[::-1]

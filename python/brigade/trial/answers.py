@@ -7,12 +7,10 @@ loading or the ranks decided, and the image must not: the question is left to ld
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from brigade.image.writer import search_context
 from brigade.trial.record import Trial
-
-_SEED, _PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -32,14 +30,6 @@ class Conflict:
     requester: str
     name: str
     paths: tuple[str, ...]
-
-
-def search_context(exe: str, ld_library_path: str) -> int:
-    """`brg_search_context` of src/image/index.h: FNV-1a over both, a NUL between them."""
-    value = _SEED
-    for byte in os.fsencode(exe) + b"\0" + os.fsencode(ld_library_path):
-        value = ((value ^ byte) * _PRIME) & _MASK
-    return value
 
 
 def answers(trial: Trial) -> tuple[list[Answer], list[Conflict]]:

@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterable, Iterator
 
 SHARED_TYPES = frozenset(
-    """nfs nfs4 lustre gpfs mmfs ceph beegfs beegfs_nodev 9p virtiofs afs cifs smb3 smbfs panfs pvfs2
-    orangefs glusterfs wekafs dvs gfs2 ocfs2 coda acfs vboxsf prl_fs""".split()
+    """nfs nfs4 lustre gpfs mmfs ceph beegfs beegfs_nodev 9p virtiofs afs cifs smb3 smbfs panfs
+    pvfs2 orangefs glusterfs wekafs dvs gfs2 ocfs2 coda acfs vboxsf prl_fs""".split()
 )
 LOCAL_FUSE = frozenset(
-    """squashfuse squashfuse_ll snapfuse fuse-overlayfs overlayfs unionfs unionfs-fuse mergerfs bindfs
-    gvfsd-fuse portal lxcfs encfs gocryptfs cryfs archivemount fuseiso ratarmount erofsfuse
+    """squashfuse squashfuse_ll snapfuse fuse-overlayfs overlayfs unionfs unionfs-fuse mergerfs
+    bindfs gvfsd-fuse portal lxcfs encfs gocryptfs cryfs archivemount fuseiso ratarmount erofsfuse
     fuse2fs fuse-ext2 ntfs ntfs-3g exfat exfat-fuse vmware-vmblock jmtpfs simple-mtpfs""".split()
 )
 # Never covered, whatever else is: names there mean something else in every process.

@@ -13,9 +13,10 @@ the kernel accepts survives; a record that is returned has all seven fields.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Iterable, Iterator, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from brigade.errors import TrialError
 

@@ -1,0 +1,242 @@
+"""A check notices what changed since an image was made, and is silent otherwise."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from made import World, missing, record
+
+from brigade.errors import UsageError
+from brigade.image import freshness
+from brigade.image.build import build
+from brigade.image.freshplan import Known, plan_checks
+from brigade.image.layout import DIR, FILE
+from brigade.image.reader import Image
+
+LEVELS = ["fast", "full"]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    (world.root / "current").symlink_to("env")
+    world.trial([record("stat", world.root / "current/pyvenv.cfg"),
+                 missing("stat", world.env / "lib/python3.11/absent.py")])  # fmt: skip
+    return world
+
+
+@pytest.fixture
+def image(world: World) -> Iterator[Image]:
+    path = world.base / "image.brg"
+    build(world.records, path, cover=[str(world.root)])
+    with Image(path) as image:
+        yield image
+
+
+def changes(image: Image, level: str = "fast", **how: int) -> list[tuple[str, str]]:
+    return freshness.check(image, level, **how).changed
+
+
+@pytest.mark.parametrize("level", [*LEVELS, "none"])
+def test_nothing_is_said_when_nothing_changed(image: Image, level: str) -> None:
+    found = freshness.check(image, level)
+    assert found.ok, found.changed
+    assert (found.requests > 0) == (level != "none")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_touched_script_is_noticed(world: World, image: Image, level: str) -> None:
+    os.utime(world.app / "app.py")
+    assert changes(image, level) == [(f"{world.app}/app.py", "changed")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_edited_module_of_the_users_is_noticed(world: World, image: Image, level: str) -> None:
+    World.write(world.app / "helper.py", "x = 22\n")
+    assert changes(image, level) == [(f"{world.app}/helper.py", "changed")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_edit_that_puts_the_old_time_and_size_back_is_noticed(
+    world: World, image: Image, level: str
+) -> None:
+    World.write(world.app / "helper.py", "x = 2\n")
+    assert changes(image, level) == [
+        (f"{world.app}/helper.py", "changed (its old time was put back)")
+    ]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_another_hard_link_to_a_file_is_no_change(world: World, image: Image, level: str) -> None:
+    os.link(world.pkg / "core.py", world.base / "link")
+    assert changes(image, level) == []
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_upgrade_of_a_distribution_is_noticed(world: World, image: Image, level: str) -> None:
+    os.rename(world.site / "pkg-1.0.dist-info", world.site / "pkg-1.1.dist-info")
+    assert set(changes(image, level)) >= {
+        (f"{world.site}/pkg-1.0.dist-info", "is gone"),
+        (f"{world.site}/pkg-1.1.dist-info", "is new"),
+    }
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_reinstall_of_the_same_version_is_noticed(world: World, image: Image, level: str) -> None:
+    shutil.copytree(world.pkg, world.base / "copy")
+    shutil.rmtree(world.pkg)
+    shutil.copytree(world.base / "copy", world.pkg)
+    assert (f"{world.pkg}/core.py", "changed (its old time was put back)") in changes(image, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_new_file_in_installed_software_is_noticed(
+    world: World, image: Image, level: str
+) -> None:
+    World.write(world.pkg / "deep/added.py", "")
+    assert changes(image, level) == [(f"{world.pkg}/deep/added.py", "is new")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_new_pth_file_is_noticed(world: World, image: Image, level: str) -> None:
+    World.write(world.site / "new.pth", "")
+    assert (f"{world.site}/new.pth", "is new") in changes(image, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_removed_file_is_noticed_once(world: World, image: Image, level: str) -> None:
+    os.unlink(world.pkg / "core.py")
+    assert changes(image, level) == [(f"{world.pkg}/core.py", "is gone")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_replaced_link_is_noticed(world: World, image: Image, level: str) -> None:
+    os.unlink(world.root / "current")
+    (world.root / "current").symlink_to("app")
+    assert (f"{world.root}/current", "changed") in changes(image, level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_file_where_the_trial_found_none_is_noticed(
+    world: World, image: Image, level: str
+) -> None:
+    World.write(world.app / "settings.ini", "")
+    assert changes(image, level) == [(f"{world.app}/settings.ini", "is new")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_file_that_became_a_folder_is_noticed(world: World, image: Image, level: str) -> None:
+    os.unlink(world.app / "helper.py")
+    (world.app / "helper.py").mkdir()
+    assert changes(image, level) == [(f"{world.app}/helper.py", "is a folder now")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_file_that_may_no_longer_be_executed_is_noticed(
+    world: World, image: Image, level: str
+) -> None:
+    os.chmod(world.app / "app.py", 0o600)
+    assert changes(image, level) == [(f"{world.app}/app.py", "has other permissions")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_output_in_the_users_own_folders_is_no_change(
+    world: World, image: Image, level: str
+) -> None:
+    World.write(world.app / "result.dat", "42")
+    assert changes(image, level) == []
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_temporary_file_that_came_and_went_is_no_change(
+    world: World, image: Image, level: str
+) -> None:
+    World.write(world.pkg / "deep/tmp", "")
+    os.unlink(world.pkg / "deep/tmp")
+    assert changes(image, level) == []
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_new_byte_code_is_no_change(world: World, image: Image, level: str) -> None:
+    (world.pkg / "__pycache__").mkdir()
+    World.write(world.pkg / "__pycache__/core.cpython-311.pyc", "")
+    assert changes(image, level) == []
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_vanished_tree_is_a_change_and_no_exception(
+    world: World, image: Image, level: str
+) -> None:
+    shutil.rmtree(world.root)
+    assert not freshness.check(image, level).ok
+
+
+def test_brigades_own_parts_are_not_asked_for(image: Image) -> None:
+    assert all("/.brigade" not in known.path for known in freshness.known_entries(image))
+
+
+def test_an_unknown_level_names_the_levels(image: Image) -> None:
+    with pytest.raises(UsageError, match="full, fast, none"):
+        freshness.check(image, "medium")
+
+
+def test_a_cut_budget_still_checks_all_that_is_the_users(world: World, image: Image) -> None:
+    os.utime(world.app / "helper.py")
+    assert changes(image, budget=0) == [(f"{world.app}/helper.py", "changed")]
+
+
+# ---- the plan alone
+
+
+def known(path: str, kind: int = FILE, listed: bool = False) -> Known:
+    return Known(path, kind, listed, True, 0, 0, 0, 0, 1)
+
+
+def packages(number: int, files: int) -> list[Known]:
+    """A site-packages `/s` with packages of some files each."""
+    entries = [known("/s", DIR, True)]
+    for i in range(number):
+        entries.append(known(f"/s/p{i:03}", DIR, True))
+        entries += [known(f"/s/p{i:03}/m{j}.py") for j in range(files)]
+    return entries
+
+
+def test_the_budget_is_kept() -> None:
+    plan = plan_checks(packages(300, 5), "fast", budget=50)
+    assert sum(check.cost for check in plan) <= 50
+    assert sum(check.cost for check in plan_checks(packages(300, 5), "full")) > 600
+
+
+def test_the_names_of_all_software_are_checked_within_a_small_budget() -> None:
+    plan = plan_checks(packages(300, 5), "fast", budget=10)
+    items = {item.path for check in plan for item in check.items}
+    assert {f"/s/p{i:03}" for i in range(300)} <= items
+
+
+def test_every_file_has_its_turn() -> None:
+    entries = packages(100, 3)
+    seen: set[str] = set()
+    for turn in range(8):
+        for check in plan_checks(entries, "fast", budget=33, turn=turn):
+            seen |= {item.path for item in check.items}
+    assert {entry.path for entry in entries} - seen == set()
+
+
+def test_the_same_turn_gives_the_same_plan() -> None:
+    entries = packages(100, 3)
+    there, back = (
+        [check.folder for check in plan_checks(some, "fast", 33, 5)]
+        for some in (entries, entries[::-1])
+    )
+    assert there == back
+
+
+def test_one_or_two_files_are_asked_for_and_more_are_read_with_their_folder() -> None:
+    few = plan_checks([known("/own/a"), known("/own/b")], "fast")
+    many = plan_checks([known(f"/own/{i}") for i in range(3)], "fast")
+    assert [(check.read, check.cost) for check in few] == [(False, 2)]
+    assert [(check.read, check.cost) for check in many] == [(True, 2)]
