@@ -1,0 +1,340 @@
+/* The ld.so auditor: answers where libraries are, or records what ld.so found.
+ *
+ * ld.so calls la_objsearch() first with the name as asked (LA_SER_ORIG), then with every candidate
+ * path that its search makes. Serving, the first call is answered with the staged copy, which ends
+ * the search; what the image does not know is searched by ld.so as ever, with candidates under
+ * covered roots answered one by one. The object's name is put back to the original path in
+ * la_objopen(), inside the same buffer, because ld.so will free it.
+ *
+ * ld.so takes $ORIGIN from the path it opened. A staged library is therefore opened under the path
+ * by which it was asked for (its folder resolved, its own link kept), and candidates that lie in
+ * the staged tree because of $ORIGIN are translated back.
+ *
+ * What must stay true: no libc, no TLS, no dependency (ld.so would search for it through the
+ * program's RUNPATH, before the auditor exists); la_x86_64_gnu_pltenter and its relatives are
+ * never exported (each call through the PLT would be traced for ever); la_objopen() returns 0, so
+ * symbol bindings are not audited. ld.so holds its lock in every call, so buffers are static.
+ */
+#include "view/handoff.h"
+#include "view/look.h"
+#include "view/record.h"
+#include "view/sys.h"
+#include "view/text.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT unsigned int la_version(unsigned int version);
+EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag);
+EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie);
+EXPORT void la_activity(uintptr_t *cookie, unsigned int flag);
+
+static struct view view;
+
+/* The last staged path that ld.so was given, whether it may still come of it that an object is
+ * loaded, and the name that the object is to carry. */
+static char given[PATH_MAX], shown[PATH_MAX];
+static int given_now;
+
+/* Recording: the search that ld.so is in, and the last candidate it was left to try. */
+static struct {
+    int active;
+    char requester[PATH_MAX], name[PATH_MAX], candidate[PATH_MAX];
+} search;
+
+/* The requester as images spell it: the object's path, absolute; the executable's own. */
+static const char *requester_path(const uintptr_t *cookie)
+{
+    static char absolute[PATH_MAX];
+    const struct link_map *map = (const struct link_map *)*cookie;
+    if (!map || !map->l_name || !map->l_name[0])
+        return view.exe;
+    if (view_absolute(&view, AT_FDCWD, map->l_name, absolute, sizeof absolute) != 0)
+        return map->l_name;
+    return absolute;
+}
+
+/* ---- recording ---- */
+
+static void copy(char *to, size_t size, const char *from)
+{
+    struct text t = text_in(to, size);
+    text_add(&t, from);
+}
+
+/* Whether ld.so would have taken the file: it is there and is for this kind of machine. */
+static int is_loadable(const char *path)
+{
+    ElfW(Ehdr) head;
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    long n = sys_read(fd, &head, sizeof head);
+    sys_close(fd);
+#ifdef __x86_64__
+    const int machine = EM_X86_64;
+#else
+    const int machine = EM_AARCH64;
+#endif
+    return n == (long)sizeof head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+           head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == machine;
+}
+
+/* The search is over. `opened` is the object that came of it; NULL if none did: then ld.so found
+ * one that it had loaded already, under the last candidate, or nothing. */
+static void end_search(const char *opened)
+{
+    char absolute[PATH_MAX];
+    if (!search.active)
+        return;
+    search.active = 0;
+    if (!opened && search.candidate[0] && is_loadable(search.candidate))
+        opened = search.candidate;
+    if (opened && view_absolute(&view, AT_FDCWD, opened, absolute, sizeof absolute) == 0)
+        opened = absolute;
+    record_add(&view, "search", opened ? 0 : ENOENT, search.requester, search.name,
+               opened ? opened : "");
+}
+
+static char *record_search(const char *name, const uintptr_t *cookie, unsigned int flag)
+{
+    if (is_own(name))
+        return (char *)name;
+    if (flag == LA_SER_ORIG) {
+        end_search(NULL);
+        copy(search.requester, sizeof search.requester, requester_path(cookie));
+        copy(search.name, sizeof search.name, name);
+        search.candidate[0] = '\0';
+        search.active = 1;
+        for (const char *c = name; *c; c++) /* a path is its own only candidate */
+            if (*c == '/') {
+                copy(search.candidate, sizeof search.candidate, name);
+                break;
+            }
+    } else {
+        copy(search.candidate, sizeof search.candidate, name);
+    }
+    return (char *)name;
+}
+
+static int is_own(const char *name)
+{
+    return text_same(text_base(name), BRG_PRELOAD_NAME);
+}
+
+static void record_load(const struct link_map *map)
+{
+    char absolute[PATH_MAX];
+    if (!map->l_name || text_base(map->l_name) == map->l_name || is_own(map->l_name))
+        return; /* the executable, the kernel's own object, or ours */
+    end_search(map->l_name);
+    if (view_absolute(&view, AT_FDCWD, map->l_name, absolute, sizeof absolute) == 0)
+        record_add(&view, "load", 0, "", absolute, "");
+}
+
+/* ---- serving ---- */
+
+/* Puts into `given` the staged path of an absolute original path: folder resolved, name kept.
+ * Returns 0 if it is not there. */
+static int make_given(const char *path)
+{
+    uint32_t dir;
+    int err;
+    char folder[PATH_MAX];
+    const char *base = text_base(path);
+    struct text t = text_in(folder, sizeof folder);
+    text_bytes(&t, path, (size_t)(base - path) - (base - path > 1));
+    if (t.full || brg_index_resolve(view.index, folder, 1, &dir, &err, NULL, 0) != BRG_EXISTS)
+        return 0;
+    t = text_in(given, sizeof given);
+    text_bytes(&t, view.root, view.root_len);
+    text_add(&t, brg_string(view.index, brg_entries(view.index)[dir].path));
+    text_add(&t, "/");
+    text_add(&t, base);
+    return !t.full && sys_access(given, R_OK) == 0;
+}
+
+/* What ld.so is to open for an absolute original path. NULL: it is known not to exist. A link that
+ * leads out of the image is followed only for a candidate, which keeps its name and so $ORIGIN. */
+static const char *serve_path(const char *path, int is_candidate)
+{
+    static struct look_result r;
+    given_now = 0;
+    switch (look_up(&view, "load", AT_FDCWD, path, 1, &r)) {
+    case LOOK_MISSING: look_hit(&view); return NULL;
+    case LOOK_ELSEWHERE:
+        if (is_candidate) {
+            look_hit(&view);
+            return r.path;
+        }
+        look_miss(&view, BRG_MISS_UNSUPPORTED, "load", AT_FDCWD, path);
+        return path;
+    case LOOK_HIT:
+        if (r.entry->kind != BRG_FILE) {
+            look_hit(&view);
+            return path; /* ld.so says what is wrong with it */
+        }
+        if (!(r.entry->flags & BRG_HAS_CONTENT)) {
+            look_miss(&view, BRG_MISS_NO_CONTENT, "load", AT_FDCWD, path);
+            return path;
+        }
+        if (!make_given(path)) {
+            look_miss(&view, BRG_MISS_STAGE, "load", AT_FDCWD, path);
+            return path;
+        }
+        look_hit(&view);
+        copy(shown, sizeof shown, path);
+        given_now = 1;
+        return given;
+    case LOOK_PASS: break;
+    }
+    return path;
+}
+
+/* ld.so remembers that a directory of its search path is missing and never tries it again. A
+ * folder that exists but has nothing staged must not look missing, so it is made, empty. */
+static void make_folder(const char *candidate)
+{
+    char path[PATH_MAX];
+    copy(path, sizeof path, candidate);
+    for (char *p = path + view.root_len + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        sys_mkdir(path, 0700);
+        *p = '/';
+    }
+}
+
+static char *serve_candidate(const char *name)
+{
+    static char original[PATH_MAX];
+    const char *path = view_original(&view, name);
+    if (path == name) {
+        return name[0] == '/' ? (char *)serve_path(name, 1) : (char *)name;
+    }
+    copy(original, sizeof original, path);
+    const char *answer = serve_path(original, 1);
+    if (answer && answer != given)
+        make_folder(name);
+    return (char *)answer;
+}
+
+static char *serve_name(const char *name, const uintptr_t *cookie)
+{
+    static char path[PATH_MAX];
+    int has_slash = 0;
+    for (const char *c = name; *c; c++) {
+        if (*c == '$')
+            return (char *)name;
+        has_slash |= *c == '/';
+    }
+    if (!has_slash) {
+        const struct brg_answer *a =
+            brg_index_answer(view.index, view.context, requester_path(cookie), name);
+        if (!a || !a->path.len)
+            return (char *)name;
+        copy(path, sizeof path, brg_string(view.index, a->path));
+        const char *found = serve_path(path, 0);
+        if (!found || (found == path && sys_access(found, R_OK) != 0))
+            return (char *)name; /* not on this node: search */
+        return (char *)found;
+    }
+    if (view_absolute(&view, AT_FDCWD, view_original(&view, name), path, sizeof path) != 0)
+        return (char *)name;
+    const char *found = serve_path(path, 0);
+    if (!found || found == path)
+        return (char *)name;
+    copy(shown, sizeof shown, name);
+    return (char *)found;
+}
+
+/* Gives an object that was opened in the staged tree its original name. */
+static void restore_name(struct link_map *map)
+{
+    char *name = map->l_name;
+    if (!name || name[0] != '/')
+        return;
+    const char *original = view_original(&view, name);
+    if (text_starts(original, "/.brigade/"))
+        return;
+    if (given_now || original != name)
+        __atomic_fetch_add(&view.slot->loads, 1, __ATOMIC_RELAXED);
+    if (given_now && text_same(name, given) && strlen(shown) <= strlen(name))
+        memmove(name, shown, strlen(shown) + 1);
+    else if (original != name)
+        memmove(name, original, strlen(original) + 1);
+    given_now = 0;
+}
+
+/* ---- the preloaded library ---- */
+
+static void *dynamic_pointer(const struct link_map *map, ElfW(Sxword) tag)
+{
+    for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag != DT_NULL; d++)
+        if (d->d_tag == tag) /* ld.so may have relocated it already */
+            return (void *)(d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr
+                                                        : d->d_un.d_ptr);
+    return NULL;
+}
+
+static void hand_over(const struct link_map *map)
+{
+    const uint32_t *hash = dynamic_pointer(map, DT_HASH);
+    const ElfW(Sym) *symbols = dynamic_pointer(map, DT_SYMTAB);
+    const char *strings = dynamic_pointer(map, DT_STRTAB);
+    if (!hash || !symbols || !strings)
+        return;
+    for (uint32_t i = 0; i < hash[1]; i++)
+        if (symbols[i].st_shndx != SHN_UNDEF &&
+            text_same(strings + symbols[i].st_name, BRG_HANDOFF_SYMBOL))
+            *(struct view **)(map->l_addr + symbols[i].st_value) = &view;
+}
+
+/* ---- what ld.so calls ---- */
+
+unsigned int la_version(unsigned int version)
+{
+    view_start(&view);
+    return version;
+}
+
+char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
+{
+    if (!name || view.mode == VIEW_OFF)
+        return (char *)name;
+    if (view.mode == VIEW_RECORD)
+        return record_search(name, cookie, flag);
+    return flag == LA_SER_ORIG ? serve_name(name, cookie) : serve_candidate(name);
+}
+
+unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
+{
+    *cookie = (uintptr_t)map;
+    if (view.mode == VIEW_OFF)
+        return 0;
+    if (view.mode == VIEW_RECORD)
+        record_load(map);
+    else
+        restore_name(map);
+    if (lmid == LM_ID_BASE && map->l_name && is_own(map->l_name))
+        hand_over(map);
+    return 0;
+}
+
+void la_activity(uintptr_t *cookie, unsigned int flag)
+{
+    (void)cookie;
+    if (flag == LA_ACT_CONSISTENT && view.mode == VIEW_RECORD)
+        end_search(NULL);
+}
+
+/* A process that ends while a search has found nothing: the search is still worth recording. */
+__attribute__((destructor)) static void end_of_process(void)
+{
+    if (view.mode == VIEW_RECORD)
+        end_search(NULL);
+}

@@ -1,0 +1,126 @@
+/* Executing programs. See exec.h. */
+#include "view/exec.h"
+#include "view/program.h"
+#include "view/text.h"
+
+#include <alloca.h>
+#include <errno.h>
+#include <paths.h>
+
+enum { MANY = 100000 /* arguments or variables: then the stack could be too small */ };
+
+size_t exec_count(char *const strings[])
+{
+    size_t n = 0;
+    while (strings && strings[n])
+        n++;
+    return n;
+}
+
+/* Executes the resolved program; returns only on failure. */
+static int exec_resolved(const struct program *p, char *const argv[], char *const envp[],
+                         exec_call *call)
+{
+    size_t n = exec_count(argv), at = 0;
+    if (p->n_front == 0)
+        return call(p->path, argv, envp);
+    if (n > MANY) {
+        errno = ENOENT;
+        return -1;
+    }
+    char **args = alloca((n + (size_t)p->n_front + 1) * sizeof *args);
+    for (int i = 0; i < p->n_front; i++)
+        args[at++] = (char *)p->front[i];
+    for (size_t i = 1; i < n; i++)
+        args[at++] = argv[i];
+    args[at] = NULL;
+    return call(p->path, args, envp);
+}
+
+static int exec_served(const struct view *v, const char *path, char *const argv[],
+                       char *const envp[], exec_call *call)
+{
+    struct program p;
+    int err = program_resolve(v, path, &p);
+    if (err < 0) {
+        errno = -err;
+        return -1;
+    }
+    if (p.path) {
+        exec_resolved(&p, argv, envp, call);
+        if (errno == E2BIG || errno == ENOEXEC)
+            return -1;
+    }
+    return call(path, argv, envp); /* also when the staged copy would not start */
+}
+
+int exec_path(const struct view *v, const char *path, char *const argv[], char *const envp[],
+              exec_call *call)
+{
+    struct program_env e;
+    size_t n = exec_count(envp);
+    if (n < MANY && program_env(v, envp, &e) > 0) {
+        size_t room = n + (size_t)e.n_add + 1;
+        char **merged = alloca(room * sizeof *merged);
+        program_env_merge(envp, &e, merged, room);
+        envp = merged;
+    }
+    if (v->mode == VIEW_SERVE)
+        return exec_served(v, path, argv, envp, call);
+    if (v->mode == VIEW_RECORD)
+        program_record(v, path);
+    return call(path, argv, envp);
+}
+
+/* As exec_path; a file without a format the kernel knows is a script for the shell. */
+static int exec_or_shell(const struct view *v, const char *path, char *const argv[],
+                         char *const envp[], exec_call *call)
+{
+    size_t n = exec_count(argv);
+    exec_path(v, path, argv, envp, call);
+    if (errno != ENOEXEC || n > MANY)
+        return -1;
+    char **args = alloca((n + 3) * sizeof *args);
+    args[0] = (char *)_PATH_BSHELL;
+    args[1] = (char *)path;
+    for (size_t i = 1; i < n; i++)
+        args[i + 1] = argv[i];
+    args[n > 1 ? n + 1 : 2] = NULL;
+    return exec_path(v, _PATH_BSHELL, args, envp, call);
+}
+
+int exec_search(const struct view *v, const char *file, const char *path_list,
+                char *const argv[], char *const envp[], exec_call *call)
+{
+    char path[PATH_MAX];
+    int denied = 0;
+    if (!*file) {
+        errno = ENOENT;
+        return -1;
+    }
+    for (const char *c = file; *c; c++)
+        if (*c == '/')
+            return exec_or_shell(v, file, argv, envp, call);
+    for (const char *p = path_list ? path_list : "/bin:/usr/bin";; p++) {
+        const char *end = p;
+        while (*end && *end != ':')
+            end++;
+        struct text t = text_in(path, sizeof path);
+        text_bytes(&t, p, (size_t)(end - p));
+        text_add(&t, end > p ? "/" : "");
+        text_add(&t, file);
+        p = end;
+        if (!t.full) {
+            exec_or_shell(v, path, argv, envp, call);
+            if (errno == EACCES)
+                denied = 1;
+            else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
+                     errno != ETIMEDOUT)
+                return -1;
+        }
+        if (!*p)
+            break;
+    }
+    errno = denied ? EACCES : ENOENT;
+    return -1;
+}

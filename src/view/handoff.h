@@ -1,0 +1,18 @@
+/* Where the auditor leaves the process's view for the preloaded library.
+ *
+ * They live in two link-map namespaces of one address space. The preloaded library exports this
+ * object; the auditor finds it through the library's own symbol table, before any code of the
+ * library has run. NULL: no auditor, make your own view.
+ */
+#ifndef BRG_VIEW_HANDOFF_H
+#define BRG_VIEW_HANDOFF_H
+
+struct view;
+
+#define BRG_HANDOFF_SYMBOL "brigade_handoff"
+#define BRG_PRELOAD_NAME "libbrigade-preload.so"
+#define BRG_AUDIT_NAME "libbrigade-audit.so"
+
+extern struct view *brigade_handoff;
+
+#endif

@@ -1,0 +1,89 @@
+/* What the hooked functions share: their declarations, the next definitions, the view.
+ *
+ * The rules of this hostile ground: a hook is called before any constructor has run, from signal
+ * handlers, between vfork and exec, from threads with small stacks, and with every argument a
+ * program can think of. It takes no lock, allocates nothing (except where the function it stands
+ * for does), and leaves errno as the function itself would.
+ *
+ * Functions are declared under names of our own with the real ones as assembler labels, so that
+ * nothing in the libc's headers (inline versions, large-file redirections) gets in the way.
+ */
+#ifndef BRG_VIEW_HOOKS_H
+#define BRG_VIEW_HOOKS_H
+
+#include "view/look.h"
+#include "view/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <fts.h>
+#include <glob.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <utime.h>
+
+typedef int dirent_filter(const struct dirent *);
+typedef int dirent_order(const struct dirent **, const struct dirent **);
+typedef int nftw_visit(const char *, const struct stat *, int, struct FTW *);
+typedef int ftw_visit(const char *, const struct stat *, int);
+typedef int fts_order(const FTSENT **, const FTSENT **);
+typedef int glob_error(const char *, int);
+
+#define BRG_SECTION_ALL
+#define BRG_HOOK(type, name, parameters)                                       \
+    type hook_##name parameters __asm__(#name) __attribute__((visibility("default")));
+#include "view/hooks.def"
+
+/* The definitions that the program would have got without us. */
+struct real_calls {
+#define BRG_HOOK(type, name, parameters) type(*name) parameters;
+#include "view/hooks.def"
+};
+#undef BRG_SECTION_ALL
+extern struct real_calls real;
+void *real_find(const char *name);
+
+/* The next definition of a function; before the library has started, looked up on the spot. */
+#define REAL(name) (real.name ? real.name : (__typeof__(real.name))real_find(#name))
+
+/* An export that is the same code as a hook of this file. */
+#define BRG_DEFINE_ALIAS(name, of)                                             \
+    extern __typeof__(hook_##of) hook_##name __asm__(#name)                    \
+        __attribute__((alias(#of), visibility("default")));
+
+/* The process's view, or NULL when there is nothing to do but the real call. */
+extern struct view *preload_view;
+extern int preload_started;
+struct view *preload_start(void);
+static inline const struct view *hook_view(void)
+{
+    if (__builtin_expect(!__atomic_load_n(&preload_started, __ATOMIC_ACQUIRE), 0))
+        return preload_start();
+    return preload_view;
+}
+static inline int serves(const struct view *v)
+{
+    return v && v->mode == VIEW_SERVE;
+}
+
+/* The errno of a call that returns -1 on failure, 0 if it worked. */
+static inline int error_of(long result)
+{
+    return result < 0 ? errno : 0;
+}
+
+/* A call that changed (or tried to change) `path`: counted, recorded, and marked if it worked. */
+void hook_wrote(const struct view *v, const char *what, int dirfd, const char *path, int follow,
+                int err);
+
+/* The same for a descriptor that has been opened for writing; `fd` -1 if that failed. */
+void hook_wrote_fd(const struct view *v, int dirfd, const char *path, int follow, int fd);
+
+#endif

@@ -1,0 +1,186 @@
+/* Starting programs: from node memory, and with the view kept in the child. */
+#include "view/hooks.h"
+#include "view/exec.h"
+#include "view/program.h"
+#include "view/sys.h"
+#include "view/text.h"
+
+#include <alloca.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+static int real_execve(const char *path, char *const argv[], char *const envp[])
+{
+    return REAL(execve)(path, argv, envp);
+}
+
+int hook_execve(const char *path, char *const argv[], char *const envp[])
+{
+    const struct view *v = hook_view();
+    return v && path ? exec_path(v, path, argv, envp, real_execve)
+                     : REAL(execve)(path, argv, envp);
+}
+
+int hook_execv(const char *path, char *const argv[])
+{
+    return hook_execve(path, argv, environ);
+}
+
+int hook_execvpe(const char *file, char *const argv[], char *const envp[])
+{
+    const struct view *v = hook_view();
+    return v && file ? exec_search(v, file, getenv("PATH"), argv, envp, real_execve)
+                     : REAL(execvpe)(file, argv, envp);
+}
+
+int hook_execvp(const char *file, char *const argv[])
+{
+    return hook_execvpe(file, argv, environ);
+}
+
+/* The arguments of execl and its relatives, as an array on the caller's stack. */
+#define COLLECT(args, argv, first)                                   \
+    size_t n_args = 1;                                               \
+    va_start(args, first);                                           \
+    while (va_arg(args, char *))                                     \
+        n_args++;                                                    \
+    va_end(args);                                                    \
+    char **argv = alloca((n_args + 1) * sizeof *argv);               \
+    argv[0] = (char *)first;                                         \
+    va_start(args, first);                                           \
+    for (size_t i = 1; i <= n_args && first; i++)                    \
+        argv[i] = va_arg(args, char *)
+
+int hook_execl(const char *path, const char *arg, ...)
+{
+    va_list args;
+    COLLECT(args, argv, arg);
+    va_end(args);
+    return hook_execv(path, argv);
+}
+
+int hook_execlp(const char *file, const char *arg, ...)
+{
+    va_list args;
+    COLLECT(args, argv, arg);
+    va_end(args);
+    return hook_execvp(file, argv);
+}
+
+int hook_execle(const char *path, const char *arg, ...)
+{
+    va_list args;
+    COLLECT(args, argv, arg);
+    char *const *envp = va_arg(args, char *const *);
+    va_end(args);
+    return hook_execve(path, argv, envp);
+}
+
+/* ---- by descriptor ---- */
+
+/* The environment that keeps the view, on the caller's stack. */
+#define KEEP_ENV(v, envp)                                                        \
+    do {                                                                         \
+        size_t n_env = exec_count(envp);                                         \
+        struct program_env *e = alloca(sizeof *e);                               \
+        if (n_env < 100000 && program_env(v, envp, e)) {                         \
+            char **merged = alloca((n_env + PROGRAM_ENV + 1) * sizeof *merged);  \
+            program_env_merge(envp, e, merged, n_env + PROGRAM_ENV + 1);         \
+            envp = merged;                                                       \
+        }                                                                        \
+    } while (0)
+
+int hook_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
+{
+    const struct view *v = hook_view();
+    if (v && path && path[0] && flags == 0 && (path[0] == '/' || dirfd == AT_FDCWD))
+        return exec_path(v, path, argv, envp, real_execve);
+    if (v)
+        KEEP_ENV(v, envp);
+    return REAL(execveat)(dirfd, path, argv, envp, flags);
+}
+
+int hook_fexecve(int fd, char *const argv[], char *const envp[])
+{
+    const struct view *v = hook_view();
+    if (v)
+        KEEP_ENV(v, envp);
+    return REAL(fexecve)(fd, argv, envp);
+}
+
+/* ---- posix_spawn ---- */
+
+int hook_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                     const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+    struct program p = {.path = NULL};
+    const struct view *v = hook_view();
+    if (!v || !path)
+        return REAL(posix_spawn)(pid, path, actions, attributes, argv, envp);
+    KEEP_ENV(v, envp);
+    if (v->mode == VIEW_RECORD)
+        program_record(v, path);
+    /* a relative path counts from where the actions may have gone */
+    if (v->mode == VIEW_SERVE && path[0] == '/' && program_resolve(v, path, &p) == 0 && p.path) {
+        size_t n = exec_count(argv), at = 0;
+        char **args = alloca((n + PROGRAM_FRONT + 1) * sizeof *args);
+        for (int i = 0; i < p.n_front; i++)
+            args[at++] = (char *)p.front[i];
+        for (size_t i = p.n_front ? 1 : 0; i < n; i++)
+            args[at++] = argv[i];
+        args[at] = NULL;
+        int err = REAL(posix_spawn)(pid, p.path, actions, attributes, args, envp);
+        if (err != ENOENT && err != EACCES)
+            return err;
+    }
+    return REAL(posix_spawn)(pid, path, actions, attributes, argv, envp);
+}
+
+/* Whether the child's own search would take `path`. */
+static int is_program(const struct view *v, const char *path)
+{
+    struct look_result r;
+    struct stat st;
+    if (v->mode == VIEW_RECORD) {
+        int err = sys_access(path, X_OK);
+        record_lookup(v, "exec", -err, AT_FDCWD, path, "");
+    } else {
+        switch (look_up(v, "exec", AT_FDCWD, path, 1, &r)) {
+        case LOOK_HIT:
+            look_hit(v);
+            return r.entry->kind == BRG_FILE && look_permits(r.entry, X_OK);
+        case LOOK_MISSING: look_hit(v); return 0;
+        case LOOK_ELSEWHERE: look_hit(v); path = r.path; break;
+        case LOOK_PASS: break;
+        }
+    }
+    return sys_access(path, X_OK) == 0 && sys_stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+int hook_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                      const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
+{
+    char path[PATH_MAX];
+    const struct view *v = hook_view();
+    if (!v || !file)
+        return REAL(posix_spawnp)(pid, file, actions, attributes, argv, envp);
+    if (text_base(file) != file)
+        return hook_posix_spawn(pid, file, actions, attributes, argv, envp);
+    const char *p = getenv("PATH");
+    for (p = p ? p : "/bin:/usr/bin"; *file; p++) {
+        const char *end = p;
+        while (*end && *end != ':')
+            end++;
+        struct text t = text_in(path, sizeof path);
+        text_bytes(&t, p, (size_t)(end - p));
+        text_add(&t, "/");
+        text_add(&t, file);
+        if (path[0] == '/' && end > p && !t.full && is_program(v, path))
+            return hook_posix_spawn(pid, path, actions, attributes, argv, envp);
+        if (path[0] != '/' || end == p || !*end) /* relative to where the child will be */
+            break;
+        p = end;
+    }
+    KEEP_ENV(v, envp);
+    return REAL(posix_spawnp)(pid, file, actions, attributes, argv, envp);
+}

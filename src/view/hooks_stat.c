@@ -1,0 +1,323 @@
+/* stat in all its forms, and access. */
+#include "view/hooks.h"
+#include "view/sys.h"
+#include "view/text.h"
+
+#include <sys/sysmacros.h>
+
+#ifdef __x86_64__
+#define STAT_VERSION 1
+#else
+#define STAT_VERSION 0
+#endif
+
+/* Before glibc 2.33 the library exports only the __xstat forms. */
+static int real_stat(const char *path, struct stat *st)
+{
+    return REAL(stat) ? REAL(stat)(path, st) : REAL(__xstat)(STAT_VERSION, path, st);
+}
+static int real_lstat(const char *path, struct stat *st)
+{
+    return REAL(lstat) ? REAL(lstat)(path, st) : REAL(__lxstat)(STAT_VERSION, path, st);
+}
+static int real_fstat(int fd, struct stat *st)
+{
+    return REAL(fstat) ? REAL(fstat)(fd, st) : REAL(__fxstat)(STAT_VERSION, fd, st);
+}
+static int real_fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+    return REAL(fstatat) ? REAL(fstatat)(dirfd, path, st, flags)
+                         : REAL(__fxstatat)(STAT_VERSION, dirfd, path, st, flags);
+}
+
+/* Returns whether the call is answered, with its result. Otherwise *path is where to ask. */
+static int answered(const struct view *v, const char *op, int dirfd, const char **path, int follow,
+                    struct stat *st, struct look_result *r, int *result)
+{
+    switch (look_up(v, op, dirfd, *path, follow, r)) {
+    case LOOK_HIT:
+        look_hit(v);
+        look_stat(r->entry, st);
+        *result = 0;
+        return 1;
+    case LOOK_MISSING:
+        look_hit(v);
+        errno = r->err;
+        *result = -1;
+        return 1;
+    case LOOK_ELSEWHERE:
+        look_hit(v);
+        *path = r->path;
+        return 0;
+    case LOOK_PASS: break;
+    }
+    return 0;
+}
+
+/* The entry of a staged file by its path in the staged tree, or NULL. */
+static const struct brg_entry *entry_of(const struct view *v, const char *original)
+{
+    uint32_t number = brg_index_find(v->index, original, strlen(original));
+    return number == BRG_NONE ? NULL : &brg_entries(v->index)[number];
+}
+
+/* The entry of a staged file that `fd` is open on, given what fstat says of it, or NULL. */
+static const struct brg_entry *staged_entry(const struct view *v, int fd, uint64_t dev, mode_t mode)
+{
+    char path[PATH_MAX];
+    int staged;
+    if (dev != v->stage_dev || !S_ISREG(mode) ||
+        view_fd_path(v, fd, path, sizeof path, &staged) < 0 || !staged)
+        return NULL;
+    return entry_of(v, path);
+}
+
+/* After a real stat by descriptor: a staged file has its original's metadata. */
+static void restore_fd(const struct view *v, int fd, struct stat *st, int result)
+{
+    if (!serves(v) || result != 0)
+        return;
+    const struct brg_entry *e = staged_entry(v, fd, st->st_dev, st->st_mode);
+    if (e)
+        look_stat(e, st);
+}
+
+/* After a real stat by path: recorded; through /proc (exe, fd) it may have met a staged file. */
+static void after(const struct view *v, const char *kind, int dirfd, const char *path,
+                  struct stat *st, int result)
+{
+    char link[PATH_MAX];
+    if (!v)
+        return;
+    if (v->mode == VIEW_RECORD) {
+        record_lookup(v, kind, error_of(result), dirfd, path, "");
+    } else if (result == 0 && st->st_dev == v->stage_dev && text_starts(path, "/proc/")) {
+        long n = sys_readlink(path, link, sizeof link - 1);
+        link[n > 0 ? n : 0] = '\0';
+        const char *original = view_original(v, link);
+        const struct brg_entry *e = original == link ? NULL : entry_of(v, original);
+        if (e && S_ISREG(st->st_mode))
+            look_stat(e, st);
+    }
+}
+
+#define STAT_BODY(kind, dirfd, follow, call)                                          \
+    struct look_result r;                                                             \
+    const struct view *v = hook_view();                                               \
+    int result;                                                                       \
+    if (serves(v) && path && answered(v, kind, dirfd, &path, follow, st, &r, &result)) \
+        return result;                                                                \
+    result = call;                                                                    \
+    after(v, kind, dirfd, path, st, result);                                          \
+    return result
+
+int hook_stat(const char *path, struct stat *st)
+{
+    STAT_BODY("stat", AT_FDCWD, 1, real_stat(path, st));
+}
+
+int hook_lstat(const char *path, struct stat *st)
+{
+    STAT_BODY("lstat", AT_FDCWD, 0, real_lstat(path, st));
+}
+
+int hook___xstat(int version, const char *path, struct stat *st)
+{
+    STAT_BODY("stat", AT_FDCWD, 1, REAL(__xstat)(version, path, st));
+}
+
+int hook___lxstat(int version, const char *path, struct stat *st)
+{
+    STAT_BODY("lstat", AT_FDCWD, 0, REAL(__lxstat)(version, path, st));
+}
+
+int hook_fstat(int fd, struct stat *st)
+{
+    int result = real_fstat(fd, st);
+    restore_fd(hook_view(), fd, st, result);
+    return result;
+}
+
+int hook___fxstat(int version, int fd, struct stat *st)
+{
+    int result = REAL(__fxstat)(version, fd, st);
+    restore_fd(hook_view(), fd, st, result);
+    return result;
+}
+
+static int at_path(int dirfd, const char *path, struct stat *st, int flags)
+{
+    STAT_BODY(flags & AT_SYMLINK_NOFOLLOW ? "lstat" : "stat", dirfd,
+              !(flags & AT_SYMLINK_NOFOLLOW), real_fstatat(dirfd, path, st, flags));
+}
+
+int hook_fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+    if (path && path[0])
+        return at_path(dirfd, path, st, flags);
+    int result = real_fstatat(dirfd, path, st, flags);
+    restore_fd(hook_view(), dirfd, st, result);
+    return result;
+}
+
+int hook___fxstatat(int version, int dirfd, const char *path, struct stat *st, int flags)
+{
+    if (version == 0 || version == STAT_VERSION)
+        return hook_fstatat(dirfd, path, st, flags);
+    return REAL(__fxstatat)(version, dirfd, path, st, flags);
+}
+
+/* ---- statx ---- */
+
+static struct statx_timestamp statx_time(struct timespec t)
+{
+    struct statx_timestamp out = {.tv_sec = t.tv_sec, .tv_nsec = (uint32_t)t.tv_nsec};
+    return out;
+}
+
+static void fill_statx(const struct brg_entry *e, struct statx *x)
+{
+    struct stat st;
+    look_stat(e, &st);
+    memset(x, 0, sizeof *x);
+    x->stx_mask = STATX_BASIC_STATS;
+    x->stx_blksize = (uint32_t)st.st_blksize;
+    x->stx_nlink = (uint32_t)st.st_nlink;
+    x->stx_uid = st.st_uid;
+    x->stx_gid = st.st_gid;
+    x->stx_mode = (uint16_t)st.st_mode;
+    x->stx_ino = st.st_ino;
+    x->stx_size = (uint64_t)st.st_size;
+    x->stx_blocks = (uint64_t)st.st_blocks;
+    x->stx_atime = statx_time(st.st_atim);
+    x->stx_mtime = statx_time(st.st_mtim);
+    x->stx_ctime = statx_time(st.st_ctim);
+    x->stx_rdev_major = major(st.st_rdev);
+    x->stx_rdev_minor = minor(st.st_rdev);
+    x->stx_dev_major = major(st.st_dev);
+    x->stx_dev_minor = minor(st.st_dev);
+}
+
+static int statx_path(const struct view *v, int dirfd, const char *path, int flags,
+                      unsigned int mask, struct statx *stx)
+{
+    struct look_result r;
+    const char *kind = flags & AT_SYMLINK_NOFOLLOW ? "lstat" : "stat";
+    int found = LOOK_PASS;
+    if (serves(v))
+        found = look_up(v, kind, dirfd, path, !(flags & AT_SYMLINK_NOFOLLOW), &r);
+    if (found == LOOK_HIT && ((mask & ~STATX_BASIC_STATS) || (flags & AT_STATX_FORCE_SYNC))) {
+        look_miss(v, BRG_MISS_UNSUPPORTED, "statx", dirfd, path); /* birth time and the like */
+        found = LOOK_PASS;
+    }
+    if (found != LOOK_PASS)
+        look_hit(v);
+    if (found == LOOK_HIT) {
+        fill_statx(r.entry, stx);
+        return 0;
+    }
+    if (found == LOOK_MISSING) {
+        errno = r.err;
+        return -1;
+    }
+    int result =
+        REAL(statx)(dirfd, found == LOOK_ELSEWHERE ? r.path : path, flags, mask, stx);
+    if (v)
+        record_lookup(v, kind, error_of(result), dirfd, path, "");
+    return result;
+}
+
+int hook_statx(int dirfd, const char *path, int flags, unsigned int mask, struct statx *stx)
+{
+    const struct view *v = hook_view();
+    if (path && path[0])
+        return statx_path(v, dirfd, path, flags, mask, stx);
+    int result = REAL(statx)(dirfd, path, flags, mask, stx);
+    if (result == 0 && serves(v)) {
+        const struct brg_entry *e = staged_entry(
+            v, dirfd, makedev(stx->stx_dev_major, stx->stx_dev_minor), stx->stx_mode);
+        if (e)
+            fill_statx(e, stx);
+    }
+    return result;
+}
+
+/* ---- access ---- */
+
+/* What the mode bits grant is granted; anything else (writing, access lists, a file system that
+ * is read-only or trusts nobody) only the file system can tell. */
+static int access_answered(const struct view *v, int dirfd, const char **path, int mode,
+                           int follow, int same_user, struct look_result *r, int *result)
+{
+    struct stat st;
+    if (mode == F_OK)
+        return answered(v, "access", dirfd, path, follow, &st, r, result);
+    switch (look_up(v, "access", dirfd, *path, follow, r)) {
+    case LOOK_HIT:
+        if (same_user && look_permits(r->entry, mode)) {
+            look_hit(v);
+            *result = 0;
+            return 1;
+        }
+        look_miss(v, BRG_MISS_UNSUPPORTED, "access", dirfd, *path);
+        return 0;
+    case LOOK_MISSING:
+        look_hit(v);
+        errno = r->err;
+        *result = -1;
+        return 1;
+    case LOOK_ELSEWHERE:
+        look_hit(v);
+        *path = r->path;
+        return 0;
+    case LOOK_PASS: break;
+    }
+    return 0;
+}
+
+static int same_ids(void)
+{
+    return sys_call(SYS_getuid, 0, 0, 0, 0, 0, 0) == sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) &&
+           sys_call(SYS_getgid, 0, 0, 0, 0, 0, 0) == sys_call(SYS_getegid, 0, 0, 0, 0, 0, 0);
+}
+
+static void record_access(const struct view *v, int result, int dirfd, const char *path, int mode)
+{
+    char extra[24];
+    if (!v)
+        return;
+    struct text t = text_in(extra, sizeof extra);
+    text_signed(&t, mode);
+    record_lookup(v, "access", error_of(result), dirfd, path, extra);
+}
+
+#define ACCESS_BODY(dirfd, follow, same_user, call)                                          \
+    struct look_result r;                                                                    \
+    const struct view *v = hook_view();                                                      \
+    int result;                                                                              \
+    if (serves(v) && path &&                                                                 \
+        access_answered(v, dirfd, &path, mode, follow, same_user, &r, &result))              \
+        return result;                                                                       \
+    result = call;                                                                           \
+    record_access(v, result, dirfd, path, mode);                                             \
+    return result
+
+int hook_access(const char *path, int mode)
+{
+    ACCESS_BODY(AT_FDCWD, 1, same_ids(), REAL(access)(path, mode));
+}
+
+int hook_euidaccess(const char *path, int mode)
+{
+    ACCESS_BODY(AT_FDCWD, 1, 1, REAL(euidaccess)(path, mode));
+}
+
+int hook_faccessat(int dirfd, const char *path, int mode, int flags)
+{
+    ACCESS_BODY(dirfd, !(flags & AT_SYMLINK_NOFOLLOW), (flags & AT_EACCESS) || same_ids(),
+                REAL(faccessat)(dirfd, path, mode, flags));
+}
+
+#define BRG_SECTION_STAT
+#define BRG_ALIAS BRG_DEFINE_ALIAS
+#include "view/hooks.def"

@@ -1,0 +1,336 @@
+/* Answering look-ups. See look.h. */
+#include "view/look.h"
+#include "view/sys.h"
+#include "view/text.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* How long after the last answered look-up the start-up counts as over. */
+#define STARTUP_PAUSE_NS UINT64_C(2000000000)
+
+/* Bits of brg_state.dirty_any. */
+enum { CHANGED = 1, MOVED = 2 /* a directory or a link changed: other paths lead elsewhere now */ };
+
+enum { MAX_GROUPS = 256 };
+
+#ifdef BRG_FREESTANDING
+static uint64_t coarse_now_ns(void)
+{
+    return sys_now_ns(CLOCK_REALTIME_COARSE);
+}
+#else
+static uint64_t coarse_now_ns(void) /* without entering the kernel */
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+#endif
+
+void look_hit(const struct view *v)
+{
+    __atomic_fetch_add(&v->slot->hits, 1, __ATOMIC_RELAXED);
+    if (v->startup_over)
+        return;
+    uint64_t now = coarse_now_ns();
+    uint64_t last = __atomic_load_n(&v->slot->last_load_ns, __ATOMIC_RELAXED);
+    if (last && now > last + STARTUP_PAUSE_NS)
+        ((struct view *)v)->startup_over = 1; /* only ever 0 -> 1, by any thread */
+    else if (now != last)
+        __atomic_store_n(&v->slot->last_load_ns, now, __ATOMIC_RELAXED);
+}
+
+static const char *cause_text(enum brg_miss_cause cause)
+{
+    switch (cause) {
+#define BRG_X(name, text) \
+    case BRG_MISS_##name: \
+        return text;
+        BRG_MISS_CAUSES(BRG_X)
+#undef BRG_X
+    case BRG_MISS_COUNT: break;
+    }
+    return "";
+}
+
+static void end_strictly(enum brg_miss_cause cause, const char *op, const char *path)
+{
+    char message[PATH_MAX + 200];
+    struct text t = text_in(message, sizeof message);
+    text_add(&t, "brigade: strict: ");
+    text_add(&t, op);
+    text_add(&t, " ");
+    text_add(&t, path);
+    text_add(&t, ": ");
+    text_add(&t, cause_text(cause));
+    text_add(&t, "\n");
+    sys_write(2, message, t.len);
+    sys_exit(125);
+}
+
+static void log_miss(const struct view *v, enum brg_miss_cause cause, const char *op,
+                     const char *path)
+{
+    struct brg_state *s = v->state;
+    __atomic_fetch_add(&v->slot->misses[cause], 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&s->next_miss, __ATOMIC_RELAXED) < s->n_misses) {
+        uint32_t at = __atomic_fetch_add(&s->next_miss, 1, __ATOMIC_RELAXED);
+        if (at < s->n_misses) {
+            struct brg_miss *m = &brg_state_misses(s)[at];
+            size_t len = strlen(path), op_len = strlen(op);
+            size_t room = sizeof m->path - 1, skip = len > room ? len - room : 0;
+            memcpy(m->path, path + skip, len - skip);
+            memcpy(m->op, op, op_len < sizeof m->op ? op_len : sizeof m->op - 1);
+            m->len = (uint16_t)len;
+            m->cause = (uint8_t)cause;
+        }
+    }
+    if (v->strict && (cause == BRG_MISS_UNKNOWN || cause == BRG_MISS_NO_CONTENT ||
+                      cause == BRG_MISS_STAGE))
+        end_strictly(cause, op, path);
+}
+
+__attribute__((noinline)) void look_miss(const struct view *v, enum brg_miss_cause cause,
+                                         const char *op, int dirfd, const char *path)
+{
+    char absolute[PATH_MAX];
+    if (path[0] != '/' && view_absolute(v, dirfd, path, absolute, sizeof absolute) == 0)
+        path = absolute;
+    log_miss(v, cause, op, path);
+}
+
+static int is_dirty(const struct view *v, uint32_t entry)
+{
+    if (entry == BRG_NONE)
+        return 0;
+    uint64_t word = __atomic_load_n(&brg_state_dirty(v->state)[entry / 64], __ATOMIC_RELAXED);
+    return (int)(word >> (entry % 64)) & 1;
+}
+
+static void set_dirty(const struct view *v, uint32_t entry)
+{
+    if (entry != BRG_NONE)
+        __atomic_fetch_or(&brg_state_dirty(v->state)[entry / 64], UINT64_C(1) << (entry % 64),
+                          __ATOMIC_RELAXED);
+}
+
+/* Whether `path`, whose bytes are not those of a covered root, can still lead under one. */
+static int may_lead(const struct view *v, const char *path)
+{
+    size_t n = 0;
+    if (v->n_firsts < 0)
+        return 1;
+    if (path[1] == '/' || path[1] == '.')
+        return 1;
+    path++;
+    while (path[n] && path[n] != '/')
+        n++;
+    for (int i = 0; i < v->n_firsts; i++)
+        if (v->firsts[i].len == n + 1 &&
+            memcmp(brg_string(v->index, v->firsts[i]) + 1, path, n) == 0)
+            return 1;
+    return 0;
+}
+
+/* Whether the job has changed what was found; `found` is BRG_EXISTS or BRG_MISSING. */
+static int is_changed(const struct view *v, const char *path, int found, uint32_t number)
+{
+    const struct brg_index *x = v->index;
+    const struct brg_entry *e = &brg_entries(x)[number];
+    uint64_t any = __atomic_load_n(&v->state->dirty_any, __ATOMIC_RELAXED);
+    if (!any)
+        return 0;
+    if (is_dirty(v, number) || (found == BRG_MISSING && is_dirty(v, e->parent)))
+        return 1;
+    /* after a link or a directory has moved, only a path without links in it is certain */
+    return (any & MOVED) && !text_starts(path, brg_string(x, e->path));
+}
+
+static enum look look_absolute(const struct view *v, const char *op, const char *path, int follow,
+                               struct look_result *r)
+{
+    if (!may_lead(v, path))
+        return LOOK_PASS;
+    int found = brg_index_resolve(v->index, path, follow, &r->number, &r->err, r->path,
+                                  sizeof r->path);
+    switch (found) {
+    case BRG_EXISTS:
+    case BRG_MISSING:
+        if (is_changed(v, path, found, r->number)) {
+            log_miss(v, BRG_MISS_CHANGED, op, path);
+            return LOOK_PASS;
+        }
+        r->entry = &brg_entries(v->index)[r->number];
+        return found == BRG_EXISTS ? LOOK_HIT : LOOK_MISSING;
+    case BRG_UNKNOWN:
+        log_miss(v, BRG_MISS_UNKNOWN, op, path);
+        return LOOK_PASS;
+    default: /* outside */
+        if (!r->path[0] || text_same(r->path, path) ||
+            (__atomic_load_n(&v->state->dirty_any, __ATOMIC_RELAXED) & MOVED))
+            return LOOK_PASS;
+        return LOOK_ELSEWHERE;
+    }
+}
+
+__attribute__((noinline)) static enum look look_relative(const struct view *v, const char *op,
+                                                         int dirfd, const char *path, int follow,
+                                                         struct look_result *r)
+{
+    char absolute[PATH_MAX];
+    if (view_absolute(v, dirfd, path, absolute, sizeof absolute) != 0)
+        return LOOK_PASS;
+    return look_absolute(v, op, absolute, follow, r);
+}
+
+enum look look_up(const struct view *v, const char *op, int dirfd, const char *path, int follow,
+                  struct look_result *r)
+{
+    if (path[0] == '/')
+        return look_absolute(v, op, path, follow, r);
+    return path[0] ? look_relative(v, op, dirfd, path, follow, r) : LOOK_PASS;
+}
+
+const char *look_staged(const struct view *v, struct look_result *r)
+{
+    if (!(r->entry->flags & BRG_HAS_CONTENT))
+        return NULL;
+    struct text t = text_in(r->path, sizeof r->path);
+    text_bytes(&t, v->root, v->root_len);
+    text_bytes(&t, brg_string(v->index, r->entry->path), r->entry->path.len);
+    return t.full ? NULL : r->path;
+}
+
+static int is_below(const struct brg_index *x, const struct brg_entry *e, struct brg_str dir)
+{
+    return e->path.len > dir.len && brg_string(x, e->path)[dir.len] == '/' &&
+           memcmp(brg_string(x, e->path), brg_string(x, dir), dir.len) == 0;
+}
+
+static void mark_entry(const struct view *v, uint32_t number)
+{
+    const struct brg_index *x = v->index;
+    const struct brg_entry *entries = brg_entries(x), *e = &entries[number];
+    uint64_t how = CHANGED;
+    set_dirty(v, number);
+    set_dirty(v, e->parent);
+    if (e->kind == BRG_SYMLINK)
+        how |= MOVED;
+    if (e->kind == BRG_DIR || e->kind == BRG_ABSENT) {
+        /* a tree may have come, moved or gone as a whole: nothing below it is certain */
+        how |= e->kind == BRG_DIR ? MOVED : 0;
+        for (uint32_t i = 0; i < x->n_entries; i++)
+            if (is_below(x, &entries[i], e->path))
+                set_dirty(v, i);
+    }
+    __atomic_fetch_or(&v->state->dirty_any, how, __ATOMIC_RELAXED);
+}
+
+static void mark_absolute(const struct view *v, const char *path, int follow)
+{
+    char out[PATH_MAX];
+    uint32_t number;
+    int err;
+    switch (brg_index_resolve(v->index, path, follow, &number, &err, out, sizeof out)) {
+    case BRG_EXISTS: mark_entry(v, number); return;
+    case BRG_MISSING:
+        if (brg_entries(v->index)[number].kind == BRG_ABSENT) {
+            mark_entry(v, number);
+            return;
+        }
+        set_dirty(v, number); /* a new name in a listed directory */
+        break;
+    case BRG_UNKNOWN: {
+        size_t n = strlen(out);
+        while (n > 0 && out[n - 1] != '/')
+            n--;
+        if (n < 2)
+            return;
+        set_dirty(v, brg_index_find(v->index, out, n - 1));
+        break;
+    }
+    default: return;
+    }
+    __atomic_fetch_or(&v->state->dirty_any, CHANGED, __ATOMIC_RELAXED);
+}
+
+void look_changed(const struct view *v, int dirfd, const char *path, int follow)
+{
+    char absolute[PATH_MAX];
+    if (view_absolute(v, dirfd, path, absolute, sizeof absolute) == 0)
+        mark_absolute(v, absolute, follow);
+}
+
+void look_changed_fd(const struct view *v, int fd)
+{
+    char path[PATH_MAX];
+    int staged;
+    if (view_fd_path(v, fd, path, sizeof path, &staged) > 0 && may_lead(v, path))
+        mark_absolute(v, path, 0);
+}
+
+int look_covers(const struct view *v, int dirfd, const char *path, int follow)
+{
+    char absolute[PATH_MAX];
+    uint32_t number;
+    int err;
+    if (view_absolute(v, dirfd, path, absolute, sizeof absolute) != 0 || !may_lead(v, absolute))
+        return 0;
+    return brg_index_resolve(v->index, absolute, follow, &number, &err, NULL, 0) != BRG_OUTSIDE;
+}
+
+static struct timespec time_of(int64_t ns)
+{
+    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    if (t.tv_nsec < 0) {
+        t.tv_sec--;
+        t.tv_nsec += 1000000000;
+    }
+    return t;
+}
+
+void look_stat(const struct brg_entry *e, struct stat *st)
+{
+    memset(st, 0, sizeof *st);
+    st->st_dev = e->dev;
+    st->st_ino = e->ino;
+    st->st_mode = e->mode;
+    st->st_nlink = e->nlink;
+    st->st_uid = e->uid;
+    st->st_gid = e->gid;
+    st->st_rdev = e->rdev;
+    st->st_size = (off_t)e->size;
+    st->st_blksize = (blksize_t)e->blksize;
+    st->st_blocks = (blkcnt_t)e->blocks;
+    st->st_atim = time_of(e->atime_ns);
+    st->st_mtim = time_of(e->mtime_ns);
+    st->st_ctim = time_of(e->ctime_ns);
+}
+
+static int in_groups(uint32_t gid)
+{
+    uint32_t groups[MAX_GROUPS];
+    if ((uint32_t)sys_call(SYS_getegid, 0, 0, 0, 0, 0, 0) == gid)
+        return 1;
+    long n = sys_call(SYS_getgroups, MAX_GROUPS, (long)groups, 0, 0, 0, 0);
+    for (long i = 0; i < n; i++)
+        if (groups[i] == gid)
+            return 1;
+    return 0;
+}
+
+int look_permits(const struct brg_entry *e, int mode)
+{
+    uint32_t uid = (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+    uint32_t want = (uint32_t)mode & (R_OK | X_OK), bits = e->mode & 7;
+    if (mode & ~(R_OK | X_OK))
+        return 0;
+    if (uid == 0)
+        return !(want & X_OK) || e->kind == BRG_DIR || (e->mode & 0111);
+    if (e->uid == uid)
+        bits = (e->mode >> 6) & 7;
+    else if ((bits & want) != want || ((e->mode >> 3) & 7) != bits)
+        bits = in_groups(e->gid) ? (e->mode >> 3) & 7 : bits;
+    return (bits & want) == want;
+}

@@ -1,0 +1,128 @@
+/* The preloaded library: its start, and what all hooks share. See hooks.h. */
+#include "view/hooks.h"
+#include "view/handoff.h"
+#include "view/sys.h"
+#include "view/text.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+__attribute__((visibility("default"))) struct view *brigade_handoff;
+__attribute__((visibility("default"))) void brigade_ready(void);
+
+struct real_calls real;
+struct view *preload_view;
+int preload_started;
+
+static struct view own_view;
+static int starting;
+
+void *real_find(const char *name)
+{
+    int saved = errno;
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        dlerror(); /* the program must not find our question's error */
+    errno = saved;
+    return found;
+}
+
+/* Runs once, on the first call of any hook. A call that comes meanwhile (from inside, or from
+ * another thread) is passed on. */
+struct view *preload_start(void)
+{
+    int expected = 0;
+    if (!__atomic_compare_exchange_n(&starting, &expected, 1, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return NULL;
+#define BRG_SECTION_ALL
+#define BRG_HOOK(type, name, parameters) real.name = (__typeof__(real.name))real_find(#name);
+#include "view/hooks.def"
+#undef BRG_SECTION_ALL
+    struct view *v = brigade_handoff;
+    if (!v || v->bytes != sizeof *v) {
+        v = &own_view;
+        view_start(v);
+    }
+    preload_view = v->mode == VIEW_OFF ? NULL : v;
+    __atomic_store_n(&preload_started, 1, __ATOMIC_RELEASE);
+    return preload_view;
+}
+
+void brigade_ready(void)
+{
+    const struct view *v = hook_view();
+    if (serves(v))
+        __atomic_store_n(&v->slot->ready_ns, sys_now_ns(CLOCK_REALTIME), __ATOMIC_RELAXED);
+}
+
+static void end_of_process(int status, void *unused)
+{
+    (void)unused;
+    if (preload_view)
+        record_end(preload_view, status);
+}
+
+/* The kernel's note of what was executed names the staged copy; the program sees the original. */
+static void restore_execfn(const struct view *v)
+{
+    char *name = (char *)getauxval(AT_EXECFN);
+    if (name && name[0] == '/') {
+        const char *original = view_original(v, name);
+        memmove(name, original, strlen(original) + 1);
+    }
+}
+
+__attribute__((constructor)) static void start_of_process(void)
+{
+    const struct view *v = hook_view();
+    if (!v)
+        return;
+    if (v->mode == VIEW_RECORD)
+        on_exit(end_of_process, NULL);
+    else
+        restore_execfn(v);
+}
+
+void hook__exit(int status)
+{
+    const struct view *v = hook_view();
+    if (v)
+        record_end(v, status);
+    REAL(_exit)(status);
+    __builtin_unreachable();
+}
+
+#define BRG_SECTION_END
+#define BRG_ALIAS BRG_DEFINE_ALIAS
+#include "view/hooks.def"
+
+void hook_wrote(const struct view *v, const char *what, int dirfd, const char *path, int follow,
+                int err)
+{
+    if (!v || !path)
+        return;
+    if (v->mode == VIEW_RECORD) {
+        record_lookup(v, "write", err, dirfd, path, what);
+        return;
+    }
+    if (look_covers(v, dirfd, path, follow))
+        look_miss(v, BRG_MISS_WRITE, what, dirfd, path);
+    if (!err)
+        look_changed(v, dirfd, path, follow);
+}
+
+void hook_wrote_fd(const struct view *v, int dirfd, const char *path, int follow, int fd)
+{
+    if (!v || !path)
+        return;
+    if (v->mode == VIEW_RECORD) {
+        record_lookup(v, "write", error_of(fd), dirfd, path, "open");
+        return;
+    }
+    if (look_covers(v, dirfd, path, follow))
+        look_miss(v, BRG_MISS_WRITE, "open", dirfd, path);
+    if (fd >= 0)
+        look_changed_fd(v, fd);
+}

@@ -1,0 +1,177 @@
+/* brigade-rank: starts a rank's program under the view.
+ *
+ *   brigade-rank --record DIR [--python-view DIR] [--] PROGRAM ARGS...      a trial
+ *   brigade-rank --job ID [--view LIST] [--strict] [--] PROGRAM ARGS...     a job
+ *
+ * In a job it lies in the staged folder, <stage>/root/.brigade/bin, and finds the stage from its
+ * own path; it takes a slot in the job's state, sets the environment of
+ * docs/design/0002-start-up-contracts.md, and executes the program from node memory. Statically
+ * linked, so that nothing is searched for before the program itself.
+ *
+ * What must stay true: whatever is wrong with the stage, the program is started plainly.
+ */
+#include "view/exec.h"
+#include "view/handoff.h"
+#include "view/look.h"
+#include "view/program.h"
+#include "view/rank_env.h"
+#include "view/record.h"
+#include "view/sys.h"
+#include "view/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: brigade-rank [--record DIR | --job ID] [--view interpose,python] [--strict]\n"
+    "                    [--python-view DIR] [--] PROGRAM [ARGS...]\n";
+
+struct options {
+    const char *record, *job, *views, *python_view;
+    int strict;
+    char **program;
+};
+
+/* Returns 0, or -1 if the command line is wrong. */
+static int parse(char **argv, struct options *o)
+{
+    for (argv++; *argv && (*argv)[0] == '-'; argv++) {
+        const char **value = text_same(*argv, "--record")        ? &o->record
+                             : text_same(*argv, "--job")         ? &o->job
+                             : text_same(*argv, "--view")        ? &o->views
+                             : text_same(*argv, "--python-view") ? &o->python_view
+                                                                 : NULL;
+        if (text_same(*argv, "--")) {
+            argv++;
+            break;
+        }
+        if (text_same(*argv, "--strict"))
+            o->strict = 1;
+        else if (value && argv[1])
+            *value = *++argv;
+        else
+            return -1;
+    }
+    o->program = argv;
+    return *argv ? 0 : -1;
+}
+
+/* The folder this program lies in; "" if unknown. */
+static void own_folder(char *buf, size_t size)
+{
+    long n = sys_readlink("/proc/self/exe", buf, size - 1);
+    buf[n > 0 ? n : 0] = '\0';
+    char *base = (char *)text_base(buf);
+    if (base > buf)
+        base[-1] = '\0';
+}
+
+static int32_t rank_number(void)
+{
+    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
+                                        "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK"};
+    int64_t rank = -1;
+    for (size_t i = 0; rank < 0 && i < sizeof names / sizeof *names; i++)
+        rank = text_to_number(getenv(names[i]), -1);
+    return rank > INT32_MAX ? -1 : (int32_t)rank;
+}
+
+/* Opens the stage that this program lies in and takes a slot. 0 or -errno. */
+static int join_stage(struct view *v, const char *folder, const char *job)
+{
+    static const char below[] = "/root/.brigade/bin";
+    char stage[PATH_MAX], state[PATH_MAX], slot_text[24];
+    size_t n = strlen(folder), tail = sizeof below - 1;
+    if (n <= tail || !text_same(folder + n - tail, below) || !job || !*job)
+        return -ENOENT;
+    struct text t = text_in(stage, sizeof stage);
+    text_bytes(&t, folder, n - tail);
+    t = text_in(state, sizeof state);
+    text_add(&t, stage);
+    text_add(&t, "/jobs/");
+    text_add(&t, job);
+    text_add(&t, "/state");
+    int err = t.full ? -ENAMETOOLONG : view_open_stage(v, stage, state, 0);
+    if (err < 0)
+        return err;
+    uint32_t slot = __atomic_fetch_add(&v->state->next_slot, 1, __ATOMIC_RELAXED);
+    if (slot >= v->state->n_slots)
+        slot = v->state->n_slots - 1;
+    v->slot = &brg_state_slots(v->state)[slot];
+    v->slot->rank = rank_number();
+    v->slot->start_ns = sys_now_ns(CLOCK_REALTIME);
+    v->slot->pid = (uint32_t)getpid();
+    t = text_in(slot_text, sizeof slot_text);
+    text_number(&t, slot, 10);
+    if (setenv("BRIGADE_STAGE", stage, 1) || setenv("BRIGADE_STATE", state, 1) ||
+        setenv("BRIGADE_SLOT", slot_text, 1))
+        return -ENOMEM;
+    unsetenv("BRIGADE_RECORD");
+    return 0;
+}
+
+/* Sets the view up; returns 0, or -errno if the program is to be started plainly. */
+static int prepare(struct view *v, const struct options *o)
+{
+    char folder[PATH_MAX], libraries[PATH_MAX], python[PATH_MAX];
+    own_folder(folder, sizeof folder);
+    struct text lib = text_in(libraries, sizeof libraries), py = text_in(python, sizeof python);
+    if (o->record) {
+        text_add(&lib, folder);
+        if (o->python_view) {
+            text_add(&py, o->python_view);
+        } else {
+            text_add(&py, folder);
+            text_add(&py, "/../imports/site");
+        }
+        unsetenv("BRIGADE_STAGE");
+        unsetenv("BRIGADE_STATE");
+        if (o->record[0] != '/')
+            return -EINVAL;
+        if (setenv("BRIGADE_RECORD", o->record, 1))
+            return -ENOMEM;
+    } else {
+        int err = join_stage(v, folder, o->job ? o->job : getenv("BRIGADE_JOB"));
+        if (err < 0)
+            return err;
+        text_add(&lib, v->root);
+        text_add(&lib, "/.brigade/lib");
+        text_add(&py, v->root);
+        text_add(&py, "/.brigade/python");
+    }
+    if (o->strict)
+        setenv("BRIGADE_STRICT", "1", 1);
+    int err = lib.full || py.full ? -ENAMETOOLONG
+                                  : rank_env_set(o->views ? o->views : "interpose,python",
+                                                 libraries, python);
+    if (err < 0)
+        return err;
+    const char *strict = getenv("BRIGADE_STRICT");
+    v->strict = strict && text_same(strict, "1");
+    if (o->record) {
+        view_read_process(v);
+        record_start(v, o->record);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static struct view view;
+    struct options o = {0};
+    (void)argc;
+    if (parse(argv, &o) != 0) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (prepare(&view, &o) < 0) {
+        view.mode = VIEW_OFF;
+        rank_env_clear();
+    }
+    exec_search(&view, o.program[0], getenv("PATH"), o.program, environ, execve);
+    int err = errno;
+    fprintf(stderr, "brigade-rank: %s: %s\n", o.program[0], strerror(err));
+    return err == ENOENT || err == ENOTDIR ? 127 : 126;
+}

@@ -1,0 +1,31 @@
+/* Trial records: what this process looked up, appended to its own file.
+ *
+ * The record is the one of docs/design/0002-start-up-contracts.md: seven NUL-terminated strings.
+ * Each is one write(2) to a file opened with O_APPEND, so that threads, the auditor and the
+ * preloaded library can share the file without a lock, and kill -9 loses nothing. A child of fork
+ * gets a file of its own when it first records something: the descriptor lives in a page that the
+ * kernel wipes in the child. The same record is written once a process (a small table of hashes,
+ * which may forget). Freestanding, async-signal-safe, no allocation.
+ */
+#ifndef BRG_VIEW_RECORD_H
+#define BRG_VIEW_RECORD_H
+
+#include "view/view.h"
+
+/* Sets v->recorder and v->mode = VIEW_RECORD, and writes the `process`, `argv` and `env` records;
+ * leaves VIEW_OFF if the folder cannot be written. */
+void record_start(struct view *v, const char *folder);
+
+/* One record; does nothing unless v->mode is VIEW_RECORD. `by` NULL: the executable. */
+void record_add(const struct view *v, const char *kind, int64_t status, const char *by,
+                const char *path, const char *extra);
+
+/* A look-up by path, made absolute first; `err` is an errno or 0. Paths below /proc, /sys and
+ * /dev are left out: they are never on a shared file system. */
+void record_lookup(const struct view *v, const char *kind, int err, int dirfd, const char *path,
+                   const char *extra);
+
+/* The `end` record, if this process has recorded anything. */
+void record_end(const struct view *v, int status);
+
+#endif
