@@ -57,6 +57,11 @@ static const char *requester_path(const uintptr_t *cookie)
     return absolute;
 }
 
+static int is_own(const char *name) /* the preloaded library */
+{
+    return text_same(text_base(name), BRG_PRELOAD_NAME);
+}
+
 /* ---- recording ---- */
 
 static void copy(char *to, size_t size, const char *from)
@@ -118,11 +123,6 @@ static char *record_search(const char *name, const uintptr_t *cookie, unsigned i
         copy(search.candidate, sizeof search.candidate, name);
     }
     return (char *)name;
-}
-
-static int is_own(const char *name)
-{
-    return text_same(text_base(name), BRG_PRELOAD_NAME);
 }
 
 static void record_load(const struct link_map *map)
