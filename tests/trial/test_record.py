@@ -76,5 +76,19 @@ def test_an_empty_folder_says_that_nothing_was_recorded(tmp_path: Path) -> None:
 
 
 def test_a_host_name_may_hold_dots() -> None:
-    assert name_parts("n0.cluster.org.12.34.rec") == ("n0.cluster.org", 12, 34)
+    assert name_parts("n0.cluster.org.12.34.rec") == ("n0.cluster.org", 12, 34, False)
+    assert name_parts("n0.12.34.py.rec") == ("n0", 12, 34, True)
     assert name_parts("n0.rec") is None
+
+
+def test_imports_join_the_process_they_happened_in(tmp_path: Path) -> None:
+    process(tmp_path, [record("stat", "/a", time_ns=5), record("stat", "/c", time_ns=900)])
+    later = record("process", "/bin/sh", status=100)
+    (tmp_path / "n0.100.9000.rec").write_bytes(later)  # the same pid after an exec
+    (tmp_path / "n0.100.1110.py.rec").write_bytes(record("import", "b", time_ns=7))
+    (tmp_path / "n0.200.1.py.rec").write_bytes(record("import", "alone"))
+    alone, first, second = load(tmp_path).processes
+    assert [r.path for r in first.records] == ["/a", "b", "/c"]
+    assert first.records[1].time_ns == 17
+    assert second.records == []
+    assert [r.path for r in alone.records] == ["alone"]

@@ -180,7 +180,7 @@ def describe(what: Assembled, trial: Trial | None) -> dict[str, Any]:
             for i in what.python.interpreters.values()
         ],
         "mpi_library": _mpi_library(trial) if trial else None,
-        "trial": what.summary.as_json() if what.summary else None,
+        "trial": what.summary.as_json() if what.summary else {},
         "entries": len(what.entries),
         "files": len(files),
         "content_bytes": sum(entry.stat.st_size for entry in files if entry.stat),

@@ -20,10 +20,10 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Callable
 
 from brigade.image.layout import ABSENT, DIR, FILE, OTHER, SYMLINK
 from brigade.image.snapshot import Answer, Snapshot, is_dir, is_file, is_link
-from brigade.image.software import Software
 from brigade.image.walk import Reached, Walker
 from brigade.trial.mounts import KERNEL_FOLDERS, Coverage, is_under
 
@@ -62,9 +62,12 @@ def is_kernel(path: str) -> bool:
 
 
 class Plan:
-    """Collects uses of paths; `finish` gives the entries, sorted by path."""
+    """Collects uses of paths; `finish` gives the entries, sorted by path. `software`: whether all
+    names of a directory may be answered."""
 
-    def __init__(self, snapshot: Snapshot, coverage: Coverage, software: Software) -> None:
+    def __init__(
+        self, snapshot: Snapshot, coverage: Coverage, software: Callable[[str], bool]
+    ) -> None:
         self.snapshot = snapshot
         self.coverage = coverage
         self.software = software

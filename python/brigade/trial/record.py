@@ -1,8 +1,9 @@
 """Trial records: what each process of a trial run looked up, as typed values.
 
-A trial leaves a folder of `<host>.<pid>.<start_ns>.rec` files. A record is seven
-NUL-terminated strings (docs/design/0002-start-up-contracts.md). Files are read in
-pieces and parsed as a stream. A process may die at any moment, so the last record of a
+A trial leaves a folder of `<host>.<pid>.<start_ns>.rec` files, and for each process that
+runs Python a `<host>.<pid>.<start_ns>.py.rec` beside it with what the import system did. A
+record is seven NUL-terminated strings (docs/design/0002-start-up-contracts.md). Files are
+read in pieces and parsed as a stream. A process may die at any moment, so the last record of a
 file may be torn, and a signal handler may have cut one in the middle: such places are
 skipped and counted, never guessed at.
 
@@ -13,6 +14,7 @@ the kernel accepts survives; a record that is returned has all seven fields.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +28,7 @@ LOOKUPS = frozenset({"stat", "lstat", "access", "open", "list", "readlink"})
 KINDS = LOOKUPS | frozenset(
     "process argv env exec write search load import path-entry interpreter end".split()
 )
+_NAME = re.compile(r"(.+)\.(\d+)\.(\d+)(\.py)?\.rec")
 _PIECE_BYTES = 1 << 20
 
 
@@ -164,12 +167,13 @@ def collect(host: str, pid: int, start_ns: int, records: Iterable[Record | None]
     return processes
 
 
-def name_parts(name: str) -> tuple[str, int, int] | None:
-    """(host, pid, start_ns) of a record file's name, or None if it is not one."""
-    parts = name.rsplit(".", 3)
-    if len(parts) != 4 or parts[3] != "rec" or not parts[1].isdigit() or not parts[2].isdigit():
+def name_parts(name: str) -> tuple[str, int, int, bool] | None:
+    """(host, pid, start_ns, of the import system) of a record file, or None if it is not one."""
+    match = _NAME.fullmatch(name)
+    if match is None:
         return None
-    return parts[0], int(parts[1]), int(parts[2])
+    host, pid, start_ns, python = match.groups()
+    return host, int(pid), int(start_ns), bool(python)
 
 
 def load(folder: str | os.PathLike[str]) -> Trial:
@@ -183,12 +187,16 @@ def load(folder: str | os.PathLike[str]) -> Trial:
             hint="run the trial again; the folder must be on a file system that all ranks share",
         ) from error
     processes: list[Process] = []
+    imports: list[Process] = []
     for name in names:
         parts = name_parts(name)
         if parts is None:
             continue
+        host, pid, start_ns, python = parts
         with open(base / name, "rb") as stream:
-            processes.extend(collect(*parts, parse(stream)))
+            (imports if python else processes).extend(collect(host, pid, start_ns, parse(stream)))
+    for one in imports:
+        _add_imports(one, processes)
     processes = [p for p in processes if p.exe or p.records]
     if not processes:
         raise TrialError(
@@ -198,3 +206,18 @@ def load(folder: str | os.PathLike[str]) -> Trial:
         )
     processes.sort(key=lambda p: (p.start_ns, p.host, p.pid))
     return Trial(str(base), processes)
+
+
+def _add_imports(imports: Process, processes: list[Process]) -> None:
+    """Give what an import system did to the process it ran in: of those with its pid the last
+    one that had started by then. Without one it stands alone."""
+    same = [p for p in processes if (p.host, p.pid) == (imports.host, imports.pid)]
+    before = [p for p in same if p.start_ns <= imports.start_ns] or same
+    if not before:
+        processes.append(imports)
+        return
+    owner = max(before, key=lambda p: p.start_ns)
+    later = imports.start_ns - owner.start_ns
+    owner.records += [r._replace(time_ns=r.time_ns + later) for r in imports.records]
+    owner.records.sort(key=lambda r: r.time_ns)
+    owner.damaged += imports.damaged
