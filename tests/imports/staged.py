@@ -74,6 +74,8 @@ class Staged:
         self.tree = table.DiskTree(self.roots, [str(p) for p in listed], lambda p: self.content(p))
         self.folders: list[str] = []
         self.cwd = str(folder)
+        self.lib = folder
+        self.env: dict[str, str] = {}
 
     # the three ways to run ----------------------------------------------------------
 
@@ -81,6 +83,7 @@ class Staged:
              env: dict[str, str] | None) -> subprocess.CompletedProcess[str]:
         environ = {k: v for k, v in os.environ.items()
                    if not k.startswith(("BRIGADE_", "PYTHON", "COV_"))}
+        environ["BRIGADE_STRICT"] = "1"  # the user's own setting, seen by both
         environ.update(env or {})
         for name in ("PYTHONPATH", "LD_PRELOAD"):
             if name in extra and name in environ:
@@ -99,15 +102,13 @@ class Staged:
                                      "PYTHONPATH": str(table.SITE)}, env)
 
     def run(self, arguments: Sequence[str], env: dict[str, str] | None = None,
-            interposed: str | None = None, strict: bool = True):
+            interposed: str | None = None):
         """`interposed`: path of a library that takes the preload's place."""
         extra = {
             "BRIGADE_STAGE": str(self.stage_folder), "BRIGADE_STATE": str(self.state),
             "BRIGADE_SLOT": "0", "BRIGADE_VIEW": "python",
             "PYTHONPATH": str(self.stage_folder / "root/.brigade/python"),
         }
-        if strict:
-            extra["BRIGADE_STRICT"] = "1"
         if interposed:
             extra["BRIGADE_VIEW"] = "interpose,python"
             extra["LD_PRELOAD"] = interposed

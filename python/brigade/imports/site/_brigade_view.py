@@ -49,10 +49,6 @@ _DIRTY_OFF, _DIRTY_ANY = 40, 64  # in struct brg_state
 _PYC_HEADER = 16
 
 
-_collector_on = bool  # bool() is False: there is nothing to stop
-_stop_collector = _resume_collector = None
-
-
 class _Settings:
     """What this process was told; set once by start()."""
 
@@ -159,14 +155,7 @@ def _staged_code(loader):
     except OSError as problem:
         _staged_copy_failed(loader.path, problem)
         return None
-    if not _collector_on():
-        return _loads(data)
-    try:
-        # before 3.12 the collector runs many times while nothing but new code is being made
-        _stop_collector()
-        return _loads(data)
-    finally:
-        _resume_collector()
+    return _loads(data)
 
 
 class _Source(_SourceFileLoader):
@@ -255,9 +244,10 @@ class _Extension(_ExtensionFileLoader):
         else:
             module.__file__ = spec.origin
             return module
-        # ld.so refused the staged file: the original gives the right module, or the right error
-        _staged_copy_failed(self.path, "ld.so cannot load it")
-        return _ExtensionFileLoader.create_module(self, spec)
+        # ld.so refused the staged file: the original gives the right error, or the right module
+        module = _ExtensionFileLoader.create_module(self, spec)
+        _staged_copy_failed(self.path, "ld.so could not load it")
+        return module
 
     def __eq__(self, other):
         return isinstance(other, _ExtensionFileLoader) and self.__dict__ == other.__dict__
@@ -366,6 +356,14 @@ class _Finder(_FileFinder):
         return loader, path
 
 
+for _ours in (_Source, _CheckedSource, _Sourceless, _Extension, _Finder):
+    # programs that print or compare the names of types see the ones they expect
+    _plain = _FileFinder if _ours is _Finder else next(
+        c for c in _ours.__mro__ if c.__module__ == _SourceFileLoader.__module__)
+    _ours.__module__, _ours.__qualname__ = _plain.__module__, _plain.__qualname__
+    _ours.__name__ = _plain.__name__
+
+
 # Start ###########################################################################
 
 
@@ -392,18 +390,6 @@ def _make_hooks(search_files, original):
     hooks = [path_hook_for_FileFinder if hook is search_files else hook for hook in original]
     hooks.insert(0, path_hook_for_folder_of_image)
     return hooks
-
-
-def _borrow_collector():
-    """Bind the collector's switches (only before 3.12 does it run inside marshal.loads)."""
-    global _collector_on, _stop_collector, _resume_collector
-    if sys.version_info >= (3, 12):
-        return
-    held = "gc" in _modules
-    gc = __import__("gc")
-    if not held:
-        del _modules["gc"]
-    _collector_on, _stop_collector, _resume_collector = gc.isenabled, gc.disable, gc.enable
 
 
 def table_key():
@@ -445,7 +431,6 @@ def start(environ, _folder):
     files = [h for h in sys.path_hooks if getattr(h, "__name__", "") == "path_hook_for_FileFinder"]
     if not tables or len(files) != 1:
         return
-    _borrow_collector()
     sys.path_hooks[:] = _make_hooks(files[0], sys.path_hooks)
     for path, finder in list(sys.path_importer_cache.items()):
         if path in tables and type(finder) is _FileFinder:

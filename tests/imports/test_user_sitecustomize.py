@@ -1,0 +1,37 @@
+"""The user's own sitecustomize runs as it would without Brigade."""
+
+from __future__ import annotations
+
+import pytest
+from module_tree import write
+from staged import Staged
+
+SHOW = ("import sys; m = sys.modules.get('sitecustomize');"
+        "print(m and m.__file__, m and repr(m.__spec__.loader).split(' at 0x')[0],"
+        " [p for p in sys.path if 'brigade' in p])")
+
+TEXTS = {
+    "that_works": "print('own', __name__, __file__, sorted(globals())[:3])",
+    "that_imports_covered_modules": "import pkg.mod; print(pkg.mod.value)",
+    "that_lacks_a_module": "import not_there_at_all",
+    "that_raises": "raise RuntimeError('on purpose')",
+    "that_raises_import_error_about_itself": "raise ImportError('no', name='sitecustomize')",
+    "that_has_a_syntax_error": "def (",
+    "that_changes_the_path": "import sys; sys.path.append('/added')",
+    "that_exits": "import os; print('bye', flush=True); os._exit(7)",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_sitecustomize(world: Staged, name: str) -> None:
+    own = write(world.folder / name / "sitecustomize.py", TEXTS[name]).parent
+    env = {"PYTHONPATH": f"{own}:{world.lib}"}
+    plain, view = world.plain(["-c", SHOW], env), world.run(["-c", SHOW], env)
+    assert (view.stdout, view.stderr, view.returncode) == (
+        plain.stdout, plain.stderr, plain.returncode)
+    assert plain.stdout
+
+
+def test_without_one_the_interpreter_s_own_or_none_is_there(world: Staged) -> None:
+    plain, view = world.plain(["-c", SHOW], world.env), world.run(["-c", SHOW], world.env)
+    assert view.stdout == plain.stdout and not view.stderr
