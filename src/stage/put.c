@@ -253,7 +253,7 @@ static int write_index(struct put *p)
 static void complete(struct put *p)
 {
     struct brg_error err;
-    if (p->already || p->err.code)
+    if (p->already)
         return;
     int rc = tree_finish(&p->tree, &err);
     if (!rc && (rc = write_index(p)))
@@ -278,6 +278,11 @@ static void publish(struct put *p)
         p->job_added = 1;
     else
         p->published = 1;
+}
+
+static int all_well_so_far(const struct put *p)
+{
+    return !p->err.code && !p->stuck && !p->elsewhere;
 }
 
 /* Returns 0 when every node has the image, -1 otherwise (p->failure). */
@@ -311,13 +316,14 @@ static int course(struct put *p)
 
     if (p->net->size > 1)
         put_move_head(p);
-    if (!p->err.code && !p->stuck)
+    if (all_well_so_far(p))
         prepare_tree(p);
     if (agree(p))
         return -1;
 
     put_move_blocks(p);
-    complete(p);
+    if (all_well_so_far(p))
+        complete(p);
     if (agree(p))
         return -1;
     publish(p);

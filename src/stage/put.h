@@ -38,7 +38,8 @@ struct put_worker {
 struct put {
     const struct put_options *options;
     struct stream_net *net;
-    int stuck; /* the others do not answer: no more messages */
+    int stuck;     /* the others do not answer: no more messages */
+    int elsewhere; /* another node has failed; the next agreement will say which */
 
     pthread_mutex_t err_lock;
     struct brg_error err; /* the first failure here; code 0: none */

@@ -54,8 +54,8 @@ static void run(struct put *p, struct relay_job *job)
 {
     int error = 0;
     enum relay_end end = relay_run(job, &error);
-    if (end == RELAY_STUCK)
-        p->stuck = 1;
+    p->stuck = end == RELAY_STUCK;
+    p->elsewhere = end == RELAY_ELSEWHERE;
     if (end == RELAY_FAILED && error == -EINTR)
         put_fail_text(p, error, "interrupted by signal %d", (int)put_interrupted);
     else if (end == RELAY_STUCK && error == -EINTR)

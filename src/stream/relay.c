@@ -383,6 +383,12 @@ static void undo_once_quiet(struct relay *r)
     }
 }
 
+static void show_progress(struct relay *r)
+{
+    if (r->job->progress && !r->failed)
+        r->job->progress(r->job->context, r->job->take ? r->n_taken : r->n_received);
+}
+
 /* Returns 0 when everything has ended in order, or what makes it hopeless to go on. */
 static int run_steps(struct relay *r)
 {
@@ -406,15 +412,16 @@ static int run_steps(struct relay *r)
             undo_once_quiet(r);
         if (r->net_error)
             return r->net_error;
-        if (all_done(r))
+        if (all_done(r)) {
+            show_progress(r);
             return 0;
+        }
         moved |= taken != r->n_taken;
         taken = r->n_taken;
         if (moved) {
             moved_at = now_ns();
             nap_ns = NAP_MIN_NS;
-            if (job->progress)
-                job->progress(job->context, job->take ? r->n_taken : r->n_received);
+            show_progress(r);
             continue;
         }
         if (interrupted_at && now_ns() - interrupted_at > job->grace_ns)
