@@ -13,20 +13,28 @@ interpreter holds in itself are used (no search, no file of the standard library
 """
 
 
-def _restore(environ, saved=b"BRIGADE_SAVED_"):
-    """Edit os.environ's own dict: its methods would change the C environment as well."""
-    hidden = (b"BRIGADE_STAGE", b"BRIGADE_STATE", b"BRIGADE_SLOT", b"BRIGADE_VIEW",
-              b"BRIGADE_RECORD", b"BRIGADE_JOB")
-    names = [b"PYTHONPATH"]
-    if b"libbrigade-" in environ.get(b"LD_AUDIT", b"") + environ.get(b"LD_PRELOAD", b""):
-        names += [b"LD_AUDIT", b"LD_PRELOAD", b"GLIBC_TUNABLES"]
-    for name in names:
-        if saved + name in environ:
-            environ[name] = environ[saved + name]
-        else:
-            environ.pop(name, None)
-    for name in [n for n in environ if n in hidden or n.startswith(saved)]:
-        del environ[name]
+def _restore(environ, folder):
+    """Edit os.environ's own dict: its methods would change the C environment as well.
+
+    A variable that Brigade left alone must stay: each is recognised by what Brigade put in.
+    """
+    marks = ((b"PYTHONPATH", folder), (b"LD_AUDIT", b"libbrigade-"),
+             (b"LD_PRELOAD", b"libbrigade-"), (b"GLIBC_TUNABLES", b"rtld.optional_static_tls="))
+    hidden = [b"BRIGADE_" + name for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD",
+                                              b"JOB")]
+    audited = b"libbrigade-" in environ.get(b"LD_AUDIT", b"")
+    for name, mark in marks:
+        saved = b"BRIGADE_SAVED_" + name
+        hidden.append(saved)
+        value = environ.get(name, b"")
+        if mark not in value or name == b"GLIBC_TUNABLES" and not audited:
+            continue
+        if saved in environ:
+            environ[name] = environ[saved]
+        elif b":" not in value or name != b"GLIBC_TUNABLES":
+            del environ[name]
+    for name in hidden:
+        environ.pop(name, None)
 
 
 def _load(posix, marshal, magic, tag, optimize, folder, name):
@@ -69,7 +77,7 @@ def _start():
     sys.path[:] = [p for p in sys.path if p != folder]
     sys.path_importer_cache.pop(folder, None)
     before = dict(posix.environ)
-    _restore(posix.environ)
+    _restore(posix.environ, folder.encode(sys.getfilesystemencoding(), "surrogateescape"))
     if b"BRIGADE_RECORD" in before:
         name = "_brigade_record"
     elif b"BRIGADE_STAGE" in before and b"python" in before.get(b"BRIGADE_VIEW", b"").split(b","):
