@@ -35,10 +35,12 @@ struct drop {
 
 static void add_slot(struct json *j, const struct brg_slot *s)
 {
-    json_add(j, "{\"rank\":%" PRId32 ",\"pid\":%" PRIu32 ",\"start_ns\":%" PRIu64
+    json_add(j,
+             "{\"rank\":%" PRId32 ",\"pid\":%" PRIu32 ",\"start_ns\":%" PRIu64
              ",\"last_load_ns\":%" PRIu64 ",\"ready_ns\":%" PRIu64 ",\"hits\":%" PRIu64
-             ",\"loads\":%" PRIu64 ",\"processes\":%" PRIu64 ",\"misses\":{", s->rank, s->pid,
-             s->start_ns, s->last_load_ns, s->ready_ns, s->hits, s->loads, s->processes);
+             ",\"loads\":%" PRIu64 ",\"processes\":%" PRIu64 ",\"misses\":{",
+             s->rank, s->pid, s->start_ns, s->last_load_ns, s->ready_ns, s->hits, s->loads,
+             s->processes);
     const char *comma = "";
     for (int c = 0; c < BRG_MISS_COUNT; c++) {
         if (!s->misses[c])
@@ -91,7 +93,8 @@ static void read_state(void *user, int fd)
     struct stat st;
     if (fstat(fd, &st) || st.st_size < (off_t)sizeof(struct brg_state))
         return;
-    struct brg_state *s = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    struct brg_state *s =
+        mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     if (s == MAP_FAILED)
         return;
     if (state_is_sound(s, (uint64_t)st.st_size)) {

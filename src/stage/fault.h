@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 /* X(symbol, name in BRIGADE_FAULT): what N counts, and what happens */
-#define FAULT_POINTS(X)                                                                            \
-    X(FAULT_WRITE, "stage.write")     /* bytes written: ENOSPC */                                  \
-    X(FAULT_BLOCK, "stage.block")     /* block number: one bit flips before it is verified */      \
-    X(FAULT_READ, "stage.read")       /* segments read here: EIO */                                \
-    X(FAULT_KILL, "stage.kill")       /* segments taken here: SIGKILL */                           \
-    X(FAULT_TERM, "stage.term")       /* segments taken here: SIGTERM */                           \
-    X(FAULT_SLOW, "stage.slow")       /* microseconds to sleep at each segment */                  \
+#define FAULT_POINTS(X)                                                                       \
+    X(FAULT_WRITE, "stage.write")     /* bytes written: ENOSPC */                             \
+    X(FAULT_BLOCK, "stage.block")     /* block number: one bit flips before it is verified */ \
+    X(FAULT_READ, "stage.read")       /* segments read here: EIO */                           \
+    X(FAULT_KILL, "stage.kill")       /* segments taken here: SIGKILL */                      \
+    X(FAULT_TERM, "stage.term")       /* segments taken here: SIGTERM */                      \
+    X(FAULT_SLOW, "stage.slow")       /* microseconds to sleep at each segment */             \
     X(FAULT_PUBLISH, "stage.publish") /* the renaming: EIO */
 
 enum fault_point {

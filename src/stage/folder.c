@@ -22,8 +22,10 @@
 
 static int refuse(struct folder *f, int code, const char *what, struct brg_error *err)
 {
-    return brg_error_set(err, code, "%s %s: Brigade does not use it. Remove it, or choose another "
-                         "folder with BRIGADE_NODE_DIR", f->path, what);
+    return brg_error_set(err, code,
+                         "%s %s: Brigade does not use it. Remove it, or choose another "
+                         "folder with BRIGADE_NODE_DIR",
+                         f->path, what);
 }
 
 /* In a folder like /dev/shm everybody may make names: what lies there may be a trap. */
@@ -48,8 +50,10 @@ static int open_in_base(struct folder *f, const char *base, int create, struct b
         return brg_error_set(err, -ENAMETOOLONG, "the path of the node's folder is too long");
     int base_fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (base_fd < 0)
-        return brg_error_system(err, -errno, "cannot open the node's memory folder %s (choose "
-                                "another one with BRIGADE_NODE_DIR)", base);
+        return brg_error_system(err, -errno,
+                                "cannot open the node's memory folder %s (choose "
+                                "another one with BRIGADE_NODE_DIR)",
+                                base);
     int rc = 0;
     if (create && mkdirat(base_fd, name, 0700) && errno != EEXIST)
         rc = brg_error_system(err, -errno, "cannot make %s", f->path);
@@ -98,8 +102,10 @@ int folder_lock(struct folder *f, struct brg_error *err)
             return brg_error_system(err, -errno, "cannot lock %s/lock", f->path);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
-    return brg_error_set(err, -ETIMEDOUT, "%s/lock has been held for half a minute: is another "
-                         "brigade-stage of yours stopped on this node?", f->path);
+    return brg_error_set(err, -ETIMEDOUT,
+                         "%s/lock has been held for half a minute: is another "
+                         "brigade-stage of yours stopped on this node?",
+                         f->path);
 }
 
 void folder_unlock(struct folder *f)
@@ -113,8 +119,10 @@ int folder_job_check(const char *job, struct brg_error *err)
                                   "._:@+-";
     size_t n = strlen(job);
     if (n == 0 || n > 200 || job[0] == '.' || strspn(job, allowed) != n)
-        return brg_error_set(err, -EINVAL, "'%s' cannot name a job: use letters, digits and "
-                             "._:@+-, at most 200", job);
+        return brg_error_set(err, -EINVAL,
+                             "'%s' cannot name a job: use letters, digits and "
+                             "._:@+-, at most 200",
+                             job);
     return 0;
 }
 
@@ -212,8 +220,8 @@ static int open_dir_at(int parent, const char *name, int create)
 static int state_create(int job_fd, uint32_t n_entries)
 {
     struct brg_state head;
-    int rc = 0, fd = openat(job_fd, "state", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                            0600);
+    int rc = 0,
+        fd = openat(job_fd, "state", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno == EEXIST ? 0 : -errno;
     rc = -posix_fallocate(fd, 0, (off_t)brg_state_bytes(n_entries));
@@ -290,9 +298,7 @@ int folder_publish(struct folder *f, const char *id, const char *job, uint32_t n
         return rc;
     rc = job_add_locked(f, id, job, n_entries, found, err);
     if (!rc && !*found) {
-        rc = fault_at(FAULT_PUBLISH, 0)                   ? -EIO
-             : renameat(f->fd, tmp->name, f->fd, id) ? -errno
-                                                          : 0;
+        rc = fault_at(FAULT_PUBLISH, 0) ? -EIO : renameat(f->fd, tmp->name, f->fd, id) ? -errno : 0;
         if (rc)
             brg_error_system(err, rc, "cannot publish %s/%s", f->path, id);
         else

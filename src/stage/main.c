@@ -22,8 +22,17 @@ static const char usage[] =
     "In DIR, %r stands for the rank: several \"nodes\" on one machine, for tests.\n";
 
 enum option_code {
-    OPT_IMAGE = 1, OPT_IMAGE_ID, OPT_JOB, OPT_BASE, OPT_READERS, OPT_SEGMENT, OPT_WORKERS, OPT_MPI,
-    OPT_PROGRESS, OPT_TIMEOUT, OPT_KEEP
+    OPT_IMAGE = 1,
+    OPT_IMAGE_ID,
+    OPT_JOB,
+    OPT_BASE,
+    OPT_READERS,
+    OPT_SEGMENT,
+    OPT_WORKERS,
+    OPT_MPI,
+    OPT_PROGRESS,
+    OPT_TIMEOUT,
+    OPT_KEEP
 };
 
 static const struct option options[] = {
@@ -171,8 +180,8 @@ static int drop(const struct words *w)
         return refuse("--image-id", "is missing");
     if (strlen(id) != 32 || strspn(id, "0123456789abcdef") != 32)
         return refuse(id, "is not an image id: 32 hex digits");
-    struct drop_options o = {.id = id, .job = w->value[OPT_JOB], .base = base_of(w),
-                             .keep = w->value[OPT_KEEP] != NULL};
+    struct drop_options o = {
+        .id = id, .job = w->value[OPT_JOB], .base = base_of(w), .keep = w->value[OPT_KEEP] != NULL};
     return drop_run(&o);
 }
 

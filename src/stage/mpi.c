@@ -60,7 +60,8 @@ static int open_library(const char *path, void **library, struct brg_error *err)
     if (!*library && pmi)
         *library = open_first(OPENMPI_NAMES);
     if (!*library && (pmix || pmi))
-        return brg_error_set(err, -ENOENT, "no MPI library found (tried libmpi.so.40, "
+        return brg_error_set(err, -ENOENT,
+                             "no MPI library found (tried libmpi.so.40, "
                              "libmpich.so.12, libmpi.so.12); name it with --mpi PATH");
     return 0;
 }
@@ -70,7 +71,7 @@ static int has_fast_network(void)
 {
     static const char *const signs[] = {
         "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1", "/sys/class/bxi",
-        "/dev/hfi1_0", "/dev/ipath", "/dev/kgni0", "/dev/bxi0"};
+        "/dev/hfi1_0",           "/dev/ipath",     "/dev/kgni0",      "/dev/bxi0"};
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (access(signs[i], F_OK) == 0)
             return 1;
@@ -124,8 +125,10 @@ int mpi_start(const char *path, struct stream_net **net, struct brg_error *err)
         return rc;
     long launched = launched_processes();
     if ((*net)->size == 1 && launched > 1)
-        return brg_error_set(err, -EPROTO, "the launcher started %ld processes, but MPI sees one: "
+        return brg_error_set(err, -EPROTO,
+                             "the launcher started %ld processes, but MPI sees one: "
                              "give srun --mpi=pmix (or pmi2), or name the MPI library that belongs "
-                             "to the launcher with --mpi", launched);
+                             "to the launcher with --mpi",
+                             launched);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* MPI as a stream_net, loaded at run time: this program links none.
  *
  * Two binary interfaces cover the field. In Open MPI's, handles are addresses of objects that the
- * library exports; in MPICH's (MPICH, Intel MPI, MVAPICH, Cray MPICH) they are fixed integers. Which
- * one a library speaks is read off its symbols. Only non-blocking calls are used, so that waiting
+ * library exports; in MPICH's (MPICH, Intel MPI, MVAPICH, Cray MPICH) they are fixed integers.
+ * Which one a library speaks is read off its symbols. Only non-blocking calls are used, so that waiting
  * is our own affair: it sleeps, and hears signals.
  */
 #ifndef BRG_STAGE_MPI_H

@@ -5,7 +5,6 @@
 
 #include "stage/mpi.h"
 
-
 static int single_send(struct stream_net *net, const void *buf, size_t bytes, uint32_t to, int tag,
                        struct stream_request *request)
 {
@@ -63,9 +62,15 @@ static void single_finish(struct stream_net *net)
 
 struct stream_net *net_single(void)
 {
-    static struct stream_net self = {
-        .rank = 0, .size = 1, .send = single_send, .receive = single_receive, .test = single_test,
-        .broadcast = single_broadcast, .minimum = single_minimum, .gather = single_gather,
-        .abort = single_abort, .finish = single_finish};
+    static struct stream_net self = {.rank = 0,
+                                     .size = 1,
+                                     .send = single_send,
+                                     .receive = single_receive,
+                                     .test = single_test,
+                                     .broadcast = single_broadcast,
+                                     .minimum = single_minimum,
+                                     .gather = single_gather,
+                                     .abort = single_abort,
+                                     .finish = single_finish};
     return &self;
 }

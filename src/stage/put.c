@@ -5,8 +5,8 @@
  *   3  the head goes round; each node makes directories and links
  *   4  the blocks go round; each node verifies, decompresses and writes
  *   5  each node completes its folder;  6  each node publishes it
- * Between any two steps all nodes agree that none has failed. A process that fails keeps taking part
- * until the next agreement. What must stay true: a node changes nothing under a final name before
+ * Between any two steps all nodes agree that none has failed. A process that fails keeps taking
+ * part until the next agreement. What must stay true: a node changes nothing under a final name before
  * all are complete; after a failure every process has taken away what it made.
  */
 #include <errno.h>
@@ -205,14 +205,16 @@ static void make_room(struct put *p)
     if (rc)
         put_fail_text(p, rc, "cannot see how much is free in %s", p->folder.path);
     else if (p->have.bytes < p->need.bytes)
-        put_fail_text(p, -ENOSPC, "%s has room for %" PRIu64 " MiB, the image needs %" PRIu64
+        put_fail_text(p, -ENOSPC,
+                      "%s has room for %" PRIu64 " MiB, the image needs %" PRIu64
                       " MiB: give the job more memory, or choose another folder with "
-                      "BRIGADE_NODE_DIR", p->folder.path, p->have.bytes >> 20,
-                      (p->need.bytes >> 20) + 1);
+                      "BRIGADE_NODE_DIR",
+                      p->folder.path, p->have.bytes >> 20, (p->need.bytes >> 20) + 1);
     else if (p->have.inodes < p->need.inodes)
-        put_fail_text(p, -ENOSPC, "%s has room for %" PRIu64 " more files, the image has %" PRIu64
-                      ": choose another folder with BRIGADE_NODE_DIR", p->folder.path,
-                      p->have.inodes, p->need.inodes);
+        put_fail_text(p, -ENOSPC,
+                      "%s has room for %" PRIu64 " more files, the image has %" PRIu64
+                      ": choose another folder with BRIGADE_NODE_DIR",
+                      p->folder.path, p->have.inodes, p->need.inodes);
     else if (folder_tmp_create(&p->folder, p->id, &p->tmp, &err))
         put_fail(p, &err);
 }
@@ -243,8 +245,7 @@ static int write_index(struct put *p)
 {
     const struct brg_image_header *h = put_header(p);
     int fd = openat(p->tmp.fd, "index", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
-    int rc = fd < 0 ? -errno
-                    : brg_io_pwrite(fd, p->head + h->index_off, h->index_bytes, 0, NULL);
+    int rc = fd < 0 ? -errno : brg_io_pwrite(fd, p->head + h->index_off, h->index_bytes, 0, NULL);
     if (fd >= 0)
         close(fd);
     return rc;
@@ -259,8 +260,8 @@ static void complete(struct put *p)
     if (!rc && (rc = write_index(p)))
         brg_error_system(&err, rc, "cannot write the index into the node's memory");
     if (!rc)
-        rc = folder_job_create(p->tmp.fd, p->options->job, brg_head_index(p->head)->n_entries,
-                               &err);
+        rc =
+            folder_job_create(p->tmp.fd, p->options->job, brg_head_index(p->head)->n_entries, &err);
     if (rc)
         put_fail(p, &err);
 }

@@ -22,8 +22,10 @@
 
 struct relay_job put_patience(const struct put *p)
 {
-    return (struct relay_job){.net = p->net, .interrupted = &put_interrupted,
-                              .timeout_ns = p->options->timeout_ns, .grace_ns = GRACE_NS};
+    return (struct relay_job){.net = p->net,
+                              .interrupted = &put_interrupted,
+                              .timeout_ns = p->options->timeout_ns,
+                              .grace_ns = GRACE_NS};
 }
 
 int put_read_image(struct put *p, void *to, size_t n, uint64_t offset)
@@ -36,12 +38,15 @@ int put_read_image(struct put *p, void *to, size_t n, uint64_t offset)
     if (got < 0) {
         struct brg_error err;
         return put_fail(p, (brg_error_system(&err, (int)got, "cannot read %s at offset %" PRIu64,
-                                             p->options->image, offset), &err));
+                                             p->options->image, offset),
+                            &err));
     }
     atomic_fetch_add(&p->read_bytes, (uint64_t)got);
     if ((size_t)got < n)
-        return put_fail_text(p, -EBADMSG, "%s is truncated at offset %" PRIu64 ": copy it again, or "
-                             "make the image again", p->options->image, offset + (uint64_t)got);
+        return put_fail_text(p, -EBADMSG,
+                             "%s is truncated at offset %" PRIu64 ": copy it again, or "
+                             "make the image again",
+                             p->options->image, offset + (uint64_t)got);
     return 0;
 }
 

@@ -28,11 +28,14 @@ static uint64_t peak_bytes(void)
 
 static struct put_node describe(struct put *p)
 {
-    struct put_node node = {
-        .already = (uint64_t)p->already, .bytes = atomic_load(&p->tree.written),
-        .read_bytes = atomic_load(&p->read_bytes), .peak_bytes = peak_bytes(),
-        .took_ns = put_now_ns() - p->options->start_ns, .read_ns = atomic_load(&p->read_ns),
-        .decode_ns = atomic_load(&p->decode_ns), .write_ns = atomic_load(&p->write_ns)};
+    struct put_node node = {.already = (uint64_t)p->already,
+                            .bytes = atomic_load(&p->tree.written),
+                            .read_bytes = atomic_load(&p->read_bytes),
+                            .peak_bytes = peak_bytes(),
+                            .took_ns = put_now_ns() - p->options->start_ns,
+                            .read_ns = atomic_load(&p->read_ns),
+                            .decode_ns = atomic_load(&p->decode_ns),
+                            .write_ns = atomic_load(&p->write_ns)};
     gethostname(node.host, sizeof node.host - 1);
     return node;
 }
@@ -41,7 +44,8 @@ static void add_node(struct json *j, const struct put_node *n)
 {
     json_add(j, "{\"host\":");
     json_add_string(j, n->host, strnlen(n->host, sizeof n->host));
-    json_add(j, ",\"bytes\":%" PRIu64 ",\"already\":%s,\"seconds\":%.4f,\"read_bytes\":%" PRIu64
+    json_add(j,
+             ",\"bytes\":%" PRIu64 ",\"already\":%s,\"seconds\":%.4f,\"read_bytes\":%" PRIu64
              ",\"peak_bytes\":%" PRIu64 ",\"busy\":{\"read\":%.4f,\"decode\":%.4f,\"write\":%.4f}}",
              n->bytes, n->already ? "true" : "false", seconds(n->took_ns), n->read_bytes,
              n->peak_bytes, seconds(n->read_ns), seconds(n->decode_ns), seconds(n->write_ns));
@@ -60,9 +64,10 @@ static void print_success(struct put *p, const struct put_node *nodes)
         json_add(&j, "%s", i ? "," : "");
         add_node(&j, &nodes[i]);
     }
-    json_add(&j, "],\"read_bytes\":%" PRIu64 ",\"seconds\":%.4f,\"bytes\":%" PRIu64
-             ",\"image_bytes\":%" PRIu64 ",\"mpi_seconds\":%.4f}", read,
-             seconds(put_now_ns() - p->options->start_ns), bytes, put_header(p)->total_bytes,
+    json_add(&j,
+             "],\"read_bytes\":%" PRIu64 ",\"seconds\":%.4f,\"bytes\":%" PRIu64
+             ",\"image_bytes\":%" PRIu64 ",\"mpi_seconds\":%.4f}",
+             read, seconds(put_now_ns() - p->options->start_ns), bytes, put_header(p)->total_bytes,
              seconds(p->options->ready_ns - p->options->start_ns));
     json_print(&j, STDOUT_FILENO);
 }

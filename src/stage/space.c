@@ -105,8 +105,8 @@ uint64_t space_cgroup(const char *proc, const char *sys)
             left = smaller(left, chain_left(sys, group, "memory.max", "memory.current"));
         } else if (strstr(names, "memory")) {
             snprintf(top, sizeof top, "%.4000s/memory", sys);
-            left = smaller(left, chain_left(top, group, "memory.limit_in_bytes",
-                                            "memory.usage_in_bytes"));
+            left = smaller(
+                left, chain_left(top, group, "memory.limit_in_bytes", "memory.usage_in_bytes"));
         }
     }
     if (in)

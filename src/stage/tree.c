@@ -253,8 +253,8 @@ int tree_take_block(struct tree *t, uint32_t block, const void *raw, size_t byte
     for (uint32_t c = first; c < stop; c++) {
         const struct brg_content *content = &brg_contents(t->index)[c];
         uint64_t from = content->raw_off > start ? content->raw_off : start;
-        uint64_t to = content->raw_off + content->size < end ? content->raw_off + content->size
-                                                             : end;
+        uint64_t to =
+            content->raw_off + content->size < end ? content->raw_off + content->size : end;
         if (to <= from)
             continue;
         for (uint32_t f = t->first[c]; f < t->first[c + 1]; f++) {

@@ -44,8 +44,8 @@ int tree_finish(struct tree *t, struct brg_error *err);
 
 void tree_destroy(struct tree *t);
 
-/* The text of a symbolic link as it must be inside the staged root, or -1 to leave the link out (its
- * target is not in the image). Pure. */
+/* The text of a symbolic link as it must be inside the staged root, or -1 to leave the link out
+ * (its target is not in the image). Pure. */
 int tree_link_text(const struct brg_index *x, const struct brg_entry *link, char *out, size_t size);
 
 #endif

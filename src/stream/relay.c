@@ -3,70 +3,15 @@
 #include "stream/relay.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "stream/relay_parts.h"
+
 #define TAG_SEGMENT 1
 #define TAG_STATUS 2
-#define MAX_SENDS 2
-#define MAX_SLOTS 64u
-#define MAX_WORKERS 64u
 #define NAP_MIN_NS 20000u
 #define NAP_MAX_NS 400000u
-
-struct message {
-    uint32_t segment;
-    uint32_t failed; /* no bytes follow, and none will */
-    uint64_t bytes;
-    char body[];
-};
-
-enum slot_state { SLOT_FREE, SLOT_RECEIVING, SLOT_READING, SLOT_HELD };
-
-struct slot {
-    enum slot_state state;
-    uint32_t segment;
-    int to_send, to_take; /* HELD: what is still owed; both 0 frees it */
-    int sending, taking;  /* under way */
-    struct stream_request request;
-    struct message *message;
-};
-
-struct relay {
-    const struct relay_job *job;
-    struct stream_net *net;
-    uint32_t left, right;
-
-    pthread_mutex_t lock;  /* guards everything down to `error` */
-    pthread_cond_t to_main, to_workers, to_reader;
-    struct slot *slots;    /* n_slots for the left neighbour, then RELAY_READ_SLOTS to read into */
-    uint32_t n_slots;
-    uint32_t n_taken;
-    uint32_t busy;         /* callbacks running */
-    int stop;              /* threads are to end */
-    int failed;            /* here or elsewhere */
-    int error;             /* the first failure here */
-
-    /* Only the caller's thread looks at these. */
-    struct plan_walk in, out;
-    uint32_t want, give;   /* next segment to post a receive for, to send */
-    struct slot *posted[MAX_SLOTS]; /* receives in order; a ring */
-    uint32_t post_head, post_tail;
-    struct message empty[MAX_SENDS]; /* own segments that were never read */
-    struct { struct slot *slot; struct stream_request request; } sends[MAX_SENDS];
-    uint32_t status_out, status_in;
-    struct stream_request status_out_request, status_in_request;
-    int status_sent, status_heard, abandoned, net_error;
-    uint32_t n_received, n_workers_running;
-    int reader_running;
-    pthread_t reader, workers[MAX_WORKERS];
-};
-
-struct worker {
-    struct relay *relay;
-    uint32_t number;
-};
 
 static uint64_t now_ns(void)
 {
@@ -79,107 +24,6 @@ static void nap(uint64_t ns)
 {
     struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
     nanosleep(&t, NULL);
-}
-
-/* ---- threads; the lock is held except while a callback runs ---- */
-
-static void slot_settle(struct relay *r, struct slot *s)
-{
-    if (s->state == SLOT_HELD && !s->to_send && !s->to_take && !s->sending && !s->taking) {
-        s->state = SLOT_FREE;
-        pthread_cond_signal(&r->to_reader);
-    }
-}
-
-static void fail_here(struct relay *r, int error)
-{
-    r->failed = 1;
-    if (!r->error)
-        r->error = error;
-}
-
-static struct slot *slot_to_take(struct relay *r)
-{
-    struct slot *oldest = NULL;
-    for (uint32_t i = 0; i < r->n_slots; i++) {
-        struct slot *s = &r->slots[i];
-        if (s->state == SLOT_HELD && s->to_take && !s->taking &&
-            (!oldest || s->segment < oldest->segment))
-            oldest = s;
-    }
-    return oldest;
-}
-
-static void *work(void *argument)
-{
-    struct worker *me = argument;
-    struct relay *r = me->relay;
-    pthread_mutex_lock(&r->lock);
-    while (!r->stop) {
-        struct slot *s = r->failed ? NULL : slot_to_take(r);
-        if (!s) {
-            pthread_cond_wait(&r->to_workers, &r->lock);
-            continue;
-        }
-        s->taking = 1;
-        r->busy++;
-        pthread_mutex_unlock(&r->lock);
-        int rc = r->job->take(r->job->context, me->number, s->segment, s->message->body,
-                              s->message->bytes);
-        pthread_mutex_lock(&r->lock);
-        r->busy--;
-        s->taking = 0;
-        s->to_take = 0;
-        r->n_taken++;
-        if (rc)
-            fail_here(r, rc);
-        slot_settle(r, s);
-        pthread_cond_signal(&r->to_main);
-    }
-    pthread_mutex_unlock(&r->lock);
-    free(me);
-    return NULL;
-}
-
-static void *read_own(void *argument)
-{
-    struct relay *r = argument;
-    const struct plan *plan = r->job->plan;
-    const struct plan_flow *flow = &plan->flows[plan_flow_at(plan, r->net->rank)];
-    pthread_mutex_lock(&r->lock);
-    for (uint32_t k = 0; k < flow->count; k++) {
-        struct slot *s = NULL;
-        while (!r->stop && !r->failed && !s) {
-            for (uint32_t i = r->job->n_slots; i < r->n_slots && !s; i++)
-                if (r->slots[i].state == SLOT_FREE)
-                    s = &r->slots[i];
-            if (!s)
-                pthread_cond_wait(&r->to_reader, &r->lock);
-        }
-        if (r->stop || r->failed)
-            break;
-        s->state = SLOT_READING;
-        s->segment = flow->first + k;
-        r->busy++;
-        pthread_mutex_unlock(&r->lock);
-        size_t bytes = 0;
-        int rc = r->job->read(r->job->context, s->segment, s->message->body, &bytes);
-        pthread_mutex_lock(&r->lock);
-        r->busy--;
-        if (rc)
-            fail_here(r, rc);
-        s->message->segment = s->segment;
-        s->message->failed = 0;
-        s->message->bytes = rc ? 0 : bytes;
-        s->to_send = flow->hops > 0;
-        s->to_take = r->job->take != NULL;
-        s->state = SLOT_HELD;
-        slot_settle(r, s);
-        pthread_cond_signal(&r->to_workers);
-        pthread_cond_signal(&r->to_main);
-    }
-    pthread_mutex_unlock(&r->lock);
-    return NULL;
 }
 
 /* ---- the net, called without the lock: a look at it may copy a megabyte ---- */
@@ -229,7 +73,7 @@ static int post_receives(struct relay *r)
                         &s->request))
             break;
         r->want = plan_walk_next(&r->in);
-        r->posted[r->post_tail++ % MAX_SLOTS] = s;
+        r->posted[r->post_tail++ % RELAY_MAX_SLOTS] = s;
         moved = 1;
     }
     return moved;
@@ -239,20 +83,20 @@ static int finish_receives(struct relay *r)
 {
     int moved = 0;
     while (r->post_head != r->post_tail) {
-        struct slot *s = r->posted[r->post_head % MAX_SLOTS];
+        struct slot *s = r->posted[r->post_head % RELAY_MAX_SLOTS];
         if (!net_done(r, &s->request))
             break;
         r->post_head++;
         r->n_received++;
         moved = 1;
         if (s->message->segment != s->segment || s->message->bytes > r->job->slot_bytes)
-            fail_here(r, -EPROTO);
+            relay_fail_here(r, -EPROTO);
         if (s->message->failed)
             r->failed = 1;
         s->to_send = plan_forwards(r->job->plan, r->net->rank, s->segment);
         s->to_take = r->job->take && !s->message->failed;
         s->state = SLOT_HELD;
-        slot_settle(r, s);
+        relay_slot_settle(r, s);
         pthread_cond_signal(&r->to_workers);
     }
     return moved;
@@ -269,12 +113,12 @@ static struct slot *slot_of(struct relay *r, uint32_t segment)
 static int start_sends(struct relay *r)
 {
     int moved = 0;
-    for (int i = 0; i < MAX_SENDS && r->give != PLAN_END; i++) {
+    for (int i = 0; i < RELAY_MAX_SENDS && r->give != PLAN_END; i++) {
         if (r->sends[i].request.active)
             continue;
         struct slot *s = slot_of(r, r->give);
-        int own = plan_distance(r->job->plan, plan_flow_of(r->job->plan, r->give),
-                                r->net->rank) == 0;
+        int own =
+            plan_distance(r->job->plan, plan_flow_of(r->job->plan, r->give), r->net->rank) == 0;
         if (!s && !(r->failed && own && !r->busy))
             break;
         struct message *m = s ? s->message : &r->empty[i];
@@ -299,13 +143,13 @@ static int start_sends(struct relay *r)
 static int finish_sends(struct relay *r)
 {
     int moved = 0;
-    for (int i = 0; i < MAX_SENDS; i++) {
+    for (int i = 0; i < RELAY_MAX_SENDS; i++) {
         if (!r->sends[i].request.active || !net_done(r, &r->sends[i].request))
             continue;
         moved = 1;
         if (r->sends[i].slot) {
             r->sends[i].slot->sending = 0;
-            slot_settle(r, r->sends[i].slot);
+            relay_slot_settle(r, r->sends[i].slot);
         }
     }
     return moved;
@@ -317,7 +161,7 @@ static void drop_what_is_left(struct relay *r)
     for (uint32_t i = 0; i < r->n_slots; i++) {
         if (!r->slots[i].taking)
             r->slots[i].to_take = 0;
-        slot_settle(r, &r->slots[i]);
+        relay_slot_settle(r, &r->slots[i]);
     }
 }
 
@@ -325,11 +169,10 @@ static int segments_done(const struct relay *r)
 {
     if (r->want != PLAN_END || r->give != PLAN_END || r->post_head != r->post_tail)
         return 0;
-    for (int i = 0; i < MAX_SENDS; i++)
+    for (int i = 0; i < RELAY_MAX_SENDS; i++)
         if (r->sends[i].request.active)
             return 0;
-    return r->failed ? r->busy == 0
-                     : !r->job->take || r->n_taken == r->job->plan->n_segments;
+    return r->failed ? r->busy == 0 : !r->job->take || r->n_taken == r->job->plan->n_segments;
 }
 
 /* Every node sends its right neighbour one word: bad as soon as it knows, good at the end. */
@@ -399,7 +242,7 @@ static int run_steps(struct relay *r)
         int moved = 0;
         if (*job->interrupted && !interrupted_at) {
             interrupted_at = now_ns();
-            fail_here(r, -EINTR);
+            relay_fail_here(r, -EINTR);
         }
         if (r->net->size > 1) {
             moved |= finish_receives(r);
@@ -433,42 +276,6 @@ static int run_steps(struct relay *r)
     }
 }
 
-static int start_threads(struct relay *r)
-{
-    const struct plan *plan = r->job->plan;
-    uint32_t f = plan_flow_at(plan, r->net->rank);
-    int rc = 0;
-    if (f != PLAN_END && plan->flows[f].count > 0) {
-        rc = -pthread_create(&r->reader, NULL, read_own, r);
-        r->reader_running = rc == 0;
-    }
-    for (uint32_t i = 0; !rc && r->job->take && i < r->job->n_workers; i++) {
-        struct worker *w = malloc(sizeof *w);
-        if (!w)
-            return -ENOMEM;
-        *w = (struct worker){.relay = r, .number = i};
-        rc = -pthread_create(&r->workers[i], NULL, work, w);
-        if (rc)
-            free(w);
-        else
-            r->n_workers_running++;
-    }
-    return rc;
-}
-
-/* Called with the lock held; gives it back. */
-static void stop_threads(struct relay *r)
-{
-    r->stop = 1;
-    pthread_cond_broadcast(&r->to_workers);
-    pthread_cond_broadcast(&r->to_reader);
-    pthread_mutex_unlock(&r->lock);
-    if (r->reader_running)
-        pthread_join(r->reader, NULL);
-    for (uint32_t i = 0; i < r->n_workers_running; i++)
-        pthread_join(r->workers[i], NULL);
-}
-
 static void relay_free(struct relay *r)
 {
     for (uint32_t i = 0; r->slots && i < r->n_slots; i++)
@@ -483,8 +290,8 @@ static void relay_free(struct relay *r)
 
 static int relay_create(const struct relay_job *job, struct relay **out)
 {
-    if (job->n_slots < PLAN_TRANSIT_SLOTS || job->n_slots > MAX_SLOTS ||
-        job->n_workers > MAX_WORKERS)
+    if (job->n_slots < PLAN_TRANSIT_SLOTS || job->n_slots > RELAY_MAX_SLOTS ||
+        job->n_workers > RELAY_MAX_WORKERS)
         return -EINVAL;
     struct relay *r = calloc(1, sizeof *r);
     if (!r)
@@ -531,14 +338,14 @@ enum relay_end relay_run(const struct relay_job *job, int *error)
         *error = rc; /* the others wait for messages that cannot be sent without memory */
         return RELAY_STUCK;
     }
-    rc = start_threads(r);
+    rc = relay_start_threads(r);
     pthread_mutex_lock(&r->lock);
     if (r->net->size > 1)
         net_receive(r, &r->status_in, sizeof r->status_in, TAG_STATUS, &r->status_in_request);
     if (rc)
-        fail_here(r, rc);
+        relay_fail_here(r, rc);
     rc = run_steps(r);
-    stop_threads(r);
+    relay_stop_threads(r);
     if (rc) {
         if (job->abandon && !r->abandoned)
             job->abandon(job->context);

@@ -42,8 +42,8 @@ struct relay_job {
     /* From time to time: segments that have passed here so far. Caller's thread; may be NULL. */
     void (*progress)(void *context, uint32_t segments);
     const volatile sig_atomic_t *interrupted; /* a signal number, or 0 */
-    uint64_t timeout_ns; /* longest silence of the neighbours */
-    uint64_t grace_ns;   /* after an interruption: longest wait for the others */
+    uint64_t timeout_ns;                      /* longest silence of the neighbours */
+    uint64_t grace_ns; /* after an interruption: longest wait for the others */
 };
 
 enum relay_end {

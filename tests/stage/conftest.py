@@ -9,9 +9,10 @@ import shutil
 import stat
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,9 @@ class Bench:
         out, err = process.communicate(timeout=LIMIT_S)
         lines = [line for line in out.splitlines() if line.startswith("{")]
         assert len(lines) <= 1, out
-        result: dict[str, Any] = json.loads(lines[0]) if lines else {"ok": None, "stderr": out + err}
+        result: dict[str, Any] = (
+            json.loads(lines[0]) if lines else {"ok": None, "stderr": out + err}
+        )
         return {**result, "status": process.returncode}
 
     def drop(self, node: int, *extra: str, job: str = "job") -> list[dict[str, Any]]:
@@ -142,7 +145,9 @@ class Bench:
     def left_on(self, node: int) -> list[str]:
         """What is there of staged folders, finished or not."""
         folder = self.folder(node)
-        return sorted(p.name for p in folder.iterdir() if p.name != "lock") if folder.exists() else []
+        return (
+            sorted(p.name for p in folder.iterdir() if p.name != "lock") if folder.exists() else []
+        )
 
     def check_same(self, node: int) -> None:
         """The staged tree is the source, byte by byte, with modes, times and links."""

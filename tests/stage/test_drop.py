@@ -64,7 +64,9 @@ def test_slots_and_misses_come_out_as_they_were_counted(bench: Bench) -> None:
     lines = bench.drop(0)
     assert {line["host"] for line in lines} == {os.uname().nodename}
     assert [slot for line in lines for slot in line["slots"]] == want
-    misses = {(m["op"], m["cause"], m["path"]): m["count"] for line in lines for m in line["misses"]}
+    misses = {
+        (m["op"], m["cause"], m["path"]): m["count"] for line in lines for m in line["misses"]
+    }
     assert misses == {
         ("open", "UNKNOWN", "/sw/a"): 2,
         ("stat", "UNKNOWN", "/sw/a"): 1,
@@ -79,7 +81,7 @@ def test_no_line_is_longer_than_a_launcher_forwards_whole(bench: Bench) -> None:
     bench.put(1, "none")
     state = state_of(bench)
     for i in range(64):
-        state.slot(i, rank=i, hits=10**15, misses={cause: 10**12 for cause in CAUSES})
+        state.slot(i, rank=i, hits=10**15, misses=dict.fromkeys(CAUSES, 10**12))
     for i in range(200):
         state.miss(i, b"open", "UNKNOWN", b"/sw/" + b"p%03d" % i * 50)
     state.count_misses(2**20)  # more than the ring holds

@@ -1,4 +1,4 @@
-"""Whatever fails, on whatever node: every process ends soon, says why, and leaves nothing behind."""
+"""Whatever fails, on whatever node: every process ends soon and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import pytest
 
@@ -75,7 +75,9 @@ def test_too_little_memory_is_told_before_any_byte_moves(
 ) -> None:
     result = bench.put(N, mpi)
     assert result["ok"] is False and result["status"] == 3
-    tree = sum(f.stat().st_size for f in bench.tree.rglob("*") if f.is_file() and not f.is_symlink())
+    tree = sum(
+        f.stat().st_size for f in bench.tree.rglob("*") if f.is_file() and not f.is_symlink()
+    )
     assert tree < result["needed"] < 2 * tree + (2 << 20)
     assert 900_000 < result["free"] <= 1 << 20
     assert "has room for" in result["reason"]
@@ -144,7 +146,7 @@ def test_a_signal_to_the_launcher_cleans_all_nodes(bench: Bench, number: signal.
 
 def test_a_process_that_stands_still_is_given_up(bench: Bench) -> None:
     need_launcher("openmpi")
-    wrap = ("sh", "-c", f"echo $$ > {bench.work}/pid$OMPI_COMM_WORLD_RANK; exec \"$@\"", "sh")
+    wrap = ("sh", "-c", f'echo $$ > {bench.work}/pid$OMPI_COMM_WORLD_RANK; exec "$@"', "sh")
     process = bench.start(3, "openmpi", "--timeout", "2", wrap=wrap, fault="stage.slow:30000")
     deadline = time.monotonic() + SOON_S
     while not any(".tmp-" in name for name in bench.left_on(1)) and time.monotonic() < deadline:
@@ -198,7 +200,8 @@ def test_an_image_that_only_some_readers_can_open_is_refused(bench: Bench) -> No
     bench.image = bench.work / "node/sw.brg"
     wrap = (
         "unshare", "-m", "sh", "-c",
-        f"[ $OMPI_COMM_WORLD_RANK = 2 ] || mount --bind {image.parent} {bench.work}/node; exec \"$@\"",
+        "[ $OMPI_COMM_WORLD_RANK = 2 ] || "
+        f'mount --bind {image.parent} {bench.work}/node; exec "$@"',
         "sh",
     )  # fmt: skip
     (bench.work / "node").mkdir()

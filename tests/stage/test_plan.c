@@ -11,14 +11,14 @@
 
 static int failures;
 
-#define CHECK(condition, ...)                                                                      \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            failures++;                                                                            \
-            printf("FAIL %s:%d %s: ", __FILE__, __LINE__, #condition);                             \
-            printf(__VA_ARGS__);                                                                   \
-            printf("\n");                                                                          \
-        }                                                                                          \
+#define CHECK(condition, ...)                                          \
+    do {                                                               \
+        if (!(condition)) {                                            \
+            failures++;                                                \
+            printf("FAIL %s:%d %s: ", __FILE__, __LINE__, #condition); \
+            printf(__VA_ARGS__);                                       \
+            printf("\n");                                              \
+        }                                                              \
     } while (0)
 
 /* One node of the simulated ring. */
@@ -109,8 +109,7 @@ static void check_complete(const struct plan *plan, const char *how)
         for (uint32_t s = 0; s < plan->n_segments; s++) {
             int own = plan_distance(plan, plan_flow_of(plan, s), i) == 0;
             CHECK(nodes[i].received[s] == !own, "%s: n=%u r=%u S=%u: node %u got segment %u %d x",
-                  how, plan->n_nodes, plan->n_flows, plan->n_segments, i, s,
-                  nodes[i].received[s]);
+                  how, plan->n_nodes, plan->n_flows, plan->n_segments, i, s, nodes[i].received[s]);
         }
 }
 
@@ -186,8 +185,8 @@ static void flows_of_unequal_length_that_end_at_one_writer_arrive_too(void)
         struct plan plan = {.n_nodes = n, .n_flows = n - 1, .period = n - 1};
         plan.n_segments = 5 * (n - 1);
         for (uint32_t f = 0; f < n - 1; f++) /* node f+1 .. n-1 send to node 0 */
-            plan.flows[f] = (struct plan_flow){
-                .origin = f + 1, .hops = n - 1 - f, .first = 5 * f, .count = 5};
+            plan.flows[f] =
+                (struct plan_flow){.origin = f + 1, .hops = n - 1 - f, .first = 5 * f, .count = 5};
         start(&plan);
         run_in_step(&plan);
         for (uint32_t s = 0; s < plan.n_segments; s++)

@@ -124,12 +124,16 @@ def test_progress_grows_to_the_size_of_the_image(bench: Bench) -> None:
     need_launcher("openmpi")
     process = bench.start(2, "openmpi", "--progress", "2", fault="stage.slow:20000")
     _, err = process.communicate(timeout=60)
-    seen = [tuple(map(int, line.split())) for line in err.splitlines() if re.match(r"\d+ \d+$", line)]
+    seen = [
+        tuple(map(int, line.split())) for line in err.splitlines() if re.match(r"\d+ \d+$", line)
+    ]
     size = bench.image.stat().st_size
     assert len(seen) > 2 and seen == sorted(seen) and seen[-1] == (size, size)
 
 
-def test_memory_stays_within_the_stated_bound(stage_image: tuple[Path, Path, str], bench: Bench) -> None:
+def test_memory_stays_within_the_stated_bound(
+    stage_image: tuple[Path, Path, str], bench: Bench
+) -> None:
     """Head, segments in flight, one block a worker; beside what MPI itself takes (seen with the
     image already there)."""
     need_launcher("openmpi")
@@ -138,6 +142,8 @@ def test_memory_stays_within_the_stated_bound(stage_image: tuple[Path, Path, str
     full = bench.put(4, "openmpi", *extra)
     idle = bench.put(4, "openmpi", *extra, job="idle")
     head = 1 << 20
-    bound = head + (3 + workers + 1 + 2) * segment + workers * ((64 << 10) + (256 << 10)) + (2 << 20)
+    bound = (
+        head + (3 + workers + 1 + 2) * segment + workers * ((64 << 10) + (256 << 10)) + (2 << 20)
+    )
     for with_bytes, without in zip(full["nodes"], idle["nodes"]):
         assert with_bytes["peak_bytes"] - without["peak_bytes"] < bound

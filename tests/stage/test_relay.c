@@ -15,14 +15,14 @@
 
 static int failures;
 
-#define CHECK(condition, ...)                                                                      \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            failures++;                                                                            \
-            printf("FAIL %s:%d %s: ", __FILE__, __LINE__, #condition);                             \
-            printf(__VA_ARGS__);                                                                   \
-            printf("\n");                                                                          \
-        }                                                                                          \
+#define CHECK(condition, ...)                                          \
+    do {                                                               \
+        if (!(condition)) {                                            \
+            failures++;                                                \
+            printf("FAIL %s:%d %s: ", __FILE__, __LINE__, #condition); \
+            printf(__VA_ARGS__);                                       \
+            printf("\n");                                              \
+        }                                                              \
     } while (0)
 
 /* ---- a net of threads ---- */
@@ -160,11 +160,18 @@ static void node_abandon(void *context)
 static void *node_run(void *argument)
 {
     struct node *n = argument;
-    struct relay_job job = {
-        .plan = n->plan, .net = &n->net, .n_slots = PLAN_TRANSIT_SLOTS, .n_workers = 2,
-        .slot_bytes = SEGMENT, .context = n, .read = node_read, .take = node_take,
-        .abandon = node_abandon, .interrupted = &n->interrupted, .timeout_ns = n->timeout_ns,
-        .grace_ns = 200000000};
+    struct relay_job job = {.plan = n->plan,
+                            .net = &n->net,
+                            .n_slots = PLAN_TRANSIT_SLOTS,
+                            .n_workers = 2,
+                            .slot_bytes = SEGMENT,
+                            .context = n,
+                            .read = node_read,
+                            .take = node_take,
+                            .abandon = node_abandon,
+                            .interrupted = &n->interrupted,
+                            .timeout_ns = n->timeout_ns,
+                            .grace_ns = 200000000};
     n->end = relay_run(&job, &n->error);
     return NULL;
 }
@@ -181,8 +188,8 @@ static void prepare(uint32_t n_nodes, uint32_t n_readers, uint32_t n_segments)
         pthread_mutex_init(&nodes[i].lock, NULL);
         nodes[i].plan = &plan;
         nodes[i].timeout_ns = 20000000000u;
-        nodes[i].net = (struct stream_net){.rank = i, .size = n_nodes, .send = net_send,
-                                           .receive = net_receive, .test = net_test};
+        nodes[i].net = (struct stream_net){
+            .rank = i, .size = n_nodes, .send = net_send, .receive = net_receive, .test = net_test};
     }
 }
 
@@ -267,7 +274,8 @@ static void a_silent_neighbour_is_given_up_after_the_time_limit(void)
     run();
     deaf_node = -1;
     for (uint32_t i = 0; i < 3; i++)
-        CHECK(nodes[i].end == RELAY_STUCK && nodes[i].error == -ETIMEDOUT && nodes[i].abandoned == 1,
+        CHECK(nodes[i].end == RELAY_STUCK && nodes[i].error == -ETIMEDOUT &&
+                  nodes[i].abandoned == 1,
               "node %u: end %d error %d", i, nodes[i].end, nodes[i].error);
 }
 
