@@ -117,11 +117,12 @@ BRG_API int brg_image_read_block(const struct brg_image *image, uint32_t block, 
                                  size_t *raw_bytes, struct brg_error *err);
 
 /* Reads n bytes of a content from `offset`; both must lie inside. */
-BRG_API int brg_image_read_content(const struct brg_image *image, uint32_t content,
-                                   uint64_t offset, void *buf, size_t n, struct brg_error *err);
+BRG_API int brg_image_read_content(const struct brg_image *image, uint32_t content, uint64_t offset,
+                                   void *buf, size_t n, struct brg_error *err);
 
 /* Reads everything: every block's checksum, every content's hash, and that every entry and every
- * answer is found where a look-up would search it. Raw bytes are counted by `progress` (may be NULL). */
+ * answer is found where a look-up would search it. Raw bytes are counted by `progress` (may be
+ * NULL). */
 BRG_API int brg_image_verify(const struct brg_image *image, brg_image_progress *progress,
                              void *user, struct brg_error *err);
 

@@ -13,7 +13,8 @@ int brg_block_decode(const struct brg_block *b, uint32_t number, const void *byt
                      void *zstd, const char *where, struct brg_error *err)
 {
     if (XXH3_64bits(bytes, b->bytes) != b->checksum)
-        return brg_error_set(err, -EBADMSG, "%s is damaged: block %u at offset %" PRIu64
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: block %u at offset %" PRIu64
                              " does not match its checksum; copy the image again, or make it again",
                              where, number, b->off);
     if (b->bytes == b->raw_bytes) {
@@ -27,8 +28,10 @@ int brg_block_decode(const struct brg_block *b, uint32_t number, const void *byt
     if (!zstd)
         ZSTD_freeDCtx(context);
     if (ZSTD_isError(n) || n != b->raw_bytes)
-        return brg_error_set(err, -EBADMSG, "%s is damaged: block %u at offset %" PRIu64
-                             " cannot be decompressed (%s); make the image again", where, number,
-                             b->off, ZSTD_isError(n) ? ZSTD_getErrorName(n) : "it is too short");
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: block %u at offset %" PRIu64
+                             " cannot be decompressed (%s); make the image again",
+                             where, number, b->off,
+                             ZSTD_isError(n) ? ZSTD_getErrorName(n) : "it is too short");
     return 0;
 }

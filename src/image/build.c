@@ -49,9 +49,10 @@ static int merge_answers(struct brg_image_writer *w, struct brg_error *err)
         const struct writer_answer *last = kept ? &w->answers[kept - 1] : NULL;
         if (last && compare_answers(last, &a) == 0) {
             if (strcmp(last->path, a.path) != 0)
-                return brg_error_set(err, -EEXIST, "two different answers for %s asked for by %s: "
-                                     "'%s' and '%s'; add neither of them", a.name, a.requester,
-                                     last->path, a.path);
+                return brg_error_set(err, -EEXIST,
+                                     "two different answers for %s asked for by %s: "
+                                     "'%s' and '%s'; add neither of them",
+                                     a.name, a.requester, last->path, a.path);
             free(a.requester);
             free(a.name);
             free(a.path);
@@ -244,8 +245,10 @@ static int link_parents(struct build *b, struct brg_error *err)
         struct brg_entry *p = &entries[above];
         int absences = e->kind == BRG_ABSENT && (p->kind == BRG_FILE || p->kind == BRG_ABSENT);
         if (p->kind != BRG_DIR && !absences)
-            return brg_error_set(err, -EINVAL, "%s cannot be in the image, because %s is %s; give "
-                                 "the path with all links resolved", path, brg_string(b->x, p->path),
+            return brg_error_set(err, -EINVAL,
+                                 "%s cannot be in the image, because %s is %s; give "
+                                 "the path with all links resolved",
+                                 path, brg_string(b->x, p->path),
                                  p->kind == BRG_SYMLINK ? "a symbolic link" : "no directory");
         if (p->path.len != (e->name_off == 1 ? 1 : e->name_off - 1))
             continue; /* an ancestor, but not the parent */
@@ -285,7 +288,8 @@ int brg_writer_build_index(const struct brg_image_writer *w, const struct brg_co
 {
     if (w->n_items >= UINT32_MAX / 4 || w->n_answers >= UINT32_MAX / 4 ||
         w->n_roots >= UINT32_MAX / 4 || strings_bytes(w) >= UINT32_MAX)
-        return brg_error_set(err, -EOVERFLOW, "too many entries for one image (their paths together "
+        return brg_error_set(err, -EOVERFLOW,
+                             "too many entries for one image (their paths together "
                              "may have 4 GiB): cover a smaller directory");
     struct brg_index head;
     lay_out(w, n_contents, &head);

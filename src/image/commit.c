@@ -30,8 +30,10 @@ static int plan_places(const struct brg_image_writer *w, size_t n_sources, uint6
 {
     p->max_blocks = raw_bytes / w->options.block_bytes + 1;
     if (p->max_blocks >= UINT32_MAX / 4)
-        return brg_error_set(err, -EOVERFLOW, "%s would have too many blocks: choose a larger block "
-                             "size", w->path);
+        return brg_error_set(err, -EOVERFLOW,
+                             "%s would have too many blocks: choose a larger block "
+                             "size",
+                             w->path);
     p->table_off = BRG_PAGE + whole_pages(brg_writer_index_bytes(w, n_sources));
     p->data_off = p->table_off + whole_pages(p->max_blocks * sizeof(struct brg_block));
     return 0;
@@ -136,7 +138,7 @@ int brg_image_writer_commit(struct brg_image_writer *w, brg_image_progress *prog
     if (rc == 0)
         rc = plan_places(w, n_sources, g.total, &p, err);
     if (rc == 0)
-        rc = compressor_create(w->fd, p.data_off, &w->options, p.max_blocks, &g.out, err);
+        rc = compressor_create(w->fd, w->path, p.data_off, &w->options, p.max_blocks, &g.out, err);
     if (rc == 0)
         rc = write_all(w, &g, &p, n_sources, text, err);
     compressor_destroy(g.out);

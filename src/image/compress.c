@@ -23,8 +23,15 @@
 #include "base/error.h"
 #include "base/io.h"
 
-enum slot_state { SLOT_EMPTY, SLOT_FULL, SLOT_TAKEN, SLOT_DONE };
-enum { MAX_THREADS = 8 };
+enum slot_state {
+    SLOT_EMPTY,
+    SLOT_FULL,
+    SLOT_TAKEN,
+    SLOT_DONE
+};
+enum {
+    MAX_THREADS = 8
+};
 
 struct slot {
     enum slot_state state;
@@ -41,6 +48,7 @@ struct compressor {
     int stop;
 
     int fd, level;
+    const char *name;
     size_t block_bytes;
     struct slot *slots;
     uint64_t n_slots, next_fill, next_take, next_write;
@@ -61,7 +69,8 @@ static void slot_pack(struct slot *s, ZSTD_CCtx *zstd, int level)
     size_t n = 0;
     if (level > 0) {
         n = zstd ? ZSTD_compressCCtx(zstd, s->packed, ZSTD_compressBound(s->raw_bytes), s->raw,
-                                     s->raw_bytes, level) : (size_t)-1;
+                                     s->raw_bytes, level)
+                 : (size_t)-1;
         if (!zstd || ZSTD_isError(n)) {
             s->packed_bytes = 0;
             return;
@@ -140,8 +149,9 @@ static int allocate(struct compressor *c)
     return 0;
 }
 
-int compressor_create(int fd, uint64_t data_off, const struct brg_image_options *options,
-                      uint64_t max_blocks, struct compressor **out, struct brg_error *err)
+int compressor_create(int fd, const char *name, uint64_t data_off,
+                      const struct brg_image_options *options, uint64_t max_blocks,
+                      struct compressor **out, struct brg_error *err)
 {
     unsigned threads = options->threads ? options->threads : usable_processors();
     if (threads > MAX_THREADS)
@@ -155,6 +165,7 @@ int compressor_create(int fd, uint64_t data_off, const struct brg_image_options 
     pthread_cond_init(&c->work, NULL);
     pthread_cond_init(&c->done, NULL);
     c->fd = fd;
+    c->name = name;
     c->level = options->level;
     c->block_bytes = options->block_bytes;
     c->offset = data_off;
@@ -162,12 +173,12 @@ int compressor_create(int fd, uint64_t data_off, const struct brg_image_options 
     c->n_slots = 2 * threads + 1;
     if (allocate(c) != 0) {
         compressor_destroy(c);
-        return brg_error_set(err, -ENOMEM, "no memory to compress an image: choose a smaller "
+        return brg_error_set(err, -ENOMEM,
+                             "no memory to compress an image: choose a smaller "
                              "block size or fewer threads");
     }
     /* A thread that cannot be started is done without; with none the caller compresses. */
-    while (c->n_threads < threads &&
-           pthread_create(&c->threads[c->n_threads], NULL, work, c) == 0)
+    while (c->n_threads < threads && pthread_create(&c->threads[c->n_threads], NULL, work, c) == 0)
         c->n_threads++;
     *out = c;
     return 0;
@@ -182,11 +193,12 @@ static int write_oldest(struct compressor *c, struct brg_error *err)
         pthread_cond_wait(&c->done, &c->lock);
     pthread_mutex_unlock(&c->lock);
     if (s->packed_bytes == 0)
-        return brg_error_set(err, -ENOMEM, "no memory to compress an image: choose a smaller "
+        return brg_error_set(err, -ENOMEM,
+                             "no memory to compress an image: choose a smaller "
                              "block size, a lower level or fewer threads");
     int rc = brg_io_pwrite(c->fd, s->packed, s->packed_bytes, c->offset, NULL);
     if (rc != 0)
-        return brg_error_system(err, rc, "cannot write the image at offset %llu",
+        return brg_error_system(err, rc, "cannot write %s at offset %llu", c->name,
                                 (unsigned long long)c->offset);
     c->blocks[c->n_blocks++] = (struct brg_block){
         .off = c->offset,

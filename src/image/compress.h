@@ -8,9 +8,11 @@
 
 struct compressor;
 
-/* Blocks go to `fd` from `data_off`; at most max_blocks of them. */
-int compressor_create(int fd, uint64_t data_off, const struct brg_image_options *options,
-                      uint64_t max_blocks, struct compressor **c, struct brg_error *err);
+/* Blocks go to `fd` from `data_off`; at most max_blocks of them. `name` is for error texts and
+ * must outlive the compressor. */
+int compressor_create(int fd, const char *name, uint64_t data_off,
+                      const struct brg_image_options *options, uint64_t max_blocks,
+                      struct compressor **c, struct brg_error *err);
 void compressor_destroy(struct compressor *c);
 
 /* Room for the next raw bytes, *room of them (at least 1); then say how many were filled in. */

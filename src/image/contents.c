@@ -16,8 +16,8 @@ static uint32_t first_ending_after(const struct brg_index *x, uint64_t raw_off)
     return low;
 }
 
-void brg_contents_in(const struct brg_index *x, uint64_t raw_off, uint64_t raw_end,
-                     uint32_t *first, uint32_t *end)
+void brg_contents_in(const struct brg_index *x, uint64_t raw_off, uint64_t raw_end, uint32_t *first,
+                     uint32_t *end)
 {
     uint32_t low = first_ending_after(x, raw_off), high = low;
     if (raw_end > raw_off) {

@@ -67,30 +67,41 @@ int brg_header_check(const void *page, uint64_t file_bytes, const char *where,
 {
     const struct brg_image_header *h = page;
     if (h->magic != BRG_IMAGE_MAGIC)
-        return brg_error_set(err, -EBADMSG, "%s is not a Brigade image (at offset 0): "
-                             "give the path of an image, or " MAKE_AGAIN, where);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is not a Brigade image (at offset 0): "
+                             "give the path of an image, or " MAKE_AGAIN,
+                             where);
     if (h->version != BRG_IMAGE_VERSION)
-        return brg_error_set(err, -EPROTONOSUPPORT, "%s has image format %u, this program reads "
-                             "format %u: use the Brigade that made it, or " MAKE_AGAIN, where,
-                             h->version, BRG_IMAGE_VERSION);
+        return brg_error_set(err, -EPROTONOSUPPORT,
+                             "%s has image format %u, this program reads "
+                             "format %u: use the Brigade that made it, or " MAKE_AGAIN,
+                             where, h->version, BRG_IMAGE_VERSION);
     if (h->header_bytes != sizeof *h || h->checksum != brg_header_checksum(page))
-        return brg_error_set(err, -EBADMSG, "%s is damaged: its header at offset 0 does not match "
-                             "its checksum; " MAKE_AGAIN, where);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: its header at offset 0 does not match "
+                             "its checksum; " MAKE_AGAIN,
+                             where);
     if (h->codec != BRG_ZSTD)
-        return brg_error_set(err, -EPROTONOSUPPORT, "%s is compressed with method %u, which this "
-                             "program does not know; " MAKE_AGAIN, where, h->codec);
+        return brg_error_set(err, -EPROTONOSUPPORT,
+                             "%s is compressed with method %u, which this "
+                             "program does not know; " MAKE_AGAIN,
+                             where, h->codec);
     if (h->block_bytes < BRG_BLOCK_BYTES_MIN || h->block_bytes > BRG_BLOCK_BYTES_MAX ||
         !ranges_fit(h))
-        return brg_error_set(err, -EBADMSG, "%s is damaged: the offsets in its header at offset 0 "
-                             "contradict each other; " MAKE_AGAIN, where);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: the offsets in its header at offset 0 "
+                             "contradict each other; " MAKE_AGAIN,
+                             where);
     if (file_bytes && file_bytes < h->total_bytes)
-        return brg_error_set(err, -EBADMSG, "%s is truncated: it has %" PRIu64 " of %" PRIu64
-                             " bytes; copy it again, or " MAKE_AGAIN, where, file_bytes,
-                             h->total_bytes);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is truncated: it has %" PRIu64 " of %" PRIu64
+                             " bytes; copy it again, or " MAKE_AGAIN,
+                             where, file_bytes, h->total_bytes);
     if (file_bytes > h->total_bytes)
-        return brg_error_set(err, -EBADMSG, "%s is damaged: %" PRIu64 " bytes follow its end at "
-                             "offset %" PRIu64 "; copy it again, or " MAKE_AGAIN, where,
-                             file_bytes - h->total_bytes, h->total_bytes);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: %" PRIu64 " bytes follow its end at "
+                             "offset %" PRIu64 "; copy it again, or " MAKE_AGAIN,
+                             where, file_bytes - h->total_bytes, h->total_bytes);
     return 0;
 }
 
@@ -99,22 +110,27 @@ static int table_check(const void *head, const char *where, struct brg_error *er
     const struct brg_image_header *h = head;
     const struct brg_block *blocks = brg_head_blocks(head);
     if (XXH3_64bits(blocks, h->n_blocks * sizeof *blocks) != h->table_checksum)
-        return brg_error_set(err, -EBADMSG, "%s is damaged: its block table at offset %" PRIu64
-                             " does not match its checksum; " MAKE_AGAIN, where, h->table_off);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: its block table at offset %" PRIu64
+                             " does not match its checksum; " MAKE_AGAIN,
+                             where, h->table_off);
     uint64_t at = h->data_off, raw = h->raw_bytes;
     for (uint32_t i = 0; i < h->n_blocks; i++) {
         uint64_t expect = raw < h->block_bytes ? raw : h->block_bytes;
         if (blocks[i].off != at || blocks[i].raw_bytes != expect || blocks[i].bytes == 0 ||
             blocks[i].bytes > expect || blocks[i].bytes > h->trailer_off - at)
-            return brg_error_set(err, -EBADMSG, "%s is damaged: block %u of the table at offset %"
-                                 PRIu64 " does not follow the block before it; " MAKE_AGAIN, where,
-                                 i, h->table_off);
+            return brg_error_set(err, -EBADMSG,
+                                 "%s is damaged: block %u of the table at offset %" PRIu64
+                                 " does not follow the block before it; " MAKE_AGAIN,
+                                 where, i, h->table_off);
         at += blocks[i].bytes;
         raw -= expect;
     }
     if (at != h->trailer_off)
-        return brg_error_set(err, -EBADMSG, "%s is damaged: its blocks end at offset %" PRIu64
-                             ", not where its trailer starts; " MAKE_AGAIN, where, at);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: its blocks end at offset %" PRIu64
+                             ", not where its trailer starts; " MAKE_AGAIN,
+                             where, at);
     return 0;
 }
 
@@ -123,25 +139,32 @@ int brg_head_check(const void *head, const char *where, struct brg_error *err)
     const struct brg_image_header *h = head;
     const struct brg_index *x = brg_head_index(head);
     if (x->bytes != h->index_bytes || x->checksum != brg_index_checksum(x))
-        return brg_error_set(err, -EBADMSG, "%s is damaged: its index at offset %" PRIu64
-                             " does not match its checksum; " MAKE_AGAIN, where, h->index_off);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: its index at offset %" PRIu64
+                             " does not match its checksum; " MAKE_AGAIN,
+                             where, h->index_off);
     XXH128_hash_t id = XXH3_128bits(x, h->index_bytes);
     if (id.low64 != h->id[0] || id.high64 != h->id[1])
-        return brg_error_set(err, -EBADMSG, "%s is damaged: its index at offset %" PRIu64
-                             " is of another image; " MAKE_AGAIN, where, h->index_off);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: its index at offset %" PRIu64
+                             " is of another image; " MAKE_AGAIN,
+                             where, h->index_off);
     const char *why = "";
     if (brg_index_check(x, h->index_bytes, &why) != 0)
-        return brg_error_set(err, -EBADMSG, "%s has an index (at offset %" PRIu64
-                             ") that cannot be used: %s; " MAKE_AGAIN, where, h->index_off, why);
+        return brg_error_set(err, -EBADMSG,
+                             "%s has an index (at offset %" PRIu64
+                             ") that cannot be used: %s; " MAKE_AGAIN,
+                             where, h->index_off, why);
     uint64_t raw = 0;
     if (x->n_contents) {
         const struct brg_content *last = &brg_contents(x)[x->n_contents - 1];
         raw = last->raw_off + last->size;
     }
     if (raw != h->raw_bytes)
-        return brg_error_set(err, -EBADMSG, "%s is damaged: the contents of its index at offset %"
-                             PRIu64 " and its header have different sizes; " MAKE_AGAIN, where,
-                             h->index_off);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is damaged: the contents of its index at offset %" PRIu64
+                             " and its header have different sizes; " MAKE_AGAIN,
+                             where, h->index_off);
     return table_check(head, where, err);
 }
 
@@ -151,7 +174,8 @@ int brg_trailer_check(const struct brg_image_header *h, const struct brg_image_t
     if (t->magic == BRG_TRAILER_MAGIC && t->id[0] == h->id[0] && t->id[1] == h->id[1] &&
         t->total_bytes == h->total_bytes)
         return 0;
-    return brg_error_set(err, -EBADMSG, "%s is damaged: its trailer at offset %" PRIu64
-                         " does not match its header; copy it again, or " MAKE_AGAIN, where,
-                         h->trailer_off);
+    return brg_error_set(err, -EBADMSG,
+                         "%s is damaged: its trailer at offset %" PRIu64
+                         " does not match its header; copy it again, or " MAKE_AGAIN,
+                         where, h->trailer_off);
 }

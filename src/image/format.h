@@ -58,7 +58,7 @@ struct brg_image_header { /* at 0; the rest of the page is zero */
     uint64_t checksum; /* XXH3-64 of the header page, this field taken as 0 */
 };
 
-struct brg_block { /* the raw bytes are [i * block_bytes, i * block_bytes + raw_bytes) */
+struct brg_block {      /* the raw bytes are [i * block_bytes, i * block_bytes + raw_bytes) */
     uint64_t off;       /* in the file */
     uint32_t bytes;     /* in the file */
     uint32_t raw_bytes; /* block_bytes, less for the last block */
@@ -114,8 +114,8 @@ int brg_block_decode(const struct brg_block *b, uint32_t number, const void *byt
 
 /* The contents that have bytes in [raw_off, raw_end) of the raw stream are those from *first to
  * before *end. The empty content, if there is one, may or may not lie among them. */
-void brg_contents_in(const struct brg_index *x, uint64_t raw_off, uint64_t raw_end,
-                     uint32_t *first, uint32_t *end);
+void brg_contents_in(const struct brg_index *x, uint64_t raw_off, uint64_t raw_end, uint32_t *first,
+                     uint32_t *end);
 
 /* The entries that share a content: `entries[first[c]] .. entries[first[c + 1] - 1]` for content
  * c. The caller gives first[n_contents + 1] and entries[n_entries]. */

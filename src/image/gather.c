@@ -23,7 +23,10 @@
 #include "base/error.h"
 #include "base/io.h"
 
-enum { SMALL = 4 << 20, CHUNK = 1 << 20 };
+enum {
+    SMALL = 4 << 20,
+    CHUNK = 1 << 20
+};
 
 struct known { /* open addressing, at most half full */
     uint32_t *slots;
@@ -72,8 +75,8 @@ static uint32_t *known_slot(struct run *r, XXH128_hash_t hash, uint64_t size)
 static uint32_t new_content(struct run *r, XXH128_hash_t hash, uint64_t raw_off, uint64_t size)
 {
     struct gather *g = r->g;
-    g->contents[g->n_contents] = (struct brg_content){
-        .hash = {hash.low64, hash.high64}, .raw_off = raw_off, .size = size};
+    g->contents[g->n_contents] =
+        (struct brg_content){.hash = {hash.low64, hash.high64}, .raw_off = raw_off, .size = size};
     return g->n_contents++;
 }
 
@@ -124,8 +127,10 @@ static int check_unchanged(int fd, const struct writer_item *item, struct brg_er
     int64_t mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != item->entry.size ||
         mtime_ns != item->entry.mtime_ns)
-        return brg_error_set(err, -ESTALE, "%s changed while the image was made: make it again "
-                             "when nothing writes there", item->source);
+        return brg_error_set(err, -ESTALE,
+                             "%s changed while the image was made: make it again "
+                             "when nothing writes there",
+                             item->source);
     return 0;
 }
 

@@ -15,9 +15,9 @@
 #include <string.h>
 
 enum {
-    MAX_PATH = 4096,  /* PATH_MAX: the kernel refuses longer ones */
-    MAX_NAME = 255,   /* NAME_MAX */
-    MAX_LINKS = 40,   /* MAXSYMLINKS: the 41st gives ELOOP */
+    MAX_PATH = 4096, /* PATH_MAX: the kernel refuses longer ones */
+    MAX_NAME = 255,  /* NAME_MAX */
+    MAX_LINKS = 40,  /* MAXSYMLINKS: the 41st gives ELOOP */
     ROOM = MAX_PATH + 256,
 };
 
@@ -311,8 +311,8 @@ enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, in
     if (name_at < len) {
         uint64_t hash = brg_hash(path + dir_len, len - dir_len, dir_hash);
         uint32_t e = find_hashed(x, path, len, hash);
-        enum brg_found found = e == BRG_NONE ? BRG_UNKNOWN
-                                             : answer_directly(&brg_entries(x)[e], follow, err);
+        enum brg_found found =
+            e == BRG_NONE ? BRG_UNKNOWN : answer_directly(&brg_entries(x)[e], follow, err);
         if (found != BRG_UNKNOWN) {
             *entry = e;
             return found;

@@ -152,9 +152,10 @@ enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, in
 const struct brg_answer *brg_index_answer(const struct brg_index *x, uint64_t context,
                                           const char *requester, const char *name);
 
-/* Structural check of an index of `bytes` bytes from an untrusted source: every offset, count,
- * string, child range and bucket lies inside. Does not check the checksum. `index` is 8-aligned. Returns 0 or
- * -EBADMSG, with *why (static text) set on failure. After it has passed, no look-up reads out of bounds. */
+/* Structural check of an index of `bytes` bytes, 8-aligned, from an untrusted source: every offset,
+ * count, string, child range and bucket lies inside. Does not check the checksum. Returns 0 or
+ * -EBADMSG, with *why (static text) set on failure. After it has passed, no look-up reads out of
+ * bounds. */
 int brg_index_check(const void *index, size_t bytes, const char **why);
 
 /* Whether a path has the form of an entry's: absolute, shorter than PATH_MAX, no NUL, no empty,

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_PATH = 4096 };
+enum {
+    MAX_PATH = 4096
+};
 
 struct check {
     const struct brg_index *x;
@@ -148,7 +150,8 @@ static int check_entry(struct check *c, uint32_t i)
 {
     const struct brg_index *x = c->x;
     const struct brg_entry *e = &brg_entries(x)[i];
-    if (!string_is_inside(x, e->path) || !brg_path_is_canonical(brg_string(x, e->path), e->path.len))
+    if (!string_is_inside(x, e->path) ||
+        !brg_path_is_canonical(brg_string(x, e->path), e->path.len))
         return bad(c, "the path of an entry lies outside or is not canonical");
     if (e->kind < BRG_FILE || e->kind > BRG_OTHER)
         return bad(c, "the kind of an entry is unknown");

@@ -19,9 +19,11 @@ static int read_exactly(int fd, const char *path, void *to, size_t n, uint64_t o
     if (got < 0)
         return brg_error_system(err, (int)got, "cannot read %s at offset %" PRIu64, path, offset);
     if ((size_t)got < n)
-        return brg_error_set(err, -EBADMSG, "%s is truncated: it ends at offset %" PRIu64
+        return brg_error_set(err, -EBADMSG,
+                             "%s is truncated: it ends at offset %" PRIu64
                              ", inside what should be read there; copy it again, or make the image "
-                             "again", path, offset + (uint64_t)got);
+                             "again",
+                             path, offset + (uint64_t)got);
     return 0;
 }
 
@@ -32,11 +34,15 @@ static int read_head(int fd, const char *path, void **head, struct brg_error *er
     if (fstat(fd, &st) != 0)
         return brg_error_system(err, -errno, "cannot read %s", path);
     if (!S_ISREG(st.st_mode))
-        return brg_error_set(err, -EBADMSG, "%s is not a Brigade image: it is no file; give the "
-                             "path of an image", path);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is not a Brigade image: it is no file; give the "
+                             "path of an image",
+                             path);
     if (st.st_size < (off_t)BRG_PAGE)
-        return brg_error_set(err, -EBADMSG, "%s is not a Brigade image, or is truncated: it has "
-                             "only %lld bytes; make the image again", path, (long long)st.st_size);
+        return brg_error_set(err, -EBADMSG,
+                             "%s is not a Brigade image, or is truncated: it has "
+                             "only %lld bytes; make the image again",
+                             path, (long long)st.st_size);
     _Alignas(8) char page[BRG_PAGE];
     const struct brg_image_header *h = (const struct brg_image_header *)page;
     struct brg_image_trailer t;

@@ -30,8 +30,10 @@ static int finish_contents(struct verify *v)
         const struct brg_content *c = &brg_contents(v->image->index)[v->content];
         XXH128_hash_t hash = XXH3_128bits_digest(&v->state);
         if (hash.low64 != c->hash[0] || hash.high64 != c->hash[1])
-            return brg_error_set(v->err, -EBADMSG, "%s is damaged: content %u does not match its "
-                                 "hash; make the image again", v->image->path, v->content);
+            return brg_error_set(v->err, -EBADMSG,
+                                 "%s is damaged: content %u does not match its "
+                                 "hash; make the image again",
+                                 v->image->path, v->content);
         v->content++;
         start_content(v);
     }
@@ -60,14 +62,17 @@ static int verify_look_ups(const struct brg_image *i, struct brg_error *err)
         (const struct brg_answer *)((const char *)x + x->answers_off);
     for (uint32_t e = 0; e < x->n_entries; e++)
         if (brg_index_find(x, brg_string(x, entries[e].path), entries[e].path.len) != e)
-            return brg_error_set(err, -EBADMSG, "%s is damaged: a look-up does not find %s; make "
-                                 "the image again", i->path, brg_string(x, entries[e].path));
+            return brg_error_set(err, -EBADMSG,
+                                 "%s is damaged: a look-up does not find %s; make "
+                                 "the image again",
+                                 i->path, brg_string(x, entries[e].path));
     for (uint32_t a = 0; a < x->n_answers; a++)
         if (brg_index_answer(x, answers[a].context, brg_string(x, answers[a].requester),
                              brg_string(x, answers[a].name)) != &answers[a])
-            return brg_error_set(err, -EBADMSG, "%s is damaged: a look-up does not find the answer "
-                                 "for %s; make the image again", i->path,
-                                 brg_string(x, answers[a].name));
+            return brg_error_set(err, -EBADMSG,
+                                 "%s is damaged: a look-up does not find the answer "
+                                 "for %s; make the image again",
+                                 i->path, brg_string(x, answers[a].name));
     return 0;
 }
 

@@ -31,11 +31,15 @@ static int check_options(const struct brg_image_options *o, struct brg_error *er
 {
     if (o->block_bytes % BRG_PAGE || o->block_bytes < BRG_BLOCK_BYTES_MIN ||
         o->block_bytes > BRG_BLOCK_BYTES_MAX)
-        return brg_error_set(err, -EINVAL, "a block of %u bytes is not possible: choose a multiple "
-                             "of 4096 up to 64 MiB", o->block_bytes);
+        return brg_error_set(err, -EINVAL,
+                             "a block of %u bytes is not possible: choose a multiple "
+                             "of 4096 up to 64 MiB",
+                             o->block_bytes);
     if (o->level < 0 || o->level > 22)
-        return brg_error_set(err, -EINVAL, "compression level %d is not possible: choose 0 (none) "
-                             "to 22", o->level);
+        return brg_error_set(err, -EINVAL,
+                             "compression level %d is not possible: choose 0 (none) "
+                             "to 22",
+                             o->level);
     return 0;
 }
 
@@ -118,8 +122,10 @@ static int check_canonical(const char *path, struct brg_error *err)
 {
     if (brg_path_is_canonical(path, strlen(path)))
         return 0;
-    return brg_error_set(err, -EINVAL, "%s cannot be in an image: give an absolute path without "
-                         "\".\", \"..\" or doubled slashes, shorter than 4096 bytes", path);
+    return brg_error_set(err, -EINVAL,
+                         "%s cannot be in an image: give an absolute path without "
+                         "\".\", \"..\" or doubled slashes, shorter than 4096 bytes",
+                         path);
 }
 
 static int check_entry(const struct brg_image_entry *e, struct brg_error *err)
@@ -213,9 +219,8 @@ int brg_image_writer_add_entry(struct brg_image_writer *w, const struct brg_imag
     return 0;
 }
 
-int brg_image_writer_add_answer(struct brg_image_writer *w, uint64_t context,
-                                const char *requester, const char *name, const char *path,
-                                struct brg_error *err)
+int brg_image_writer_add_answer(struct brg_image_writer *w, uint64_t context, const char *requester,
+                                const char *name, const char *path, struct brg_error *err)
 {
     void *answers = grow(w->answers, w->n_answers, &w->room_answers, sizeof *w->answers);
     if (!answers)

@@ -7,9 +7,19 @@ calls the library.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64
-from ctypes import c_void_p
-from typing import Any, Callable, Optional
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from typing import Any, Callable
 
 from brigade import paths
 from brigade.errors import ImageError
@@ -35,9 +45,21 @@ class RawEntry(ctypes.Structure):
         ("source", c_char_p),
         ("data", c_char_p),
         ("data_bytes", c_uint64),
-        *[(name, c_uint32) for name in (
-            "kind", "flags", "err", "order", "mode", "uid", "gid", "nlink", "blksize", "reserved",
-        )],
+        *[
+            (name, c_uint32)
+            for name in (
+                "kind",
+                "flags",
+                "err",
+                "order",
+                "mode",
+                "uid",
+                "gid",
+                "nlink",
+                "blksize",
+                "reserved",
+            )
+        ],
         *[(name, c_uint64) for name in ("size", "blocks", "dev", "ino", "rdev")],
         *[(name, c_int64) for name in ("atime_ns", "mtime_ns", "ctime_ns")],
     ]
@@ -59,25 +81,26 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "writer_destroy": (None, [c_void_p]),
     "writer_add_entry": (c_int, [c_void_p, POINTER(RawEntry), POINTER(Error)]),
     "writer_add_answer": (
-        c_int, [c_void_p, c_uint64, c_char_p, c_char_p, c_char_p, POINTER(Error)]),
+        c_int,
+        [c_void_p, c_uint64, c_char_p, c_char_p, c_char_p, POINTER(Error)],
+    ),
     "writer_add_root": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
     "writer_set_section": (c_int, [c_void_p, c_int, c_char_p, c_size_t, POINTER(Error)]),
-    "writer_commit": (
-        c_int, [c_void_p, PROGRESS, LOST, c_void_p, c_char_p, POINTER(Error)]),
+    "writer_commit": (c_int, [c_void_p, PROGRESS, LOST, c_void_p, c_char_p, POINTER(Error)]),
     "open": (c_int, [c_char_p, POINTER(c_void_p), POINTER(Error)]),
     "close": (None, [c_void_p]),
     "get_info": (None, [c_void_p, POINTER(Info)]),
     "index": (c_void_p, [c_void_p]),
-    "read_content": (
-        c_int, [c_void_p, c_uint32, c_uint64, c_void_p, c_size_t, POINTER(Error)]),
+    "read_content": (c_int, [c_void_p, c_uint32, c_uint64, c_void_p, c_size_t, POINTER(Error)]),
     "verify": (c_int, [c_void_p, PROGRESS, c_void_p, POINTER(Error)]),
     "resolve": (
         c_int,
-        [c_void_p, c_char_p, c_int, POINTER(c_uint32), POINTER(c_int), c_char_p, c_size_t]),
+        [c_void_p, c_char_p, c_int, POINTER(c_uint32), POINTER(c_int), c_char_p, c_size_t],
+    ),
     "search_context": (c_uint64, [c_char_p, c_char_p]),
 }
 
-_library: Optional[ctypes.CDLL] = None
+_library: ctypes.CDLL | None = None
 
 
 def function(name: str) -> Any:
@@ -88,7 +111,9 @@ def function(name: str) -> Any:
         try:
             library = ctypes.CDLL(str(path))
         except OSError as error:
-            raise ImageError(f"cannot load {path}: {error}", hint="build with `make build`") from None
+            raise ImageError(
+                f"cannot load {path}: {error}", hint="build with `make build`"
+            ) from None
         for symbol, (result, arguments) in _SIGNATURES.items():
             entry = getattr(library, "brg_image_" + symbol)
             entry.restype, entry.argtypes = result, arguments
@@ -107,9 +132,9 @@ class Guard:
     """Wraps Python callbacks for C: an exception stops the call, and is raised again after it."""
 
     def __init__(self) -> None:
-        self.raised: Optional[BaseException] = None
+        self.raised: BaseException | None = None
 
-    def progress(self, report: Optional[Progress]) -> Any:
+    def progress(self, report: Progress | None) -> Any:
         if report is None:
             return PROGRESS()
         told = report
@@ -119,7 +144,7 @@ class Guard:
 
         return PROGRESS(forward)
 
-    def lost(self, report: Optional[Lost]) -> Any:
+    def lost(self, report: Lost | None) -> Any:
         if report is None:
             return LOST()
         told = report
@@ -133,7 +158,7 @@ class Guard:
     def _run(self, report: Callable[[], Any]) -> int:
         try:
             report()
-        except BaseException as error:  # noqa: BLE001 - raised again by call()
+        except BaseException as error:
             self.raised = error
             return 1
         return 0

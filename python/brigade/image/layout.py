@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat as _stat
 import struct
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 FILE, DIR, SYMLINK, ABSENT, OTHER = 1, 2, 3, 4, 5
 KIND_NAMES = {FILE: "file", DIR: "dir", SYMLINK: "symlink", ABSENT: "absent", OTHER: "other"}
@@ -44,9 +44,9 @@ class Entry(NamedTuple):
     atime_ns: int
     mtime_ns: int
     ctime_ns: int
-    order: Optional[int]  #: rank of first use in the trial, None if never used
-    content: Optional[int]  #: number of its content, None if the image has none
-    parent: Optional[int]
+    order: int | None  #: rank of first use in the trial, None if never used
+    content: int | None  #: number of its content, None if the image has none
+    parent: int | None
     first_child: int
     n_children: int
 
@@ -72,7 +72,7 @@ class Answer(NamedTuple):
     requester: str
     name: str
     path: str
-    entry: Optional[int]
+    entry: int | None
 
 
 class Content(NamedTuple):
@@ -87,7 +87,7 @@ class Found(NamedTuple):
     """What a look-up says: `status` is UNKNOWN, EXISTS, MISSING or OUTSIDE."""
 
     status: int
-    entry: Optional[Entry]
+    entry: Entry | None
     err: int  #: of MISSING
     path: str  #: of UNKNOWN and OUTSIDE: where to go on
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Iterator, Optional, Union
+from collections.abc import Iterator
+from typing import Any
 
 from brigade.errors import ImageError
 from brigade.image import _lib
@@ -34,18 +35,18 @@ from brigade.image.layout import (
 _PATH_ROOM = 8192
 
 
-def _or_none(number: int) -> Optional[int]:
+def _or_none(number: int) -> int | None:
     return None if number == NONE else number
 
 
 class Image:
     """An open image. Close it, or use it as a context manager."""
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"]) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         handle = ctypes.c_void_p()
         _lib.call("open", os.fsencode(path), ctypes.byref(handle))
-        self._handle: Optional[int] = handle.value
+        self._handle: int | None = handle.value
         info = _lib.Info()
         _lib.function("get_info")(handle, ctypes.byref(info))
         self.id: str = info.id.decode()
@@ -61,11 +62,22 @@ class Image:
         address = _lib.function("index")(handle)
         self._index = memoryview((ctypes.c_char * info.index_bytes).from_address(address)).cast("B")
         fields = HEADER.unpack_from(self._index)
-        (self._entries_off, _, self._contents_off, self._answers_off, _, self._roots_off,
-         self._strings_off, _, self._python_off, self._python_bytes, self._meta_off,
-         self._meta_bytes) = fields[11:]
+        (
+            self._entries_off,
+            _,
+            self._contents_off,
+            self._answers_off,
+            _,
+            self._roots_off,
+            self._strings_off,
+            _,
+            self._python_off,
+            self._python_bytes,
+            self._meta_off,
+            self._meta_bytes,
+        ) = fields[11:]
         self._n_roots: int = info.n_roots
-        self._meta: Optional[dict[str, Any]] = None
+        self._meta: dict[str, Any] | None = None
 
     def __enter__(self) -> Image:
         return self
@@ -93,22 +105,67 @@ class Image:
 
     def _string(self, off: int, length: int) -> str:
         start = self._strings_off + off
-        return os.fsdecode(bytes(self._index[start:start + length]))
+        return os.fsdecode(bytes(self._index[start : start + length]))
 
     def entry(self, number: int) -> Entry:
         """The entry with this number."""
         self._open()
         if not 0 <= number < self.n_entries:
             raise IndexError(number)
-        (path_off, path_len, target_off, target_len, kind, flags, err, mode, uid, gid, nlink,
-         parent, first_child, n_children, content, blksize, size, blocks, dev, ino, rdev, atime,
-         mtime, ctime, _, order) = ENTRY.unpack_from(
-            self._index, self._entries_off + number * ENTRY.size)
+        (
+            path_off,
+            path_len,
+            target_off,
+            target_len,
+            kind,
+            flags,
+            err,
+            mode,
+            uid,
+            gid,
+            nlink,
+            parent,
+            first_child,
+            n_children,
+            content,
+            blksize,
+            size,
+            blocks,
+            dev,
+            ino,
+            rdev,
+            atime,
+            mtime,
+            ctime,
+            _,
+            order,
+        ) = ENTRY.unpack_from(self._index, self._entries_off + number * ENTRY.size)
         return Entry(
-            number, self._string(path_off, path_len), kind, flags, err,
+            number,
+            self._string(path_off, path_len),
+            kind,
+            flags,
+            err,
             self._string(target_off, target_len) if target_len else "",
-            mode, uid, gid, nlink, size, blocks, blksize, dev, ino, rdev, atime, mtime, ctime,
-            _or_none(order), _or_none(content), _or_none(parent), first_child, n_children)
+            mode,
+            uid,
+            gid,
+            nlink,
+            size,
+            blocks,
+            blksize,
+            dev,
+            ino,
+            rdev,
+            atime,
+            mtime,
+            ctime,
+            _or_none(order),
+            _or_none(content),
+            _or_none(parent),
+            first_child,
+            n_children,
+        )
 
     def entries(self) -> Iterator[Entry]:
         """All entries: parents before children, siblings together, known absences last."""
@@ -123,8 +180,14 @@ class Image:
         number, err = ctypes.c_uint32(NONE), ctypes.c_int(0)
         out = ctypes.create_string_buffer(_PATH_ROOM)
         status = _lib.function("resolve")(
-            self._open(), os.fsencode(path), int(follow), ctypes.byref(number), ctypes.byref(err),
-            out, _PATH_ROOM)
+            self._open(),
+            os.fsencode(path),
+            int(follow),
+            ctypes.byref(number),
+            ctypes.byref(err),
+            out,
+            _PATH_ROOM,
+        )
         if status in (EXISTS, MISSING):
             return Found(status, self.entry(number.value), err.value, "")
         return Found(status, None, 0, os.fsdecode(out.value))
@@ -133,10 +196,16 @@ class Image:
         """What ld.so found, sorted by context, requester and name."""
         for i in range(self.n_answers):
             self._open()
-            (context, name_off, name_len, by_off, by_len, path_off, path_len,
-             entry) = ANSWER.unpack_from(self._index, self._answers_off + i * ANSWER.size)
-            yield Answer(context, self._string(by_off, by_len), self._string(name_off, name_len),
-                         self._string(path_off, path_len), _or_none(entry))
+            (context, name_off, name_len, by_off, by_len, path_off, path_len, entry) = (
+                ANSWER.unpack_from(self._index, self._answers_off + i * ANSWER.size)
+            )
+            yield Answer(
+                context,
+                self._string(by_off, by_len),
+                self._string(name_off, name_len),
+                self._string(path_off, path_len),
+                _or_none(entry),
+            )
 
     def content(self, number: int) -> Content:
         """Hash, place and size of a content."""
@@ -144,7 +213,8 @@ class Image:
         if not 0 <= number < self.n_contents:
             raise IndexError(number)
         low, high, raw_off, size = CONTENT.unpack_from(
-            self._index, self._contents_off + number * CONTENT.size)
+            self._index, self._contents_off + number * CONTENT.size
+        )
         return Content(f"{high:016x}{low:016x}", raw_off, size)
 
     @property
@@ -158,7 +228,7 @@ class Image:
 
     def _section(self, off: int, length: int) -> bytes:
         self._open()
-        return bytes(self._index[off:off + length])
+        return bytes(self._index[off : off + length])
 
     @property
     def python_table(self) -> bytes:
@@ -176,8 +246,10 @@ class Image:
             except ValueError:
                 meta = None
             if not isinstance(meta, dict):
-                raise ImageError(f"the description inside {self.path} is not a JSON object",
-                                 hint="make the image again")
+                raise ImageError(
+                    f"the description inside {self.path} is not a JSON object",
+                    hint="make the image again",
+                )
             self._meta = meta
         return self._meta
 
@@ -187,13 +259,14 @@ class Image:
         """The bytes of a file of the image."""
         found = self.lookup(path)
         if found.status != EXISTS or found.entry is None:
-            raise ImageError(f"{self.path} has no file {path}",
-                             hint="see `brigade image ls` for what it has")
+            raise ImageError(
+                f"{self.path} has no file {path}", hint="see `brigade image ls` for what it has"
+            )
         if found.entry.content is None:
             raise ImageError(f"{self.path} knows {path}, but does not hold its contents")
         return self.read_content(found.entry.content)
 
-    def read_content(self, number: int, offset: int = 0, length: Optional[int] = None) -> bytes:
+    def read_content(self, number: int, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a content, from `offset`; all of them by default."""
         size = self.content(number).size
         if length is None:
@@ -201,14 +274,16 @@ class Image:
         try:
             buffer = bytearray(length)
         except (MemoryError, OverflowError):
-            raise ImageError(f"content {number} of {self.path} has {size} bytes, more than memory "
-                             "holds", hint="read it in parts") from None
+            raise ImageError(
+                f"content {number} of {self.path} has {size} bytes, more than memory holds",
+                hint="read it in parts",
+            ) from None
         if length:
             raw = (ctypes.c_char * length).from_buffer(buffer)
             _lib.call("read_content", self._open(), number, offset, raw, length)
         return bytes(buffer)
 
-    def verify(self, progress: Optional[_lib.Progress] = None) -> None:
+    def verify(self, progress: _lib.Progress | None = None) -> None:
         """Reads everything and checks every checksum; `progress(done_bytes, total_bytes)`."""
         guard = _lib.Guard()
         guard.call("verify", self._open(), guard.progress(progress), None)

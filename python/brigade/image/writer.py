@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import Any, Optional, Union
+from typing import Any
 
 from brigade.errors import ImageError
 from brigade.image import _lib
@@ -28,21 +28,39 @@ __all__ = ["ImageWriter", "search_context"]
 _META, _PYTHON = 1, 2
 _STAT_FIELDS = [
     (name, "st_" + name)
-    for name in ("mode", "uid", "gid", "nlink", "blksize", "size", "blocks", "dev", "ino", "rdev",
-                 "atime_ns", "mtime_ns", "ctime_ns")
+    for name in (
+        "mode",
+        "uid",
+        "gid",
+        "nlink",
+        "blksize",
+        "size",
+        "blocks",
+        "dev",
+        "ino",
+        "rdev",
+        "atime_ns",
+        "mtime_ns",
+        "ctime_ns",
+    )
 ]
 
 
 class ImageWriter:
     """Collects entries for an image at `path`; `level` 0 stores contents uncompressed."""
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"], block_bytes: int = 1 << 20,
-                 level: int = 3, threads: int = 0) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        block_bytes: int = 1 << 20,
+        level: int = 3,
+        threads: int = 0,
+    ) -> None:
         self.path = os.fspath(path)
         handle = ctypes.c_void_p()
         options = _lib.Options(block_bytes, level, threads)
         _lib.call("writer_create", os.fsencode(path), ctypes.byref(options), ctypes.byref(handle))
-        self._handle: Optional[int] = handle.value
+        self._handle: int | None = handle.value
         #: marshalled import tables
         self.python_table: bytes = b""
         #: about the image; must be JSON
@@ -69,9 +87,18 @@ class ImageWriter:
             raise ImageError(f"the image {self.path} was committed or closed before")
         return self._handle
 
-    def add(self, path: str, stat: Any = None, kind: Optional[int] = None, *,
-            target: Optional[str] = None, listed: bool = False, order: Optional[int] = None,
-            source: Union[str, bytes, None] = None, err: int = errno.ENOENT) -> None:
+    def add(
+        self,
+        path: str,
+        stat: Any = None,
+        kind: int | None = None,
+        *,
+        target: str | None = None,
+        listed: bool = False,
+        order: int | None = None,
+        source: str | bytes | None = None,
+        err: int = errno.ENOENT,
+    ) -> None:
         """Adds what is known about one path.
 
         `path` is canonical: absolute, every component but the last resolved. `stat` is the
@@ -83,8 +110,11 @@ class ImageWriter:
         if kind is None:
             kind = ABSENT if stat is None else kind_of(stat.st_mode)
         raw = _lib.RawEntry(
-            path=_name(path), kind=kind, flags=LISTED if listed else 0,
-            order=NONE if order is None else order)
+            path=_name(path),
+            kind=kind,
+            flags=LISTED if listed else 0,
+            order=NONE if order is None else order,
+        )
         if kind == ABSENT:
             raw.err = err
         elif stat is not None:
@@ -100,15 +130,15 @@ class ImageWriter:
 
     def add_answer(self, context: int, requester: str, name: str, path: str = "") -> None:
         """What ld.so found for `name` asked for by `requester`; "" if it found nothing."""
-        _lib.call("writer_add_answer", self._open(), context, _name(requester), _name(name),
-                  _name(path))
+        _lib.call(
+            "writer_add_answer", self._open(), context, _name(requester), _name(name), _name(path)
+        )
 
     def add_root(self, path: str) -> None:
         """A directory tree that the image answers for."""
         _lib.call("writer_add_root", self._open(), _name(path))
 
-    def commit(self, progress: Optional[_lib.Progress] = None,
-               lost: Optional[_lib.Lost] = None) -> str:
+    def commit(self, progress: _lib.Progress | None = None, lost: _lib.Lost | None = None) -> str:
         """Reads the sources and publishes the image; returns its id, 32 hex digits.
 
         `progress(done_bytes, total_bytes)` is called as sources are read. A source that cannot be
@@ -125,8 +155,9 @@ class ImageWriter:
         image_id = ctypes.create_string_buffer(33)
         guard = _lib.Guard()
         try:
-            guard.call("writer_commit", handle, guard.progress(progress), guard.lost(lost), None,
-                       image_id)
+            guard.call(
+                "writer_commit", handle, guard.progress(progress), guard.lost(lost), None, image_id
+            )
         finally:
             self.close()
         return image_id.value.decode()
