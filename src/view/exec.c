@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <paths.h>
 
-enum { MANY = 100000 /* arguments or variables: then the stack could be too small */ };
+enum {
+    MANY = 100000 /* arguments or variables: then the stack could be too small */
+};
 
 size_t exec_count(char *const strings[])
 {
@@ -89,8 +91,8 @@ static int exec_or_shell(const struct view *v, const char *path, char *const arg
     return exec_path(v, _PATH_BSHELL, args, envp, call);
 }
 
-int exec_search(const struct view *v, const char *file, const char *path_list,
-                char *const argv[], char *const envp[], exec_call *call)
+int exec_search(const struct view *v, const char *file, const char *path_list, char *const argv[],
+                char *const envp[], exec_call *call)
 {
     char path[PATH_MAX];
     int denied = 0;

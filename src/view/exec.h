@@ -18,8 +18,8 @@ int exec_path(const struct view *v, const char *path, char *const argv[], char *
 /* Executes `file`, searched in `path_list` (NULL: the system's default) by the rules of execvp:
  * the image answers which candidates exist; what the kernel does not know how to execute is given
  * to /bin/sh. Returns only on failure, with errno set. */
-int exec_search(const struct view *v, const char *file, const char *path_list,
-                char *const argv[], char *const envp[], exec_call *call);
+int exec_search(const struct view *v, const char *file, const char *path_list, char *const argv[],
+                char *const envp[], exec_call *call);
 
 /* How many strings there are before the NULL. */
 size_t exec_count(char *const strings[]);

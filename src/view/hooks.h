@@ -37,7 +37,7 @@ typedef int fts_order(const FTSENT **, const FTSENT **);
 typedef int glob_error(const char *, int);
 
 #define BRG_SECTION_ALL
-#define BRG_HOOK(type, name, parameters)                                       \
+#define BRG_HOOK(type, name, parameters) \
     type hook_##name parameters __asm__(#name) __attribute__((visibility("default")));
 #include "view/hooks.def"
 
@@ -54,8 +54,8 @@ void *real_find(const char *name);
 #define REAL(name) (real.name ? real.name : (__typeof__(real.name))real_find(#name))
 
 /* An export that is the same code as a hook of this file. */
-#define BRG_DEFINE_ALIAS(name, of)                                             \
-    extern __typeof__(hook_##of) hook_##name __asm__(#name)                    \
+#define BRG_DEFINE_ALIAS(name, of)                          \
+    extern __typeof__(hook_##of) hook_##name __asm__(#name) \
         __attribute__((alias(#of), visibility("default")));
 
 /* The process's view, or NULL when there is nothing to do but the real call. */

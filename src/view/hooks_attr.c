@@ -5,10 +5,10 @@
  */
 #include "view/hooks.h"
 
-#define WROTE(what, dirfd, path, follow, call)                              \
-    int result = call, err = error_of(result);                              \
-    hook_wrote(hook_view(), what, dirfd, path, follow, err);                \
-    errno = err ? err : errno;                                              \
+#define WROTE(what, dirfd, path, follow, call)               \
+    int result = call, err = error_of(result);               \
+    hook_wrote(hook_view(), what, dirfd, path, follow, err); \
+    errno = err ? err : errno;                               \
     return result
 
 /* The original path of a staged file that `fd` is open on; NULL if it is something else. */
@@ -64,7 +64,8 @@ int hook_fchown(int fd, uid_t user, gid_t group)
 int hook_fchownat(int dirfd, const char *path, uid_t user, gid_t group, int flags)
 {
     char buf[PATH_MAX];
-    const char *staged = path && !path[0] && (flags & AT_EMPTY_PATH) ? staged_path(dirfd, buf) : NULL;
+    const char *staged =
+        path && !path[0] && (flags & AT_EMPTY_PATH) ? staged_path(dirfd, buf) : NULL;
     if (staged)
         return hook_chown(staged, user, group);
     WROTE("chown", dirfd, path, !(flags & AT_SYMLINK_NOFOLLOW),

@@ -64,7 +64,11 @@ static struct dirent *listing_next(struct listing *l)
     return &l->entry;
 }
 
-enum listing_answer { LIST_REAL, LIST_INDEX, LIST_FAILED };
+enum listing_answer {
+    LIST_REAL,
+    LIST_INDEX,
+    LIST_FAILED
+};
 
 /* What to do about listing `path`. */
 static enum listing_answer decide(const struct view *v, int at, const char **path,
@@ -222,24 +226,24 @@ static int scan_listing(struct listing *l, struct dirent ***list, dirent_filter 
     return (int)n;
 }
 
-#define SCAN_BODY(at, call)                                                      \
-    struct look_result r;                                                        \
-    const struct view *v = hook_view();                                          \
-    if (serves(v) && path) {                                                     \
-        struct listing l;                                                        \
-        switch (decide(v, at, &path, &r)) {                                      \
-        case LIST_INDEX:                                                         \
-            memset(&l, 0, sizeof l);                                             \
-            l.view = v;                                                          \
-            l.dir = r.number;                                                    \
-            return scan_listing(&l, list, filter, order);                        \
-        case LIST_FAILED: return -1;                                             \
-        case LIST_REAL: break;                                                   \
-        }                                                                        \
-    }                                                                            \
-    int n = call;                                                                \
-    if (v)                                                                       \
-        record_lookup(v, "list", error_of(n), at, path, "");                     \
+#define SCAN_BODY(at, call)                                  \
+    struct look_result r;                                    \
+    const struct view *v = hook_view();                      \
+    if (serves(v) && path) {                                 \
+        struct listing l;                                    \
+        switch (decide(v, at, &path, &r)) {                  \
+        case LIST_INDEX:                                     \
+            memset(&l, 0, sizeof l);                         \
+            l.view = v;                                      \
+            l.dir = r.number;                                \
+            return scan_listing(&l, list, filter, order);    \
+        case LIST_FAILED: return -1;                         \
+        case LIST_REAL: break;                               \
+        }                                                    \
+    }                                                        \
+    int n = call;                                            \
+    if (v)                                                   \
+        record_lookup(v, "list", error_of(n), at, path, ""); \
     return n
 
 int hook_scandir(const char *path, struct dirent ***list, dirent_filter *filter,

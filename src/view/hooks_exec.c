@@ -17,8 +17,7 @@ static int real_execve(const char *path, char *const argv[], char *const envp[])
 int hook_execve(const char *path, char *const argv[], char *const envp[])
 {
     const struct view *v = hook_view();
-    return v && path ? exec_path(v, path, argv, envp, real_execve)
-                     : REAL(execve)(path, argv, envp);
+    return v && path ? exec_path(v, path, argv, envp, real_execve) : REAL(execve)(path, argv, envp);
 }
 
 int hook_execv(const char *path, char *const argv[])
@@ -39,17 +38,17 @@ int hook_execvp(const char *file, char *const argv[])
 }
 
 /* The arguments of execl and its relatives, as an array on the caller's stack. */
-#define COLLECT(args, argv, first)                                   \
-    size_t n_args = 1;                                               \
-    va_start(args, first);                                           \
-    while (va_arg(args, char *))                                     \
-        n_args++;                                                    \
-    va_end(args);                                                    \
-    char **argv = alloca((n_args + 1) * sizeof *argv);               \
-    argv[0] = (char *)first;                                         \
-    va_start(args, first);                                           \
-    for (size_t i = 1; i <= n_args && first; i++)                    \
-        argv[i] = va_arg(args, char *)
+#define COLLECT(args, argv, first)                     \
+    size_t n_args = 1;                                 \
+    va_start(args, first);                             \
+    while (va_arg(args, char *))                       \
+        n_args++;                                      \
+    va_end(args);                                      \
+    char **argv = alloca((n_args + 1) * sizeof *argv); \
+    argv[0] = (char *)first;                           \
+    va_start(args, first);                             \
+    for (size_t i = 1; i <= n_args && first; i++)      \
+    argv[i] = va_arg(args, char *)
 
 int hook_execl(const char *path, const char *arg, ...)
 {
@@ -79,15 +78,15 @@ int hook_execle(const char *path, const char *arg, ...)
 /* ---- by descriptor ---- */
 
 /* The environment that keeps the view, on the caller's stack. */
-#define KEEP_ENV(v, envp)                                                        \
-    do {                                                                         \
-        size_t n_env = exec_count(envp);                                         \
-        struct program_env *e = alloca(sizeof *e);                               \
-        if (n_env < 100000 && program_env(v, envp, e)) {                         \
-            char **merged = alloca((n_env + PROGRAM_ENV + 1) * sizeof *merged);  \
-            program_env_merge(envp, e, merged, n_env + PROGRAM_ENV + 1);         \
-            envp = merged;                                                       \
-        }                                                                        \
+#define KEEP_ENV(v, envp)                                                       \
+    do {                                                                        \
+        size_t n_env = exec_count(envp);                                        \
+        struct program_env *e = alloca(sizeof *e);                              \
+        if (n_env < 100000 && program_env(v, envp, e)) {                        \
+            char **merged = alloca((n_env + PROGRAM_ENV + 1) * sizeof *merged); \
+            program_env_merge(envp, e, merged, n_env + PROGRAM_ENV + 1);        \
+            envp = merged;                                                      \
+        }                                                                       \
     } while (0)
 
 int hook_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
@@ -146,11 +145,12 @@ static int is_program(const struct view *v, const char *path)
         record_lookup(v, "exec", -err, AT_FDCWD, path, "");
     } else {
         switch (look_up(v, "exec", AT_FDCWD, path, 1, &r)) {
-        case LOOK_HIT:
-            look_hit(v);
-            return r.entry->kind == BRG_FILE && look_permits(r.entry, X_OK);
+        case LOOK_HIT: look_hit(v); return r.entry->kind == BRG_FILE && look_permits(r.entry, X_OK);
         case LOOK_MISSING: look_hit(v); return 0;
-        case LOOK_ELSEWHERE: look_hit(v); path = r.path; break;
+        case LOOK_ELSEWHERE:
+            look_hit(v);
+            path = r.path;
+            break;
         case LOOK_PASS: break;
         }
     }

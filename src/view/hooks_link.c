@@ -41,9 +41,7 @@ static ssize_t read_link(int dirfd, const char *path, char *buf, size_t size)
             look_hit(v);
             errno = r.err;
             return -1;
-        case LOOK_ELSEWHERE:
-            look_hit(v);
-            return real_link(v, AT_FDCWD, r.path, buf, size);
+        case LOOK_ELSEWHERE: look_hit(v); return real_link(v, AT_FDCWD, r.path, buf, size);
         case LOOK_PASS: break;
         }
     }
@@ -92,16 +90,12 @@ char *hook_realpath(const char *path, char *resolved)
     const struct view *v = hook_view();
     if (serves(v) && path && path[0]) {
         switch (look_up(v, "realpath", AT_FDCWD, path, 1, &r)) {
-        case LOOK_HIT:
-            look_hit(v);
-            return give_path(brg_string(v->index, r.entry->path), resolved);
+        case LOOK_HIT: look_hit(v); return give_path(brg_string(v->index, r.entry->path), resolved);
         case LOOK_MISSING:
             look_hit(v);
             errno = r.err;
             return NULL;
-        case LOOK_ELSEWHERE:
-            look_hit(v);
-            return REAL(realpath)(r.path, resolved);
+        case LOOK_ELSEWHERE: look_hit(v); return REAL(realpath)(r.path, resolved);
         case LOOK_PASS: break;
         }
     }

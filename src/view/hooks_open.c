@@ -78,21 +78,21 @@ static void record_open(const struct view *v, int err, int dirfd, const char *pa
     record_lookup(v, "open", err, dirfd, path, extra);
 }
 
-#define OPEN_BODY(dirfd, flags, call)                                                   \
-    struct look_result r;                                                               \
-    const struct view *v = hook_view();                                                 \
-    const char *asked = path;                                                           \
-    enum opening how = OPEN_REAL;                                                       \
-    if (serves(v) && path && !is_write(flags))                                          \
-        how = decide(v, dirfd, &path, flags, &r);                                       \
-    if (how == OPEN_FAILED)                                                             \
-        return -1;                                                                      \
-    int fd = call;                                                                      \
-    if (how == OPEN_STAGED && must_retry(v, fd >= 0, dirfd, asked)) {                   \
-        path = asked;                                                                   \
-        fd = call;                                                                      \
-    }                                                                                   \
-    opened(v, fd, dirfd, asked, flags);                                                 \
+#define OPEN_BODY(dirfd, flags, call)                                 \
+    struct look_result r;                                             \
+    const struct view *v = hook_view();                               \
+    const char *asked = path;                                         \
+    enum opening how = OPEN_REAL;                                     \
+    if (serves(v) && path && !is_write(flags))                        \
+        how = decide(v, dirfd, &path, flags, &r);                     \
+    if (how == OPEN_FAILED)                                           \
+        return -1;                                                    \
+    int fd = call;                                                    \
+    if (how == OPEN_STAGED && must_retry(v, fd >= 0, dirfd, asked)) { \
+        path = asked;                                                 \
+        fd = call;                                                    \
+    }                                                                 \
+    opened(v, fd, dirfd, asked, flags);                               \
     return fd
 
 static void opened(const struct view *v, int fd, int dirfd, const char *path, int flags)
@@ -163,7 +163,7 @@ int hook_creat(const char *path, mode_t mode)
 /* The flags that fopen passes to open. */
 static int stream_flags(const char *mode)
 {
-    int flags = mode[0] == 'r' ? O_RDONLY
+    int flags = mode[0] == 'r'   ? O_RDONLY
                 : mode[0] == 'w' ? O_WRONLY | O_CREAT | O_TRUNC
                                  : O_WRONLY | O_CREAT | O_APPEND;
     for (const char *m = mode; *m && *m != ','; m++)

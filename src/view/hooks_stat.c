@@ -101,14 +101,14 @@ static void after(const struct view *v, const char *kind, int dirfd, const char 
     }
 }
 
-#define STAT_BODY(kind, dirfd, follow, call)                                          \
-    struct look_result r;                                                             \
-    const struct view *v = hook_view();                                               \
-    int result;                                                                       \
+#define STAT_BODY(kind, dirfd, follow, call)                                           \
+    struct look_result r;                                                              \
+    const struct view *v = hook_view();                                                \
+    int result;                                                                        \
     if (serves(v) && path && answered(v, kind, dirfd, &path, follow, st, &r, &result)) \
-        return result;                                                                \
-    result = call;                                                                    \
-    after(v, kind, dirfd, path, st, result);                                          \
+        return result;                                                                 \
+    result = call;                                                                     \
+    after(v, kind, dirfd, path, st, result);                                           \
     return result
 
 int hook_stat(const char *path, struct stat *st)
@@ -147,8 +147,8 @@ int hook___fxstat(int version, int fd, struct stat *st)
 
 static int at_path(int dirfd, const char *path, struct stat *st, int flags)
 {
-    STAT_BODY(flags & AT_SYMLINK_NOFOLLOW ? "lstat" : "stat", dirfd,
-              !(flags & AT_SYMLINK_NOFOLLOW), real_fstatat(dirfd, path, st, flags));
+    STAT_BODY(flags & AT_SYMLINK_NOFOLLOW ? "lstat" : "stat", dirfd, !(flags & AT_SYMLINK_NOFOLLOW),
+              real_fstatat(dirfd, path, st, flags));
 }
 
 int hook_fstatat(int dirfd, const char *path, struct stat *st, int flags)
@@ -220,8 +220,7 @@ static int statx_path(const struct view *v, int dirfd, const char *path, int fla
         errno = r.err;
         return -1;
     }
-    int result =
-        REAL(statx)(dirfd, found == LOOK_ELSEWHERE ? r.path : path, flags, mask, stx);
+    int result = REAL(statx)(dirfd, found == LOOK_ELSEWHERE ? r.path : path, flags, mask, stx);
     if (v)
         record_lookup(v, kind, error_of(result), dirfd, path, "");
     return result;
@@ -234,8 +233,8 @@ int hook_statx(int dirfd, const char *path, int flags, unsigned int mask, struct
         return statx_path(v, dirfd, path, flags, mask, stx);
     int result = REAL(statx)(dirfd, path, flags, mask, stx);
     if (result == 0 && serves(v)) {
-        const struct brg_entry *e = staged_entry(
-            v, dirfd, makedev(stx->stx_dev_major, stx->stx_dev_minor), stx->stx_mode);
+        const struct brg_entry *e =
+            staged_entry(v, dirfd, makedev(stx->stx_dev_major, stx->stx_dev_minor), stx->stx_mode);
         if (e)
             fill_statx(e, stx);
     }
@@ -246,8 +245,8 @@ int hook_statx(int dirfd, const char *path, int flags, unsigned int mask, struct
 
 /* What the mode bits grant is granted; anything else (writing, access lists, a file system that
  * is read-only or trusts nobody) only the file system can tell. */
-static int access_answered(const struct view *v, int dirfd, const char **path, int mode,
-                           int follow, int same_user, struct look_result *r, int *result)
+static int access_answered(const struct view *v, int dirfd, const char **path, int mode, int follow,
+                           int same_user, struct look_result *r, int *result)
 {
     struct stat st;
     if (mode == F_OK)
@@ -257,6 +256,12 @@ static int access_answered(const struct view *v, int dirfd, const char **path, i
         if (same_user && look_permits(r->entry, mode)) {
             look_hit(v);
             *result = 0;
+            return 1;
+        }
+        if ((mode & X_OK) && r->entry->kind == BRG_FILE && !(r->entry->mode & 0111)) {
+            look_hit(v); /* no bit at all: neither root nor an access list has it */
+            errno = EACCES;
+            *result = -1;
             return 1;
         }
         look_miss(v, BRG_MISS_UNSUPPORTED, "access", dirfd, *path);
@@ -291,15 +296,15 @@ static void record_access(const struct view *v, int result, int dirfd, const cha
     record_lookup(v, "access", error_of(result), dirfd, path, extra);
 }
 
-#define ACCESS_BODY(dirfd, follow, same_user, call)                                          \
-    struct look_result r;                                                                    \
-    const struct view *v = hook_view();                                                      \
-    int result;                                                                              \
-    if (serves(v) && path &&                                                                 \
-        access_answered(v, dirfd, &path, mode, follow, same_user, &r, &result))              \
-        return result;                                                                       \
-    result = call;                                                                           \
-    record_access(v, result, dirfd, path, mode);                                             \
+#define ACCESS_BODY(dirfd, follow, same_user, call)                             \
+    struct look_result r;                                                       \
+    const struct view *v = hook_view();                                         \
+    int result;                                                                 \
+    if (serves(v) && path &&                                                    \
+        access_answered(v, dirfd, &path, mode, follow, same_user, &r, &result)) \
+        return result;                                                          \
+    result = call;                                                              \
+    record_access(v, result, dirfd, path, mode);                                \
     return result
 
 int hook_access(const char *path, int mode)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 /* `call`, then what it did to `path`. */
-#define WROTE(what, dirfd, path, follow, call)                              \
-    int result = call, err = error_of(result);                              \
-    hook_wrote(hook_view(), what, dirfd, path, follow, err);                \
-    errno = err ? err : errno;                                              \
+#define WROTE(what, dirfd, path, follow, call)               \
+    int result = call, err = error_of(result);               \
+    hook_wrote(hook_view(), what, dirfd, path, follow, err); \
+    errno = err ? err : errno;                               \
     return result
 
 int hook_mkdir(const char *path, mode_t mode)
@@ -42,11 +42,11 @@ int hook_remove(const char *path)
     WROTE("unlink", AT_FDCWD, path, 0, REAL(remove)(path));
 }
 
-#define RENAMED(from_fd, from, to_fd, to, call)                             \
-    int result = call, err = error_of(result);                              \
-    hook_wrote(hook_view(), "rename", from_fd, from, 0, err);               \
-    hook_wrote(hook_view(), "rename", to_fd, to, 0, err);                   \
-    errno = err ? err : errno;                                              \
+#define RENAMED(from_fd, from, to_fd, to, call)               \
+    int result = call, err = error_of(result);                \
+    hook_wrote(hook_view(), "rename", from_fd, from, 0, err); \
+    hook_wrote(hook_view(), "rename", to_fd, to, 0, err);     \
+    errno = err ? err : errno;                                \
     return result
 
 int hook_rename(const char *from, const char *to)

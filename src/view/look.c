@@ -10,9 +10,14 @@
 #define STARTUP_PAUSE_NS UINT64_C(2000000000)
 
 /* Bits of brg_state.dirty_any. */
-enum { CHANGED = 1, MOVED = 2 /* a directory or a link changed: other paths lead elsewhere now */ };
+enum {
+    CHANGED = 1,
+    MOVED = 2 /* a directory or a link changed: other paths lead elsewhere now */
+};
 
-enum { MAX_GROUPS = 256 };
+enum {
+    MAX_GROUPS = 256
+};
 
 #ifdef BRG_FREESTANDING
 static uint64_t coarse_now_ns(void)
@@ -45,8 +50,7 @@ static const char *cause_text(enum brg_miss_cause cause)
 {
     switch (cause) {
 #define BRG_X(name, text) \
-    case BRG_MISS_##name: \
-        return text;
+    case BRG_MISS_##name: return text;
         BRG_MISS_CAUSES(BRG_X)
 #undef BRG_X
     case BRG_MISS_COUNT: break;
@@ -86,8 +90,8 @@ static void log_miss(const struct view *v, enum brg_miss_cause cause, const char
             m->cause = (uint8_t)cause;
         }
     }
-    if (v->strict && (cause == BRG_MISS_UNKNOWN || cause == BRG_MISS_NO_CONTENT ||
-                      cause == BRG_MISS_STAGE))
+    if (v->strict &&
+        (cause == BRG_MISS_UNKNOWN || cause == BRG_MISS_NO_CONTENT || cause == BRG_MISS_STAGE))
         end_strictly(cause, op, path);
 }
 
@@ -152,8 +156,8 @@ static enum look look_absolute(const struct view *v, const char *op, const char 
 {
     if (!may_lead(v, path))
         return LOOK_PASS;
-    int found = brg_index_resolve(v->index, path, follow, &r->number, &r->err, r->path,
-                                  sizeof r->path);
+    int found =
+        brg_index_resolve(v->index, path, follow, &r->number, &r->err, r->path, sizeof r->path);
     switch (found) {
     case BRG_EXISTS:
     case BRG_MISSING:
@@ -163,9 +167,7 @@ static enum look look_absolute(const struct view *v, const char *op, const char 
         }
         r->entry = &brg_entries(v->index)[r->number];
         return found == BRG_EXISTS ? LOOK_HIT : LOOK_MISSING;
-    case BRG_UNKNOWN:
-        log_miss(v, BRG_MISS_UNKNOWN, op, path);
-        return LOOK_PASS;
+    case BRG_UNKNOWN: log_miss(v, BRG_MISS_UNKNOWN, op, path); return LOOK_PASS;
     default: /* outside */
         if (!r->path[0] || text_same(r->path, path) ||
             (__atomic_load_n(&v->state->dirty_any, __ATOMIC_RELAXED) & MOVED))

@@ -9,7 +9,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { HEAD = 256 /* the kernel's BINPRM_BUF_SIZE */, MAX_SCRIPTS = 2 };
+enum {
+    HEAD = 256 /* the kernel's BINPRM_BUF_SIZE */,
+    MAX_SCRIPTS = 2
+};
 
 /* The start of a file; its length, or -errno. */
 static long read_head(const char *path, char *buf)
@@ -56,8 +59,7 @@ static int parse_script(char *head, const char **interpreter, const char **argum
 
 /* Where the bytes of `path` are: *file. Returns 1 if that is not `path` itself, 0 if it is or if
  * only the kernel can tell, -errno if it cannot be executed. */
-static int locate(const struct view *v, const char *path, const char **file,
-                  struct look_result *r)
+static int locate(const struct view *v, const char *path, const char **file, struct look_result *r)
 {
     *file = path;
     switch (look_up(v, "exec", AT_FDCWD, path, 1, r)) {
@@ -199,8 +201,8 @@ static const char *element_with(const char *list, const char *part)
     return NULL;
 }
 
-static void add_entry(struct program_env *e, struct text *arena, const char *name,
-                      const char *ours, size_t n, const char *theirs)
+static void add_entry(struct program_env *e, struct text *arena, const char *name, const char *ours,
+                      size_t n, const char *theirs)
 {
     const char *entry = arena->at + arena->len;
     text_add(arena, name);
@@ -248,8 +250,7 @@ static void keep_python(const struct view *v, char *const envp[], struct program
     char ours[PATH_MAX];
     const char *theirs = find_env(envp, "PYTHONPATH");
     size_t n = v->python ? python_folder(v, ours, sizeof ours) : 0;
-    if (n && !(theirs && first_element(theirs) == n &&
-               memcmp(theirs, ours, n) == 0))
+    if (n && !(theirs && first_element(theirs) == n && memcmp(theirs, ours, n) == 0))
         prepend(e, arena, "PYTHONPATH", "BRIGADE_SAVED_PYTHONPATH", ours, n, theirs);
 }
 

@@ -143,9 +143,9 @@ static int prepare(struct view *v, const struct options *o)
     }
     if (o->strict)
         setenv("BRIGADE_STRICT", "1", 1);
-    int err = lib.full || py.full ? -ENAMETOOLONG
-                                  : rank_env_set(o->views ? o->views : "interpose,python",
-                                                 libraries, python);
+    int err = lib.full || py.full
+                  ? -ENAMETOOLONG
+                  : rank_env_set(o->views ? o->views : "interpose,python", libraries, python);
     if (err < 0)
         return err;
     const char *strict = getenv("BRIGADE_STRICT");

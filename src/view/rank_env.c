@@ -14,8 +14,8 @@
 #define STATIC_TLS "32768"
 
 static const char *const changed[] = {"LD_AUDIT", "LD_PRELOAD", "GLIBC_TUNABLES", "PYTHONPATH"};
-static const char *const own[] = {"BRIGADE_STAGE", "BRIGADE_STATE", "BRIGADE_SLOT",
-                                  "BRIGADE_VIEW", "BRIGADE_RECORD"};
+static const char *const own[] = {"BRIGADE_STAGE", "BRIGADE_STATE", "BRIGADE_SLOT", "BRIGADE_VIEW",
+                                  "BRIGADE_RECORD"};
 
 /* Which of `changed` this process has changed. */
 static int touched[sizeof changed / sizeof *changed];

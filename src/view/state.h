@@ -1,8 +1,8 @@
 /* What the ranks of one job on one node share: counters, slots, changed paths, misses.
  *
  * One file per job and node, `<staged>/jobs/<job>/state`, made by `brigade-stage put`, mapped
- * read-write by every process of the job on that node, read by `brigade-stage drop`. All updates are
- * single atomic operations without order; a crash at any point leaves it readable.
+ * read-write by every process of the job on that node, read by `brigade-stage drop`. All updates
+ * are single atomic operations without order; a crash at any point leaves it readable.
  *
  *   +--------+---------+--------------------+-----------------+
  *   | header | slots[] | dirty bits[entries] | misses[] (ring) |
@@ -19,13 +19,13 @@
 #define BRG_STATE_MISSES 1024u
 
 /* Why a look-up under a covered root went to the real file system. X(name, words for people) */
-#define BRG_MISS_CAUSES(X)                                              \
-    X(UNKNOWN, "not looked up in the trial")                            \
-    X(NO_CONTENT, "known, but its contents are not in the image")       \
-    X(CHANGED, "changed or created during the job")                     \
-    X(WRITE, "opened for writing")                                      \
-    X(DIRECTORY, "listing of a directory that may change")              \
-    X(UNSUPPORTED, "a call or flag that Brigade leaves to the kernel")  \
+#define BRG_MISS_CAUSES(X)                                             \
+    X(UNKNOWN, "not looked up in the trial")                           \
+    X(NO_CONTENT, "known, but its contents are not in the image")      \
+    X(CHANGED, "changed or created during the job")                    \
+    X(WRITE, "opened for writing")                                     \
+    X(DIRECTORY, "listing of a directory that may change")             \
+    X(UNSUPPORTED, "a call or flag that Brigade leaves to the kernel") \
     X(STAGE, "the staged copy could not be used")
 
 enum brg_miss_cause {
@@ -35,16 +35,16 @@ enum brg_miss_cause {
     BRG_MISS_COUNT
 };
 
-struct brg_slot {           /* one rank and its children; 128 bytes */
-    uint32_t pid;           /* of the process that took the slot; 0: free */
-    int32_t rank;           /* in the job, or -1 */
-    uint64_t start_ns;      /* CLOCK_REALTIME when the rank's process started */
-    uint64_t last_load_ns;  /* CLOCK_REALTIME of the last look-up answered during start-up */
-    uint64_t ready_ns;      /* CLOCK_REALTIME when the program said that it is ready, or 0 */
-    uint64_t hits;          /* look-ups answered from the image */
-    uint64_t misses[8];     /* by brg_miss_cause */
-    uint64_t loads;         /* objects loaded by ld.so from node memory */
-    uint64_t processes;     /* processes that ran under this slot */
+struct brg_slot {          /* one rank and its children; 128 bytes */
+    uint32_t pid;          /* of the process that took the slot; 0: free */
+    int32_t rank;          /* in the job, or -1 */
+    uint64_t start_ns;     /* CLOCK_REALTIME when the rank's process started */
+    uint64_t last_load_ns; /* CLOCK_REALTIME of the last look-up answered during start-up */
+    uint64_t ready_ns;     /* CLOCK_REALTIME when the program said that it is ready, or 0 */
+    uint64_t hits;         /* look-ups answered from the image */
+    uint64_t misses[8];    /* by brg_miss_cause */
+    uint64_t loads;        /* objects loaded by ld.so from node memory */
+    uint64_t processes;    /* processes that ran under this slot */
 };
 
 struct brg_miss { /* 256 bytes */
@@ -60,9 +60,9 @@ struct brg_state {
     uint32_t version, n_slots, n_misses, n_entries;
     uint64_t bytes;
     uint64_t slots_off, dirty_off, misses_off;
-    uint32_t next_slot;  /* atomic; slots past n_slots share the last one */
-    uint32_t next_miss;  /* atomic; only the first n_misses are kept */
-    uint64_t dirty_any;  /* atomic; 0 until the first change, so that readers test one word */
+    uint32_t next_slot; /* atomic; slots past n_slots share the last one */
+    uint32_t next_miss; /* atomic; only the first n_misses are kept */
+    uint64_t dirty_any; /* atomic; 0 until the first change, so that readers test one word */
     uint64_t reserved[8];
 };
 
@@ -70,7 +70,8 @@ static inline struct brg_slot *brg_state_slots(struct brg_state *s)
 {
     return (struct brg_slot *)((char *)s + s->slots_off);
 }
-static inline uint64_t *brg_state_dirty(struct brg_state *s) /* bit i: entry i of the index changed */
+static inline uint64_t *brg_state_dirty(
+    struct brg_state *s) /* bit i: entry i of the index changed */
 {
     return (uint64_t *)((char *)s + s->dirty_off);
 }

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 
-enum { ENV_ROOM = 4 << 20 };
+enum {
+    ENV_ROOM = 4 << 20
+};
 
 /* /proc/self/environ and not `environ`: what LD_LIBRARY_PATH was at the start decides ld.so's
  * searches, whatever the program sets later; and an auditor has no libc to ask. */
@@ -15,8 +17,8 @@ static void read_env(struct view *v)
     int fd = sys_open("/proc/self/environ", O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
         return;
-    char *room = sys_map(ENV_ROOM, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    char *room =
+        sys_map(ENV_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     size_t len = 0;
     long n = 1;
     while (room && n > 0 && len < ENV_ROOM - 2) {
@@ -70,8 +72,7 @@ long view_fd_path(const struct view *v, int fd, char *buf, size_t size, int *sta
     buf[n] = '\0';
     static const char deleted[] = " (deleted)";
     size_t tail = sizeof deleted - 1;
-    if (buf[0] != '/' ||
-        ((size_t)n > tail && memcmp(buf + n - tail, deleted, tail) == 0))
+    if (buf[0] != '/' || ((size_t)n > tail && memcmp(buf + n - tail, deleted, tail) == 0))
         return -ENOENT;
     const char *original = view_original(v, buf);
     *staged = original != buf;
@@ -131,8 +132,8 @@ static int files_fit(const struct brg_index *x, size_t x_bytes, const struct brg
 {
     return x_bytes >= sizeof *x && x->magic == BRG_INDEX_MAGIC && x->version == BRG_INDEX_VERSION &&
            x->bytes == x_bytes && s_bytes >= sizeof *s && s->magic == BRG_STATE_MAGIC &&
-           s->version == BRG_STATE_VERSION && s->bytes <= s_bytes &&
-           s->n_entries == x->n_entries && s->n_slots > 0;
+           s->version == BRG_STATE_VERSION && s->bytes <= s_bytes && s->n_entries == x->n_entries &&
+           s->n_slots > 0;
 }
 
 static void add_first(struct view *v, struct brg_str path)

@@ -1,0 +1,214 @@
+"""A small world for tests of the interpose view: a source tree, its image, a staged folder.
+
+Made by copying, so that no MPI, no root and no launcher is needed. `World.run` starts a program by
+`brigade-rank` as a job would; `World.plain` without Brigade. What the job's state counted can be
+read back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterable
+
+from brigade.trial.answers import answers
+from brigade.image.reader import Image
+from brigade.image.writer import ImageWriter
+from brigade.paths import native
+from brigade.trial.record import Trial, load
+
+JOB = "test"
+CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE")
+_HEADER = struct.Struct("<Q4I4Q2IQ64x")
+_SLOT = struct.Struct("<Ii4Q8Q2Q")
+_MISS = struct.Struct("<BBH12s240s")
+_N_SLOTS, _N_MISSES = 1024, 1024
+_STATE_MAGIC = 0x0031455441545342
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one job counted, summed over its slots."""
+
+    hits: int
+    misses: dict[str, int]  # by cause, without zeros
+    loads: int
+    processes: int
+    log: list[tuple[str, str, str]]  # cause, call, path
+
+
+def run(command: list[str], **options) -> subprocess.CompletedProcess:
+    options.setdefault("timeout", 60)
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
+
+
+def compile_c(source: str, target: Path, *flags: str) -> Path:
+    """Build a C program or (with -shared) library from its text."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-x", "c", "-", "-o", str(target), "-D_GNU_SOURCE", "-Wno-deprecated"]
+    if "-shared" in flags:
+        command += ["-fPIC"]
+    libraries = [flag for flag in flags if flag.startswith(("-l", "-L", "-Wl,"))]
+    command[1:1] = [flag for flag in flags if flag not in libraries]
+    done = subprocess.run(command + libraries, input=source, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+class World:
+    """`tree` is the covered root, `stage` the staged folder. Both lie under `base`."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = Path(os.path.realpath(base))
+        self.tree = self.base / "shared"
+        self.tree.mkdir(parents=True, exist_ok=True)
+        self.stage = self.base / "node" / "stage"
+        self.entries = 0
+
+    # ---- the image and the staged folder ----
+
+    def put(
+        self,
+        root: Path | None = None,
+        *,
+        absent: Iterable[str] = (),
+        unlisted: Iterable[str] = (),
+        unread: Iterable[str] = (),
+        forget: Iterable[str] = (),
+        trial: Trial | None = None,
+    ) -> World:
+        """Stage an image of everything below `root`.
+
+        `unlisted` directories are known but not listed; `unread` files have no content; `forget`
+        leaves paths (and what is below them) out; paths are relative to the root.
+        """
+        root = root or self.tree
+        gone = [f"{root}/{name}" for name in forget]
+        image_file = self.base / "image"
+        staged = self.stage / "root"
+        with ImageWriter(image_file, level=0) as writer:
+            writer.add_root(str(root))
+            for path in [str(root), *_walk(str(root))]:
+                if any(path == g or path.startswith(g + "/") for g in gone):
+                    continue
+                self._add(writer, path, staged, str(root), set(unlisted), set(unread))
+            for name in absent:
+                writer.add(f"{root}/{name}")
+            if trial:
+                for answer in answers(trial)[0]:
+                    writer.add_answer(
+                        answer.context, answer.requester, answer.name, answer.path
+                    )
+            writer.commit()
+        with Image(image_file) as image:
+            (self.stage / "index").write_bytes(bytes(image._index))
+            self.entries = image.n_entries
+        for place, name in (
+            ("bin", "brigade-rank"),
+            ("lib", "libbrigade-audit.so"),
+            ("lib", "libbrigade-preload.so"),
+        ):
+            (staged / ".brigade" / place).mkdir(parents=True, exist_ok=True)
+            shutil.copy2(native(name), staged / ".brigade" / place / name)
+        self.reset()
+        return self
+
+    def _add(self, writer, path, staged, root, unlisted, unread) -> None:
+        info = os.lstat(path)
+        name = os.path.relpath(path, root)
+        copy = f"{staged}{path}"
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        if os.path.islink(path):
+            target = os.readlink(path)
+            writer.add(path, info, target=target)
+            inside = f"{staged}{target}" if target.startswith("/") else target
+            if os.path.realpath(path).startswith(root + "/") and not os.path.lexists(copy):
+                os.symlink(inside, copy)
+        elif os.path.isdir(path):
+            writer.add(path, info, listed=name not in unlisted)
+        elif os.path.isfile(path) and name not in unread:
+            writer.add(path, info, source=path)
+            shutil.copy2(path, copy)
+        else:
+            writer.add(path, info)
+
+    # ---- running ----
+
+    @property
+    def rank(self) -> str:
+        return str(self.stage / "root" / ".brigade" / "bin" / "brigade-rank")
+
+    def run(self, *command: str | Path, strict: bool = False, **options):
+        """Under the view."""
+        options_of_rank = ["--job", JOB, "--view", "interpose"] + ["--strict"] * strict
+        return run([self.rank, *options_of_rank, "--", *map(str, command)], **options)
+
+    def plain(self, *command: str | Path, **options):
+        return run([str(part) for part in command], **options)
+
+    def record(self, *command: str | Path, **options) -> tuple[Trial, subprocess.CompletedProcess]:
+        """Under the recorder."""
+        folder = self.base / "records"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        wrapper = [str(native("brigade-rank")), "--record", str(folder), "--view", "interpose"]
+        done = run([*wrapper, "--", *map(str, command)], **options)
+        return load(folder), done
+
+    # ---- the job's state ----
+
+    @property
+    def state(self) -> Path:
+        return self.stage / "jobs" / JOB / "state"
+
+    def reset(self) -> None:
+        self.state.parent.mkdir(parents=True, exist_ok=True)
+        dirty_bytes = (self.entries // 64 + 1) * 8
+        slots = _HEADER.size
+        dirty = slots + _N_SLOTS * _SLOT.size
+        misses = dirty + dirty_bytes
+        size = misses + _N_MISSES * _MISS.size
+        header = _HEADER.pack(
+            _STATE_MAGIC, 1, _N_SLOTS, _N_MISSES, self.entries, size, slots, dirty, misses, 0, 0, 0
+        )
+        self.state.write_bytes(header + bytes(size - len(header)))
+
+    def counts(self) -> Counts:
+        data = self.state.read_bytes()
+        header = _HEADER.unpack_from(data)
+        next_slot, next_miss = header[9], header[10]
+        hits = loads = processes = 0
+        misses = dict.fromkeys(CAUSES, 0)
+        for i in range(min(next_slot, _N_SLOTS)):
+            slot = _SLOT.unpack_from(data, header[6] + i * _SLOT.size)
+            hits += slot[5]
+            loads += slot[14]
+            processes += slot[15]
+            for cause, number in zip(CAUSES, slot[6:13]):
+                misses[cause] += number
+        log = []
+        for i in range(min(next_miss, _N_MISSES)):
+            cause, _, _, call, path = _MISS.unpack_from(data, header[8] + i * _MISS.size)
+            log.append((CAUSES[cause], _text(call), _text(path)))
+        return Counts(hits, {k: n for k, n in misses.items() if n}, loads, processes, log)
+
+    def hide(self) -> None:
+        """Take the source tree away: only the staged copy can answer now."""
+        os.rename(self.tree, self.base / "hidden")
+
+    def show(self) -> None:
+        os.rename(self.base / "hidden", self.tree)
+
+
+def _text(raw: bytes) -> str:
+    return os.fsdecode(raw.split(b"\0", 1)[0])
+
+
+def _walk(root: str) -> Iterable[str]:
+    for folder, folders, files in os.walk(root):
+        for name in sorted(folders + files):
+            yield os.path.join(folder, name)
