@@ -92,3 +92,10 @@ def test_imports_join_the_process_they_happened_in(tmp_path: Path) -> None:
     assert first.records[1].time_ns == 17
     assert second.records == []
     assert [r.path for r in alone.records] == ["alone"]
+
+
+def test_brigades_own_wrapper_is_no_part_of_the_program(tmp_path: Path) -> None:
+    process(tmp_path, [record("exec", "/bin/a")], exe="/opt/brigade/bin/brigade-rank", pid=7)
+    (tmp_path / "n0.7.2000.rec").write_bytes(record("process", "/bin/a", status=7))
+    (program,) = load(tmp_path).processes
+    assert program.exe == "/bin/a"

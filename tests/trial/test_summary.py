@@ -37,6 +37,13 @@ def test_libraries_loaded_before_the_program_begins_are_those_of_the_start(tmp_p
     assert (rank.libraries_at_start, rank.libraries_opened_later) == (2, 1)
 
 
+def test_data_files_are_told_from_code_and_libraries(tmp_path: Path) -> None:
+    names = ("a.py", "b.dat", "c.so", "libd.so.1")
+    opened = [record("open", f"/s/{name}") for name in names]
+    process(tmp_path, [*opened, record("load", "/s/libd.so.1"), record("open", "/etc/e.dat")])
+    assert summary(load(tmp_path)).ranks[0].data_files_read == 1
+
+
 def test_children_belong_to_the_rank_that_started_them(tmp_path: Path) -> None:
     process(tmp_path, START, rank=1, pid=10)
     process(tmp_path, START, rank=None, pid=11, parent=10)
@@ -51,7 +58,9 @@ def test_ranks_that_do_the_same_agree(tmp_path: Path) -> None:
         process(tmp_path, START, rank=rank, pid=10 + rank)
     found = summary(load(tmp_path))
     assert found.agreed
-    assert found.text().startswith("The 2 ranks agreed: 2 look-ups a rank (1 found nothing)")
+    assert found.text().startswith(
+        "The 2 ranks agreed: 2 different look-ups a rank (1 found nothing)"
+    )
     assert found.as_json()["agreed"] is True
     assert found.lookups_per_rank == 2.0
 

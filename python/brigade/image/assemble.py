@@ -161,11 +161,10 @@ def _prefixes(trial: Trial, python: Seen) -> list[str]:
 
 def _script_folder(process: Process) -> str:
     """The folder of the first argument that names a file, or ""."""
-    for word in process.argv[1:]:
-        if word.startswith("-"):
-            continue
+    for word in process.argv[1:] if process.cwd else ():
         path = os.path.join(process.cwd, word)
-        return os.path.dirname(path) if process.cwd and os.path.isfile(path) else ""
+        if not word.startswith("-") and os.path.isfile(path):
+            return os.path.dirname(path)
     return ""
 
 

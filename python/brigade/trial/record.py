@@ -62,6 +62,11 @@ class Process:
     damaged: int = 0
 
     @property
+    def is_wrapper(self) -> bool:
+        """True for Brigade's own wrapper, which becomes the program by exec."""
+        return self.exe.rpartition("/")[2] == "brigade-rank"
+
+    @property
     def ld_library_path(self) -> str:
         return self.env.get("LD_LIBRARY_PATH", "")
 
@@ -197,7 +202,7 @@ def load(folder: str | os.PathLike[str]) -> Trial:
             (imports if python else processes).extend(collect(host, pid, start_ns, parse(stream)))
     for one in imports:
         _add_imports(one, processes)
-    processes = [p for p in processes if p.exe or p.records]
+    processes = [p for p in processes if (p.exe or p.records) and not p.is_wrapper]
     if not processes:
         raise TrialError(
             f"the trial left no records in {base}",

@@ -20,6 +20,7 @@ from typing import Any, Callable
 from brigade.trial.answers import Conflict
 from brigade.trial.record import LOOKUPS, Process, Trial
 
+_CODE = (".py", ".pyc", ".pth", ".so")
 SHOWN = 5  # differences of a kind that the text names
 
 
@@ -37,7 +38,7 @@ class RankCount:
     libraries_opened_later: int = 0
     imports: int = 0
     imports_failed: int = 0
-    files_read: int = 0
+    data_files_read: int = 0
     last_lookup_s: float = 0.0
 
 
@@ -66,13 +67,15 @@ class Summary:
 
     @property
     def lookups_per_rank(self) -> float:
-        """Look-ups of the rank that made most of them: the width multiplies this number."""
+        """Look-ups of the rank that made most of them: the width multiplies this number. It is
+        a lower bound: a recorder writes the same look-up of a process once."""
         return float(max((rank.lookups for rank in self.ranks), default=0))
 
     def as_json(self) -> dict[str, Any]:
         return {
             "agreed": self.agreed,
             "lookups_per_rank": self.lookups_per_rank,
+            "lookups_counted": "distinct",  # recorders write the same look-up once a process
             "ranks": [asdict(rank) for rank in self.ranks],
             "differences": [asdict(difference) for difference in self.differences],
             "programs": self.programs,
@@ -97,7 +100,8 @@ class Summary:
     def _headline(self) -> str:
         first = self.ranks[0] if self.ranks else RankCount(0)
         counts = (
-            f"{self.lookups_per_rank:,.0f} look-ups a rank ({first.failed:,} found nothing), "
+            f"{self.lookups_per_rank:,.0f} different look-ups a rank "
+            f"({first.failed:,} found nothing), "
             f"{_many(len(self.libraries), 'library', 'libraries')}, "
             f"{_many(self.modules, 'module')}"
         )
@@ -179,7 +183,7 @@ def _count(
                 count.last_lookup_s = max(count.last_lookup_s, record.time_ns / 1e9)
                 if not passing(record.path):
                     seen.paths[record.path] = ok
-                    if kind == "open" and ok:
+                    if kind == "open" and ok and not record.path.endswith(_CODE):
                         read.add(record.path)
             elif kind == "load":
                 seen.loads.append(record.path)
@@ -193,7 +197,7 @@ def _count(
                 count.imports_failed += not ok
                 if ok:
                     seen.modules.append(record.path)
-    count.files_read = len(read)
+    count.data_files_read = len(read.difference(seen.loads))
     return count, seen
 
 
