@@ -160,6 +160,21 @@ def test_a_temporary_file_that_came_and_went_is_no_change(
     assert changes(image, level) == []
 
 
+def replaced_by_rename(path: Path) -> None:
+    """What most editors, sed -i and rsync do."""
+    World.write(path.with_suffix(".new"), "# longer than it was\n")
+    os.rename(path.with_suffix(".new"), path)
+
+
+def test_a_file_replaced_by_rename_is_noticed_however_deep_and_small_the_budget(
+    world: World, image: Image
+) -> None:
+    everything = 10**6
+    replaced_by_rename(world.pkg / "deep/a.py")
+    for budget in (12, everything):
+        assert changes(image, budget=budget, turn=0) == [(f"{world.pkg}/deep/a.py", "changed")]
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_new_byte_code_is_no_change(world: World, image: Image, level: str) -> None:
     (world.pkg / "__pycache__").mkdir()

@@ -7,8 +7,8 @@ as long as the directory is open (MooseFS does) then answers without asking its 
 
 A file has changed if its size, modification time, mode or change time differs. The change
 time also moves when another hard link to the file is made (conda and uv do that), so it
-does not count when the number of links moved too. A directory of software has changed if
-its names have. New byte code is no change.
+does not count when the number of links moved too. A directory of software whose own time
+has changed is read: its names count, and the files in it. New byte code is no change.
 
 What must stay true: only metadata is read; an error while asking is a change, never
 silence.
@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 from brigade.image.freshplan import (
     DEFAULT_BUDGET,
-    LIST_COST,
     FolderCheck,
     Known,
     is_bytecode,
@@ -120,7 +119,8 @@ class _Run:
         self._folders = _OpenFolders()
         self._changed: dict[str, str] = {}
         self._requests = 0
-        # their names are compared when their turn comes, whatever their time says
+        self._later: list[FolderCheck] = []  # directories that were written to
+        # directories that are read anyway, whatever their time says
         self._read = {check.folder for check in checks if check.names is not None}
 
     def __enter__(self) -> _Run:
@@ -136,6 +136,8 @@ class _Run:
                 self._read_folder(check)
             else:
                 self._ask(check)
+        while self._later:
+            self._read_folder(self._later.pop())
         looked_at = sum(len(check.items) for check in self._checks)
         return Freshness(sorted(self._changed.items()), self._requests, looked_at)
 
@@ -182,18 +184,18 @@ class _Run:
         what = _difference(known, now)
         if what is not None:
             self._note(known.path, what)
-        elif known.listed and now.st_mtime_ns != known.mtime_ns and known.path not in self._read:
-            self._reread(known)
+        elif (
+            known.inside is not None
+            and now.st_mtime_ns != known.mtime_ns
+            and known.path not in self._read
+        ):
+            self._reread(known.inside)
 
-    def _reread(self, known: Known) -> None:
-        """A directory of software was written to: are its names still the same?"""
-        self._requests += LIST_COST
-        try:
-            names = os.listdir(known.path)
-        except OSError as error:
-            self._note(known.path, _trouble(error))
-            return
-        self._compare_names(known.path, known.names or frozenset(), names)
+    def _reread(self, check: FolderCheck) -> None:
+        """A directory of software was written to: what is in it now?"""
+        self._read.add(check.folder)
+        self._requests += check.cost
+        self._later.append(check)
 
     def _compare_names(self, folder: str, known: frozenset[str], names: Iterable[str]) -> None:
         present = set(names)

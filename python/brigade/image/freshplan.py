@@ -10,9 +10,9 @@ them, any other is read.
     full    every path of the image, and the names in every directory whose names are known
     fast    1. the user's own files: all that does not lie in installed software, and every
                absence there
-            2. the names in all directories of installed software (their modification
-               times, which come with reading their parents), and all files in those parents;
-               parents nearest to the root first
+            2. the modification times of all directories of installed software, which come
+               with reading their parents, and all files in those parents; parents nearest to
+               the root first. A directory whose time has changed is read
             3. files in the remaining directories; as many as the budget allows, taking turns
     none    nothing
 
@@ -48,7 +48,7 @@ class Known(NamedTuple):
     ctime_ns: int
     mode: int
     nlink: int
-    names: frozenset[str] | None = None  # of a listed directory: what is in it
+    inside: FolderCheck | None = None  # of a listed directory: for when its time has changed
 
     @property
     def name(self) -> str:
@@ -115,23 +115,25 @@ def _folders(entries: Iterable[Known]) -> dict[str, _Folder]:
             folders.setdefault(known.path, _Folder(known.path)).listed = True
         folders.setdefault(known.folder, _Folder(known.folder)).children.append(known)
     for folder in folders.values():
-        folder.children = [_with_names(known, folders) for known in folder.children]
+        folder.children = [_with_inside(known, folders) for known in folder.children]
     return folders
 
 
-def _with_names(known: Known, folders: dict[str, _Folder]) -> Known:
+def _with_inside(known: Known, folders: dict[str, _Folder]) -> Known:
     if known.kind != DIR or not known.listed:
         return known
-    children = folders[known.path].children
-    return known._replace(names=frozenset(c.name for c in children if c.kind != ABSENT))
+    folder = folders[known.path]
+    items = [child for child in folder.children if _matters(child, True)]
+    return known._replace(inside=FolderCheck(known.path, items, True, _names(folder)))
+
+
+def _names(folder: _Folder) -> frozenset[str]:
+    return frozenset(known.name for known in folder.children if known.kind != ABSENT)
 
 
 def _check(folder: _Folder, items: list[Known], full: bool = False) -> FolderCheck:
     read = len(items) > LIST_COST or (full and folder.listed)
-    names = None
-    if read and folder.listed:
-        names = frozenset(known.name for known in folder.children if known.kind != ABSENT)
-    return FolderCheck(folder.path, items, read, names)
+    return FolderCheck(folder.path, items, read, _names(folder) if read and folder.listed else None)
 
 
 def _fast(folders: dict[str, _Folder], budget: int, turn: int) -> list[FolderCheck]:
