@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Start a real Python and MPI program in the lab, from the shared file system, from each node's warm local disk,
-and under Brigade, in turn; count what reached the file system and time the start.
+"""Start a real Python and MPI program in the lab, from the shared file system, from each node's
+warm local disk, and under Brigade, in turn; count what reached the file system and time the start.
 
     python bench/startup.py --demo            four widths, once: what `make demo` runs
     python bench/startup.py --ranks 32 --repeats 5 --out out/startup32
 
-Before every start the caches of the shared file system's clients are dropped and the local disk's copies are
-read once, so that "local" is a warm local disk. Writes OUT/startup.json (raw samples) and OUT/startup.png.
+Before every start the caches of the shared file system's clients are dropped and the local disk's
+copies are read once, so that "local" is a warm local disk. Writes OUT/startup.json (raw samples)
+and OUT/startup.png.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import stack  # noqa: E402
-from support.figure import draw  # noqa: E402
-from support.samples import median, save  # noqa: E402
+from support import stack
+from support.figure import draw
+from support.samples import median, save
 
-from brigade.lab import Lab  # noqa: E402
+from brigade.lab import Lab
 
 APP = Path(__file__).parent / "apps/science.py"
 VARIANTS = ("direct", "local", "brigade")
@@ -51,16 +52,26 @@ def main() -> int:
     settings = {key: value for key, value in vars(options).items() if key != "cache"}
     settings["out"] = str(options.out)
     save(options.out / "startup.json", "startup", settings, samples)
-    draw(samples, options.out / "startup.png", f"Starting Python with NumPy, SciPy, pandas, Matplotlib: {options.nodes} nodes")
+    draw(
+        samples,
+        options.out / "startup.png",
+        f"Starting Python with NumPy, SciPy, pandas, Matplotlib: {options.nodes} nodes",
+    )
     print_table(samples, options)
-    print(f"\nraw samples: {options.out / 'startup.json'}\nfigure:      {options.out / 'startup.png'}")
+    print(
+        f"\nraw samples: {options.out / 'startup.json'}\nfigure:      {options.out / 'startup.png'}"
+    )
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--demo", action="store_true", help="the defaults, once at each width")
-    parser.add_argument("--ranks", type=lambda text: [int(n) for n in text.split(",")], default=[4, 8, 16, 32])
+    parser.add_argument(
+        "--ranks", type=lambda text: [int(n) for n in text.split(",")], default=[4, 8, 16, 32]
+    )
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--variants", type=lambda text: text.split(","), default=list(VARIANTS))
@@ -69,7 +80,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--keep-lab", action="store_true", help="leave the lab up at the end")
     parser.add_argument("--out", type=Path, default=Path("out/demo"))
     parser.add_argument(
-        "--cache", type=Path, default=Path("/var/tmp/brigade-bench"), help="where the local stack is kept"
+        "--cache",
+        type=Path,
+        default=Path("/var/tmp/brigade-bench"),
+        help="where the local stack is kept",
     )
     return parser.parse_args()
 
@@ -103,7 +117,13 @@ def prepare(lab: Lab, options: argparse.Namespace) -> dict[str, str]:
 
 
 def start(
-    lab: Lab, places: dict[str, str], variant: str, ranks: int, options: argparse.Namespace, repeat: int, drop: bool = True
+    lab: Lab,
+    places: dict[str, str],
+    variant: str,
+    ranks: int,
+    options: argparse.Namespace,
+    repeat: int,
+    drop: bool = True,
 ) -> dict[str, Any]:
     """One start of the program; returns its sample."""
     kind = "local" if variant == "local" else "shared"
@@ -112,18 +132,32 @@ def start(
     report_file = options.cache / "report.json"
     if variant == "brigade":
         report_file.unlink(missing_ok=True)
-        brigade = [str(Path(sys.executable).parent / "brigade"), "run", "--quiet", "--json", str(report_file)]
+        brigade = [
+            str(Path(sys.executable).parent / "brigade"),
+            "run",
+            "--quiet",
+            "--json",
+            str(report_file),
+        ]
         job = [*brigade, "--", *job]
     if drop:
         lab.drop_caches()
-        stack.warm([Path(places["local"]), Path("/usr/lib/python3"), *Path("/usr/lib").glob("python3.[0-9]*")])
+        stack.warm(
+            [
+                Path(places["local"]),
+                Path("/usr/lib/python3"),
+                *Path("/usr/lib").glob("python3.[0-9]*"),
+            ]
+        )
     lab.reset()
     begin = time.time()
     environment = {"BENCH_T0": repr(begin), "BRIGADE_CACHE": places["images"]}
     result = lab.run(job, env=environment, cwd=str(lab.shared), stdout=PIPE, stderr=PIPE, text=True)
     total = time.time() - begin
     if result.returncode:
-        raise SystemExit(f"{' '.join(job)}\nended with {result.returncode}:\n{result.stdout}{result.stderr}")
+        raise SystemExit(
+            f"{' '.join(job)}\nended with {result.returncode}:\n{result.stdout}{result.stderr}"
+        )
     stats = lab.stats().total
     lines = [text for text in result.stdout.splitlines() if text.strip()]
     timing = json.loads(lines[-1])
@@ -144,7 +178,8 @@ def start(
 
 def line(sample: dict[str, Any]) -> str:
     return (
-        f"  {sample['variant']:8} {sample['ranks']:3} ranks  {sample['seconds']:7.2f} s to the first line  "
+        f"  {sample['variant']:8} {sample['ranks']:3} ranks  "
+        f"{sample['seconds']:7.2f} s to the first line  "
         f"{sample['requests']:8,} requests  {sample['read_bytes'] / 2**20:7.1f} MiB read"
     )
 
@@ -160,21 +195,40 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
 
     answers = {(s["ranks"], s["answer"]) for s in samples}
     agree = len(answers) == len({s["ranks"] for s in samples})
-    table = Table(title=f"launch to first line after the imports, {options.nodes} nodes, medians of {options.repeats}")
-    for name in ("ranks", "direct s", "local s", "Brigade s", "Brigade / local", "requests direct", "requests Brigade", "MiB read"):
+    table = Table(
+        title=f"launch to first line after the imports, {options.nodes} nodes, "
+        f"medians of {options.repeats}"
+    )
+    for name in (
+        "ranks",
+        "direct s",
+        "local s",
+        "Brigade s",
+        "Brigade / local",
+        "requests direct",
+        "requests Brigade",
+        "MiB read",
+    ):
         table.add_column(name, justify="right")
     for ranks in options.ranks:
         seconds = {v: median(samples, "seconds", variant=v, ranks=ranks) for v in VARIANTS}
         requests = {v: median(samples, "requests", variant=v, ranks=ranks) for v in VARIANTS}
         read = median(samples, "read_bytes", variant="brigade", ranks=ranks)
-        ratio = seconds["brigade"] / seconds["local"] if seconds["brigade"] and seconds["local"] else None
+        ratio = (
+            seconds["brigade"] / seconds["local"]
+            if seconds["brigade"] and seconds["local"]
+            else None
+        )
         table.add_row(
             str(ranks), *(_number(seconds[v], ".2f") for v in VARIANTS), _number(ratio, ".2f"),
             _number(requests["direct"], ",.0f"), _number(requests["brigade"], ",.0f"),
             _number(read / 2**20 if read is not None else None, ".1f"),
         )  # fmt: skip
     Console().print(table)
-    print("answers of the program:", "the same in every variant" if agree else "DIFFER between variants")
+    print(
+        "answers of the program:",
+        "the same in every variant" if agree else "DIFFER between variants",
+    )
     for _, answer in sorted(answers):
         print("  " + answer)
 

@@ -1,8 +1,8 @@
 """A small scientific program with a large start-up: what `make demo` and bench/startup.py start.
 
-Each rank imports a real stack, then all of them estimate one integral together and rank 0 prints the
-result, and, as one JSON line, how long after BENCH_T0 (CLOCK_REALTIME seconds) each rank reached the
-first line after its imports.
+Each rank imports a real stack, then all of them estimate one integral together and rank 0 prints
+the result, and, as one JSON line, how long after BENCH_T0 (CLOCK_REALTIME seconds) each rank
+reached the first line after its imports.
 """
 
 import matplotlib
@@ -25,7 +25,9 @@ SAMPLES = 20_000
 
 
 def estimate(comm):
-    """The integral of x^2 over a standard normal distribution (it is 1), from all ranks' samples."""
+    """The integral of x^2 over a standard normal distribution (it is 1), from all ranks'
+    samples.
+    """
     draws = scipy.stats.norm.rvs(size=SAMPLES, random_state=np.random.default_rng(comm.rank))
     total = comm.allreduce(float(np.sum(draws**2)))
     return total / (SAMPLES * comm.size)
@@ -43,7 +45,10 @@ def main():
             f"{comm.size} ranks on {nodes} nodes: second moment {value:.6f}, root {root:.6f}, "
             f"numpy {np.__version__}, matplotlib {matplotlib.__version__}"
         )
-        print(json.dumps({"ranks": comm.size, "seconds": seconds, "max": table["seconds"]["max"]}), flush=True)
+        print(
+            json.dumps({"ranks": comm.size, "seconds": seconds, "max": table["seconds"]["max"]}),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Figures of the start-up benchmark: seconds and file-system requests against the number of ranks."""
+"""Figures of the start-up benchmark: seconds and file-system requests against the number of
+ranks.
+"""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ def local_stack(folder: Path, packages: list[str] = PACKAGES) -> Path:
 def copy_command(venv: Path, target: str) -> list[str]:
     """A command that makes the virtual environment `target` with the packages of `venv`.
 
-    The interpreter's part is made anew (its paths name its place); the installed packages are copied with
-    their times, so that their compiled files stay valid.
+    The interpreter's part is made anew (its paths name its place); the installed packages are
+    copied with their times, so that their compiled files stay valid.
     """
     script = (
         'set -e; rm -rf "$2"; "$3" -m venv --without-pip "$2"; '
@@ -40,7 +40,9 @@ def copy_command(venv: Path, target: str) -> list[str]:
 
 
 def warm(folders: list[Path]) -> None:
-    """Read every file below `folders` once, so that the local disk's copies are in the page cache."""
+    """Read every file below `folders` once, so that the local disk's copies are in the page
+    cache.
+    """
     for folder in folders:
         for parent, _, names in os.walk(folder):
             for name in names:

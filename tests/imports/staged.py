@@ -53,17 +53,37 @@ def index_bytes(folders: Sequence[str], python: bytes) -> bytes:
     strings_off = buckets_off + 4 * n_buckets
     python_off = strings_off + len(strings)
     header = struct.pack(
-        "<8sIIQQ6I11Q", b"BRGIDX1\0", 1, HEADER_BYTES, python_off + len(python), 0,
-        len(folders), n_buckets, 0, 0, 0, 0,
-        entries_off, buckets_off, 0, 0, 0, 0, strings_off, len(strings),
-        python_off, len(python), 0,
+        "<8sIIQQ6I11Q",
+        b"BRGIDX1\0",
+        1,
+        HEADER_BYTES,
+        python_off + len(python),
+        0,
+        len(folders),
+        n_buckets,
+        0,
+        0,
+        0,
+        0,
+        entries_off,
+        buckets_off,
+        0,
+        0,
+        0,
+        0,
+        strings_off,
+        len(strings),
+        python_off,
+        len(python),
+        0,
     ).ljust(HEADER_BYTES, b"\0")
     return header + entries + struct.pack(f"<{n_buckets}I", *buckets) + strings + python
 
 
 class Staged:
-    def __init__(self, folder: Path, python: str, roots: Sequence[Path],
-                 listed: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, folder: Path, python: str, roots: Sequence[Path], listed: Sequence[Path] = ()
+    ) -> None:
         self.folder = folder
         self.python = python
         self.roots = [str(r) for r in roots]
@@ -79,10 +99,12 @@ class Staged:
 
     # the three ways to run ----------------------------------------------------------
 
-    def _run(self, arguments: Sequence[str], extra: dict[str, str],
-             env: dict[str, str] | None) -> subprocess.CompletedProcess[str]:
-        environ = {k: v for k, v in os.environ.items()
-                   if not k.startswith(("BRIGADE_", "PYTHON", "COV_"))}
+    def _run(
+        self, arguments: Sequence[str], extra: dict[str, str], env: dict[str, str] | None
+    ) -> subprocess.CompletedProcess[str]:
+        environ = {
+            k: v for k, v in os.environ.items() if not k.startswith(("BRIGADE_", "PYTHON", "COV_"))
+        }
         environ["BRIGADE_STRICT"] = "1"  # the user's own setting, seen by both
         environ.update(env or {})
         for name in ("PYTHONPATH", "LD_PRELOAD"):
@@ -90,23 +112,37 @@ class Staged:
                 extra["BRIGADE_SAVED_" + name] = environ[name]
                 extra[name] += ":" + environ[name]
         environ.update(extra)
-        return subprocess.run([self.python, *arguments], env=environ, cwd=self.cwd, text=True,
-                              capture_output=True, timeout=120, check=False)
+        return subprocess.run(
+            [self.python, *arguments],
+            env=environ,
+            cwd=self.cwd,
+            text=True,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
 
     def plain(self, arguments: Sequence[str], env: dict[str, str] | None = None):
         return self._run(arguments, {}, env)
 
     def trial(self, arguments: Sequence[str], env: dict[str, str] | None = None):
         self.records.mkdir(exist_ok=True)
-        return self._run(arguments, {"BRIGADE_RECORD": str(self.records),
-                                     "PYTHONPATH": str(table.SITE)}, env)
+        return self._run(
+            arguments, {"BRIGADE_RECORD": str(self.records), "PYTHONPATH": str(table.SITE)}, env
+        )
 
-    def run(self, arguments: Sequence[str], env: dict[str, str] | None = None,
-            interposed: str | None = None):
+    def run(
+        self,
+        arguments: Sequence[str],
+        env: dict[str, str] | None = None,
+        interposed: str | None = None,
+    ):
         """`interposed`: path of a library that takes the preload's place."""
         extra = {
-            "BRIGADE_STAGE": str(self.stage_folder), "BRIGADE_STATE": str(self.state),
-            "BRIGADE_SLOT": "0", "BRIGADE_VIEW": "python",
+            "BRIGADE_STAGE": str(self.stage_folder),
+            "BRIGADE_STATE": str(self.state),
+            "BRIGADE_SLOT": "0",
+            "BRIGADE_VIEW": "python",
             "PYTHONPATH": str(self.stage_folder / "root/.brigade/python"),
         }
         if interposed:
@@ -135,8 +171,11 @@ class Staged:
         self.state.parent.mkdir(parents=True)
         dirty = bytes((len(self.folders) // 64 + 1) * 8)
         self.state.write_bytes(
-            struct.pack("<8sIIIIQQQQ", b"BSTATE1\0", 1, 0, 0, len(self.folders), 0, 0,
-                        STATE_HEADER_BYTES, 0).ljust(STATE_HEADER_BYTES, b"\0") + dirty)
+            struct.pack(
+                "<8sIIIIQQQQ", b"BSTATE1\0", 1, 0, 0, len(self.folders), 0, 0, STATE_HEADER_BYTES, 0
+            ).ljust(STATE_HEADER_BYTES, b"\0")
+            + dirty
+        )
 
     def _copy(self, covered: str, root: Path) -> None:
         for folder, dirs, files in os.walk(os.path.realpath(covered)):
@@ -168,8 +207,7 @@ def folders_of(section: bytes) -> list[str]:
         for blob in tables.values():
             folder, _listed, _mtime, names = marshal.loads(blob)
             found.add(folder)
-            found.update(f"{folder}/{name}" for name in names
-                         if os.path.isdir(f"{folder}/{name}"))
+            found.update(f"{folder}/{name}" for name in names if os.path.isdir(f"{folder}/{name}"))
     return sorted(found)
 
 
@@ -178,5 +216,5 @@ def read_records(folder: Path) -> list[list[str]]:
     for path in sorted(folder.glob("*.py.rec")):
         fields = path.read_bytes().decode("utf-8", "surrogateescape").split("\0")
         assert fields.pop() == "" and len(fields) % 7 == 0, f"{path} is cut"
-        records += [fields[at:at + 7] for at in range(0, len(fields), 7)]
+        records += [fields[at : at + 7] for at in range(0, len(fields), 7)]
     return records

@@ -44,7 +44,22 @@ def test_srun_options_of_the_program_are_not_srun_options():
 
 def test_srun_trial_is_small_and_does_not_touch_the_users_files():
     launch = SrunLaunch(
-        ["srun", "-N", "4", "-n", "32", "-o", "out.%j", "-p", "debug", "-w", "n[0-3]", "-c", "2", "./app"]
+        [
+            "srun",
+            "-N",
+            "4",
+            "-n",
+            "32",
+            "-o",
+            "out.%j",
+            "-p",
+            "debug",
+            "-w",
+            "n[0-3]",
+            "-c",
+            "2",
+            "./app",
+        ]
     )
     trial = launch.trial(2, ["W"])
     assert trial[-2:] == ["W", "./app"]
@@ -61,7 +76,9 @@ def test_srun_per_node_step_has_one_task_on_each_node_of_the_job():
     assert step[step.index("--nodes") + 1] == step[step.index("--ntasks") + 1] == "4"
 
 
-@pytest.mark.parametrize("words", [["srun", "-n1", "a", ":", "-n2", "b"], ["srun", "--multi-prog", "f"]])
+@pytest.mark.parametrize(
+    "words", [["srun", "-n1", "a", ":", "-n2", "b"], ["srun", "--multi-prog", "f"]]
+)
 def test_srun_jobs_that_cannot_be_staged_are_refused(words):
     with pytest.raises(UsageError):
         SrunLaunch(words)
@@ -69,18 +86,21 @@ def test_srun_jobs_that_cannot_be_staged_are_refused(words):
 
 def test_mpirun_mpmd_gets_the_prefix_in_each_context():
     launch = OpenMpiLaunch(
-        ["mpirun", "--mca", "btl", "tcp,self", "-n", "2", "./a", "x", ":", "-np", "3", "./b"], "/usr/bin/orterun"
+        ["mpirun", "--mca", "btl", "tcp,self", "-n", "2", "./a", "x", ":", "-np", "3", "./b"],
+        "/usr/bin/orterun",
     )
     assert launch.ranks == 5
     assert launch.job(["W"]) == [
-        "mpirun", "--mca", "btl", "tcp,self", "-n", "2", "W", "./a", "x", ":", "-np", "3", "W", "./b",
+        "mpirun", "--mca", "btl", "tcp,self", "-n", "2", "W", "./a", "x",
+        ":", "-np", "3", "W", "./b",
     ]  # fmt: skip
     assert launch.trial(2, ["W"])[-10:] == ["-n", "1", "W", "./a", "x", ":", "-n", "1", "W", "./b"]
 
 
 def test_mpirun_per_node_keeps_hosts_and_drops_counts():
     step = OpenMpiLaunch(
-        ["mpirun", "-H", "a:8,b:8", "-n", "16", "--map-by", "node", "-x", "FOO", "./a"], "/usr/bin/orterun"
+        ["mpirun", "-H", "a:8,b:8", "-n", "16", "--map-by", "node", "-x", "FOO", "./a"],
+        "/usr/bin/orterun",
     ).per_node(["T"])
     assert ["-H", "a:8,b:8"] == step[1:3]
     assert "-n" not in step and "node" not in step
@@ -90,7 +110,9 @@ def test_mpirun_per_node_keeps_hosts_and_drops_counts():
 def test_mpiexec_counts_hosts_once(tmp_path):
     hosts = tmp_path / "hosts"
     hosts.write_text("a:8\nb:8  # second\n\na:8\n")
-    step = MpichLaunch(["mpiexec", "-f", str(hosts), "-n", "16", "./a"], "/usr/bin/mpiexec.hydra").per_node(["T"])
+    step = MpichLaunch(
+        ["mpiexec", "-f", str(hosts), "-n", "16", "./a"], "/usr/bin/mpiexec.hydra"
+    ).per_node(["T"])
     assert step[-3:] == ["-n", "2", "T"]
 
 
@@ -115,6 +137,8 @@ def test_guard_starts_the_wrapper_where_it_exists_and_the_program_where_not(tmp_
 
 def test_local_launch_starts_every_rank_and_returns_the_first_failure():
     launch = parse(["sh", "-c", 'echo $BRIGADE_RANK; [ "$BRIGADE_RANK" != 2 ] || exit 7'], ranks=4)
-    result = subprocess.run(launch.job([]), capture_output=True, text=True, check=False, env=dict(os.environ))
+    result = subprocess.run(
+        launch.job([]), capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
     assert sorted(result.stdout.split()) == ["0", "1", "2", "3"]
     assert result.returncode == 7

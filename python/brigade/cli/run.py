@@ -31,7 +31,10 @@ Examples:
     help="How the image is compared with its sources before the job.",
 )
 @click.option(
-    "--cover", multiple=True, metavar="DIR", help="Also answer for DIR, though it is not on a shared file system."
+    "--cover",
+    multiple=True,
+    metavar="DIR",
+    help="Also answer for DIR, though it is not on a shared file system.",
 )
 @click.option(
     "--view",
@@ -40,8 +43,16 @@ Examples:
     metavar="LIST",
     help="How ranks reach the image: auto, none, or a comma list of interpose, python.",
 )
-@click.option("--trial-ranks", type=click.IntRange(1), default=2, show_default=True, help="Width of the trial.")
-@click.option("--trial-command", metavar="CMD", help="A launcher command to record instead of the job's own.")
+@click.option(
+    "--trial-ranks",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Width of the trial.",
+)
+@click.option(
+    "--trial-command", metavar="CMD", help="A launcher command to record instead of the job's own."
+)
 @click.option(
     "--trial-quiet",
     type=float,
@@ -51,20 +62,32 @@ Examples:
     help="The trial's start-up is over after this long without a new look-up.",
 )
 @click.option(
-    "--trial-limit", type=float, default=600.0, show_default=True, metavar="SECONDS", help="Longest trial."
+    "--trial-limit",
+    type=float,
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest trial.",
 )
-@click.option("--readers", type=click.IntRange(1), help="Processes that read the image.  [default: 4 at most]")
+@click.option(
+    "--readers", type=click.IntRange(1), help="Processes that read the image.  [default: 4 at most]"
+)
 @click.option("--keep", is_flag=True, help="Leave the image in the nodes' memory for later jobs.")
-@click.option("--strict", is_flag=True, envvar="BRIGADE_STRICT", help="Abort instead of falling back.")
-@click.option("--json", "json_file", metavar="FILE", help="Write the report as JSON ('-': standard error).")
+@click.option(
+    "--strict", is_flag=True, envvar="BRIGADE_STRICT", help="Abort instead of falling back."
+)
+@click.option(
+    "--json", "json_file", metavar="FILE", help="Write the report as JSON ('-': standard error)."
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no report, only errors.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(command: tuple[str, ...], cover: tuple[str, ...], **options: object) -> None:
     """Start COMMAND (a launcher and a program) from one image in every node's memory.
 
-    The first time, the program is run small and recorded, and an image is written; later the image is
-    found and checked. It is staged into each node's memory, once per node, and every rank's look-ups are
-    answered from there. Whatever the image does not answer goes to the real file system. The exit code is the
-    job's own; a short report goes to standard error.
+    The first time, the program is run small and recorded, and an image is written; later the image
+    is found and checked. It is staged into each node's memory, once per node, and every rank's
+    look-ups are answered from there. Whatever the image does not answer goes to the real file
+    system. The exit code is the job's own; a short report goes to standard error.
     """
-    sys.exit(run_job(Settings(words=list(command), cover=list(cover), **options)))  # type: ignore[arg-type]
+    settings = Settings(words=list(command), cover=list(cover), **options)  # type: ignore[arg-type]
+    sys.exit(run_job(settings))

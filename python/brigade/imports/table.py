@@ -104,8 +104,15 @@ class Interpreter:
     @property
     def key(self) -> str:
         """Equal for interpreters that share a table; `_brigade_view.table_key` is its twin."""
-        return "|".join([self.magic.hex(), self.cache_tag, self.optimization,
-                         self.check_hash_pycs, *self.extension_suffixes])
+        return "|".join(
+            [
+                self.magic.hex(),
+                self.cache_tag,
+                self.optimization,
+                self.check_hash_pycs,
+                *self.extension_suffixes,
+            ]
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Interpreter:
@@ -113,11 +120,16 @@ class Interpreter:
         try:
             d = json.loads(text)
             return cls(
-                executable=d["executable"], cache_tag=d["cache_tag"],
-                magic=bytes.fromhex(d["magic"]), optimization=d["optimization"],
+                executable=d["executable"],
+                cache_tag=d["cache_tag"],
+                magic=bytes.fromhex(d["magic"]),
+                optimization=d["optimization"],
                 extension_suffixes=tuple(d["extension_suffixes"]),
-                check_hash_pycs=d["check_hash_pycs"], path=tuple(d["path"]),
-                prefix=d["prefix"], base_prefix=d["base_prefix"], version=d["version"],
+                check_hash_pycs=d["check_hash_pycs"],
+                path=tuple(d["path"]),
+                prefix=d["prefix"],
+                base_prefix=d["base_prefix"],
+                version=d["version"],
                 view=d.get("view", {}),
             )
         except (ValueError, KeyError, TypeError) as e:
@@ -209,8 +221,9 @@ def _describe_entry(
     return folder, listed, tree.stat(folder)[0], table
 
 
-def _find(tree: Tree, interpreter: Interpreter, folder: str, names: Collection[str],
-          stem: str) -> int:
+def _find(
+    tree: Tree, interpreter: Interpreter, folder: str, names: Collection[str], stem: str
+) -> int:
     """What FileFinder(folder) finds for `stem`, step by step as its find_spec does."""
     suffixes = [*interpreter.extension_suffixes, ".py", ".pyc"]
     namespace = False
@@ -240,8 +253,9 @@ def _find(tree: Tree, interpreter: Interpreter, folder: str, names: Collection[s
     return NAMESPACE if namespace else ABSENT
 
 
-def _describe_file(tree: Tree, interpreter: Interpreter, path: str, number: int,
-                   package: bool) -> int:
+def _describe_file(
+    tree: Tree, interpreter: Interpreter, path: str, number: int, package: bool
+) -> int:
     if path.endswith(".py"):
         kind, n = SOURCE_MODULE, _valid_pyc_bytes(tree, interpreter, path)
     elif path.endswith(".pyc"):
@@ -287,8 +301,9 @@ def _uint32(value: int) -> bytes:
     return (value & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def _hash_is_valid(tree: Tree, interpreter: Interpreter, source: str, pyc: bytes,
-                   checked: bool) -> bool:
+def _hash_is_valid(
+    tree: Tree, interpreter: Interpreter, source: str, pyc: bytes, checked: bool
+) -> bool:
     mode = interpreter.check_hash_pycs
     if mode == "never" or (not checked and mode != "always"):
         return True
@@ -310,9 +325,11 @@ def package_entries(tree: Tree, folder: str) -> list[str]:
         if names is None:
             continue
         found.append(here)
-        todo += [f"{here}/{name}" for name in sorted(names, reverse=True)
-                 if name.isidentifier() and name != "__pycache__"
-                 and tree.is_dir(f"{here}/{name}")]
+        todo += [
+            f"{here}/{name}"
+            for name in sorted(names, reverse=True)
+            if name.isidentifier() and name != "__pycache__" and tree.is_dir(f"{here}/{name}")
+        ]
     return found
 
 
@@ -339,8 +356,9 @@ class DiskTree:
     whether a file's bytes are in the image.
     """
 
-    def __init__(self, roots: Iterable[str], listed: Iterable[str] = (),
-                 content: Any = lambda path: True) -> None:
+    def __init__(
+        self, roots: Iterable[str], listed: Iterable[str] = (), content: Any = lambda path: True
+    ) -> None:
         self._roots = [os.path.realpath(root) for root in roots]
         self._listed = [os.path.realpath(root) for root in listed]
         self._content = content

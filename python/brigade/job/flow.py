@@ -1,8 +1,8 @@
 """The course of `brigade run`: image, staging, job, report.
 
-Every step before the job may fail without the job failing: it is then started plainly, and the report says
-why. Only what the user asked for explicitly (`--image FILE` that cannot be read, a wrong option) ends the
-command. The job's own exit code, or signal, becomes ours.
+Every step before the job may fail without the job failing: it is then started plainly, and the
+report says why. Only what the user asked for explicitly (`--image FILE` that cannot be read, a
+wrong option) ends the command. The job's own exit code, or signal, becomes ours.
 """
 
 from __future__ import annotations
@@ -212,7 +212,10 @@ def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -
         "build_seconds": time.monotonic() - start,
     }
     if trial.status and trial.ended == "exit":
-        progress.note(f"the trial ended with status {trial.status}; what it looked up until then is in the image")
+        progress.note(
+            f"the trial ended with status {trial.status}; "
+            "what it looked up until then is in the image"
+        )
 
 
 def _stage(course: Course, launch: Launch, views: list[str], progress: Progress) -> list[str]:
@@ -234,7 +237,13 @@ def _stage(course: Course, launch: Launch, views: list[str], progress: Progress)
         views = ["interpose"]
     course.views = views
     folder = stage.staged_folder(course.image_id)
-    wrapper = [f"{folder}/root/.brigade/bin/brigade-rank", "--job", _job_id(), "--view", ",".join(views)]
+    wrapper = [
+        f"{folder}/root/.brigade/bin/brigade-rank",
+        "--job",
+        _job_id(),
+        "--view",
+        ",".join(views),
+    ]
     if settings.strict:
         wrapper.append("--strict")
     return launch.job(guarded(wrapper))
@@ -253,9 +262,12 @@ def _execute(course: Course, command: list[str]) -> int:
     except OSError as error:
         print(f"brigade: {command[0]}: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
-    ignored = {signum: signal.signal(signum, signal.SIG_IGN) for signum in (signal.SIGINT, signal.SIGQUIT)}
+    ignored = {
+        signum: signal.signal(signum, signal.SIG_IGN) for signum in (signal.SIGINT, signal.SIGQUIT)
+    }
     passed = {
-        signum: signal.signal(signum, lambda number, _: child.send_signal(number)) for signum in _FORWARDED
+        signum: signal.signal(signum, lambda number, _: child.send_signal(number))
+        for signum in _FORWARDED
     }
     try:
         return child.wait()

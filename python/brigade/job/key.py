@@ -2,8 +2,8 @@
 
 The key covers what decides start-up look-ups and is known before the start: the program, for an
 interpreter also the script, the variables that steer the search for libraries and modules, and what
-the user asked to cover. Arguments after the script do not count: the same image serves other inputs, and
-what they need beyond it is a miss, not an error.
+the user asked to cover. Arguments after the script do not count: the same image serves other
+inputs, and what they need beyond it is a miss, not an error.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ _SEARCH_VARIABLES = (
 )  # fmt: skip
 # interpreter -> its options whose value is the next word
 _INTERPRETERS = {
-    "python": "WX", "pypy": "WX", "Rscript": "e", "R": "f", "perl": "I", "julia": "LJ", "bash": "O", "sh": "o",
+    "python": "WX", "pypy": "WX", "Rscript": "e", "R": "f", "perl": "I", "julia": "LJ", "bash": "O",
+    "sh": "o",
 }  # fmt: skip
 
 
 def script_of(program: list[str]) -> list[str]:
-    """The words that say what an interpreter is to run; empty if `program` is not a known interpreter.
+    """The words that say what an interpreter is to run; empty if `program` is not a known
+    interpreter.
 
     A script becomes an absolute path; `-m module` and `-c code` stay as they are.
     """
@@ -59,7 +61,12 @@ def image_path(
     environment = os.environ if environment is None else environment
     executable = shutil.which(program[0], path=environment.get("PATH")) or program[0]
     script = script_of(program)
-    parts = [__version__, os.path.abspath(executable), *script, *sorted(map(os.path.abspath, cover))]
+    parts = [
+        __version__,
+        os.path.abspath(executable),
+        *script,
+        *sorted(map(os.path.abspath, cover)),
+    ]
     parts += [f"{name}={environment.get(name)}" for name in _SEARCH_VARIABLES]
     digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=8)
     words = [os.path.basename(executable), *(os.path.basename(word) for word in script)]

@@ -1,5 +1,5 @@
-"""Progress of the steps before a job, on standard error: one line that redraws itself on a terminal,
-nothing but warnings elsewhere. Kept free of rich, because it is there at every start."""
+"""Progress of the steps before a job, on standard error: one line that redraws itself on a
+terminal, nothing but warnings elsewhere. Kept free of rich, because it is there at every start."""
 
 from __future__ import annotations
 

@@ -44,7 +44,16 @@ def put(
 
     Raises StageError when the image is not on every node; nothing is then left on any.
     """
-    tool = [str(native("brigade-stage")), "put", "--image", image, "--job", job, "--base", node_base()]
+    tool = [
+        str(native("brigade-stage")),
+        "put",
+        "--image",
+        image,
+        "--job",
+        job,
+        "--base",
+        node_base(),
+    ]
     tool += ["--mpi", mpi, "--progress", "2"]
     if readers:
         tool += ["--readers", str(readers)]
@@ -74,7 +83,11 @@ def _run(
     """Run a step; returns its JSON lines, what else it said, and its status."""
     try:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
     except OSError as error:
         raise StageError(f"cannot start {command[0]}: {error.strerror}") from error

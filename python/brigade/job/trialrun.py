@@ -1,8 +1,8 @@
 """Start the trial: the user's program at a small width, recorded.
 
-The trial ends when the program ends, or when its start-up is over: no process recorded a new look-up for
-`quiet_s` seconds; it is then told to stop (SIGTERM, later SIGKILL). What was recorded until then is
-kept, because recorders write through to their files.
+The trial ends when the program ends, or when its start-up is over: no process recorded a new
+look-up for `quiet_s` seconds; it is then told to stop (SIGTERM, later SIGKILL). What was recorded
+until then is kept, because recorders write through to their files.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def run_trial(
         tail = "\n    ".join(tail_of(log))
         raise TrialError(
             f"the trial recorded nothing (exit status {child.returncode}); it said:\n    {tail}",
-            hint="does the program start without Brigade? `brigade run --view none -- …` starts it so",
+            hint="does it start without Brigade? `brigade run --view none -- …` starts it so",
         )
     return TrialRun(time.monotonic() - start, ended, child.returncode, log)
 

@@ -61,7 +61,11 @@ def _is_open_mpi(executable: str) -> bool:
         return False
     try:
         said = subprocess.run(
-            [executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            [executable, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     except OSError as error:
         raise LauncherError(f"{executable}: {error.strerror}") from error

@@ -8,20 +8,21 @@ from brigade.launch.base import Launch, count, library_beside
 from brigade.launch.options import Option, flatten, split_contexts, split_words
 
 # From `mpiexec.hydra --help` of MPICH 4.0 to 4.3: how many words follow an option.
-_ARITY = {
-    name: 1
-    for name in (
-        "genvlist f hostfile machinefile machine hosts host wdir configfile envlist n np launcher "
-        "launcher-exec bootstrap bootstrap-exec rmk topolib bind-to binding map-by membind demux iface ppn "
-        "perhost prepend-pattern outfile-pattern errfile-pattern nameserver order-nodes localhost usize "
-        "gpus-per-proc gpu-subdevs-per-proc"
-    ).split()
-} | {"genv": 2, "env": 2}
+_ARITY = dict.fromkeys(
+    (
+        "genvlist f hostfile machinefile machine hosts host wdir configfile envlist n np "
+        "launcher launcher-exec bootstrap bootstrap-exec rmk topolib bind-to binding "
+        "map-by membind demux iface ppn perhost prepend-pattern outfile-pattern "
+        "errfile-pattern nameserver order-nodes localhost usize gpus-per-proc "
+        "gpu-subdevs-per-proc"
+    ).split(),
+    1,
+) | {"genv": 2, "env": 2}
 _HOST_FILES = ("f", "hostfile", "machinefile", "machine")
 _KEPT = frozenset({
-    "genv", "genvlist", "genvnone", "genvall", "hosts", "host", *_HOST_FILES, "wdir", "launcher", "launcher-exec",
-    "bootstrap", "bootstrap-exec", "rmk", "iface", "localhost", "disable-hostname-propagation", "pmi-port",
-    "skip-launch-node",
+    "genv", "genvlist", "genvnone", "genvall", "hosts", "host", *_HOST_FILES, "wdir", "launcher",
+    "launcher-exec", "bootstrap", "bootstrap-exec", "rmk", "iface", "localhost",
+    "disable-hostname-propagation", "pmi-port", "skip-launch-node",
 })  # fmt: skip
 
 

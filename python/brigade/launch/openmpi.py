@@ -6,21 +6,22 @@ from brigade.launch.base import Launch, count, library_beside
 from brigade.launch.options import Option, flatten, split_contexts, split_words
 
 # From `mpirun --help full` of Open MPI 4.1 and 5.0: how many words follow an option.
-_ARITY = {
-    name: 1
-    for name in (
-        "am app bind-to c np n N cf cartofile cpu-list cpu-set cpus-per-proc cpus-per-rank debugger "
-        "default-hostfile hnp H host hostfile launch-agent machinefile map-by max-restarts max-vm-size "
-        "npernode npersocket ompi-server output-filename path personality ppr prefix preload-files rank-by "
-        "report-events report-pid report-uri rf rankfile stdin timeout tune wd wdir x xml-file xterm "
+_ARITY = dict.fromkeys(
+    (
+        "am app bind-to c np n N cf cartofile cpu-list cpu-set cpus-per-proc "
+        "cpus-per-rank debugger default-hostfile hnp H host hostfile launch-agent "
+        "machinefile map-by max-restarts max-vm-size npernode npersocket ompi-server "
+        "output-filename path personality ppr prefix preload-files rank-by report-events "
+        "report-pid report-uri rf rankfile stdin timeout tune wd wdir x xml-file xterm "
         "output dvm-uri runtime-options display pmixmca-file"
-    ).split()
-} | {"mca": 2, "gmca": 2, "omca": 2, "prtemca": 2, "pmixmca": 2}
+    ).split(),
+    1,
+) | {"mca": 2, "gmca": 2, "omca": 2, "prtemca": 2, "pmixmca": 2}
 # What our own steps keep of the user's options: where to run and how to get there.
 _KEPT = frozenset({
-    "am", "default-hostfile", "H", "host", "hostfile", "machinefile", "launch-agent", "path", "prefix", "noprefix",
-    "tune", "wd", "wdir", "x", "mca", "gmca", "omca", "prtemca", "pmixmca", "allow-run-as-root", "nolocal",
-    "personality", "do-not-resolve",
+    "am", "default-hostfile", "H", "host", "hostfile", "machinefile", "launch-agent", "path",
+    "prefix", "noprefix", "tune", "wd", "wdir", "x", "mca", "gmca", "omca", "prtemca", "pmixmca",
+    "allow-run-as-root", "nolocal", "personality", "do-not-resolve",
 })  # fmt: skip
 
 
@@ -75,7 +76,8 @@ class OpenMpiLaunch(Launch):
 
     def per_node(self, tool: list[str]) -> list[str]:
         return [
-            self.mpirun, *self._kept(), "--map-by", "ppr:1:node", "--bind-to", "none", "--oversubscribe", *tool,
+            self.mpirun, *self._kept(), "--map-by", "ppr:1:node", "--bind-to", "none",
+            "--oversubscribe", *tool,
         ]  # fmt: skip
 
     def mpi_library(self) -> str:

@@ -28,9 +28,13 @@ def flatten(options: Iterable[Option]) -> list[str]:
 
 
 def split_getopt(
-    words: list[str], long_with_value: Set[str], short_with_value: Set[str], aliases: Mapping[str, str]
+    words: list[str],
+    long_with_value: Set[str],
+    short_with_value: Set[str],
+    aliases: Mapping[str, str],
 ) -> tuple[list[Option], list[str]]:
-    """Split words in the manner of GNU getopt_long, stopping at the first non-option (as srun does).
+    """Split words in the manner of GNU getopt_long, stopping at the first non-option (as srun
+    does).
 
     `-n32`, `-n 32`, `--ntasks=32` and `--ntasks 32` are one option; `aliases` maps its short
     name to the long one, which `Option.name` then carries. Returns (options, program).
@@ -60,7 +64,11 @@ def split_getopt(
 
 
 def _split_short(
-    words: list[str], i: int, with_value: Set[str], aliases: Mapping[str, str], options: list[Option]
+    words: list[str],
+    i: int,
+    with_value: Set[str],
+    aliases: Mapping[str, str],
+    options: list[Option],
 ) -> int:
     """One word of short options (`-lu`, `-n32`, `-n 32`); returns the index of its last word."""
     letters = words[i][1:]
@@ -80,7 +88,8 @@ def _split_short(
 
 
 def split_words(words: list[str], arity: Mapping[str, int]) -> tuple[list[Option], list[str]]:
-    """Split words in the manner of mpirun and hydra: one or two dashes, values in words of their own.
+    """Split words in the manner of mpirun and hydra: one or two dashes, values in words of their
+    own.
 
     `arity[name]` says how many words follow an option (0 if it is not listed);
     `--name=value` is one word. Returns (options, program).

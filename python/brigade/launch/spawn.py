@@ -1,8 +1,8 @@
 """Start N copies of a command on this machine and wait: `python spawn.py N COMMAND…`.
 
 Each copy gets BRIGADE_RANK and BRIGADE_SIZE. The exit code is the first failure's, a signal
-counting 128 more, as a shell says it. SIGINT, SIGTERM and SIGHUP are passed on to all copies. Imports
-as little as possible: it starts in the time of a bare interpreter.
+counting 128 more, as a shell says it. SIGINT, SIGTERM and SIGHUP are passed on to all copies.
+Imports as little as possible: it starts in the time of a bare interpreter.
 """
 
 from __future__ import annotations

@@ -19,11 +19,11 @@ from brigade.launch.options import Option, flatten, split_getopt
 
 # From srun(1) and salloc(1) of Slurm 20.11 to 24.05.
 _SHORT = {
-    "A": "account", "b": "begin", "c": "cpus-per-task", "d": "dependency", "D": "chdir", "e": "error",
-    "G": "gpus", "i": "input", "J": "job-name", "L": "licenses", "M": "clusters", "m": "distribution",
-    "n": "ntasks", "N": "nodes", "o": "output", "p": "partition", "q": "qos", "r": "relative",
-    "S": "core-spec", "T": "threads", "t": "time", "W": "wait", "C": "constraint", "w": "nodelist",
-    "x": "exclude", "F": "nodefile", "B": "extra-node-info",
+    "A": "account", "b": "begin", "c": "cpus-per-task", "d": "dependency", "D": "chdir",
+    "e": "error", "G": "gpus", "i": "input", "J": "job-name", "L": "licenses", "M": "clusters",
+    "m": "distribution", "n": "ntasks", "N": "nodes", "o": "output", "p": "partition", "q": "qos",
+    "r": "relative", "S": "core-spec", "T": "threads", "t": "time", "W": "wait", "C": "constraint",
+    "w": "nodelist", "x": "exclude", "F": "nodefile", "B": "extra-node-info",
 }  # fmt: skip
 _SHORT_FLAGS = {
     "E": "preserve-env", "H": "hold", "I": "immediate", "k": "no-kill", "K": "kill-on-bad-exit",
@@ -32,37 +32,40 @@ _SHORT_FLAGS = {
 }  # fmt: skip
 _LONG_WITH_VALUE = frozenset(_SHORT.values()) | {
     "accel-bind", "acctg-freq", "bb", "bbf", "bcast", "bcast-exclude", "comment", "container",
-    "cluster-constraint", "cores-per-socket", "cpu-bind", "cpu-freq", "cpus-per-gpu", "deadline", "delay-boot",
-    "environment", "epilog", "export", "export-file", "gid", "gpu-bind", "gpu-freq", "gpus-per-node",
-    "gpus-per-socket", "gpus-per-task", "gres", "gres-flags", "het-group", "hint", "jobid", "mail-type",
-    "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu", "mincpus", "mpi", "msg-timeout",
-    "network", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres",
-    "open-mode", "power", "prefer", "priority", "profile", "prolog", "reservation", "signal",
-    "slurmd-debug", "sockets-per-node", "switches", "task-epilog", "task-prolog", "thread-spec",
-    "threads-per-core", "time-min", "tmp", "tres-bind", "tres-per-task", "tree-width", "uid", "wckey",
+    "cluster-constraint", "cores-per-socket", "cpu-bind", "cpu-freq", "cpus-per-gpu", "deadline",
+    "delay-boot", "environment", "epilog", "export", "export-file", "gid", "gpu-bind", "gpu-freq",
+    "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "gres-flags", "het-group", "hint",
+    "jobid", "mail-type", "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu",
+    "mincpus", "mpi", "msg-timeout", "network", "ntasks-per-core", "ntasks-per-gpu",
+    "ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres", "open-mode", "power", "prefer",
+    "priority", "profile", "prolog", "reservation", "signal", "slurmd-debug", "sockets-per-node",
+    "switches", "task-epilog", "task-prolog", "thread-spec", "threads-per-core", "time-min", "tmp",
+    "tres-bind", "tres-per-task", "tree-width", "uid", "wckey",
 }  # fmt: skip
 # What salloc understands too: the options that shape an allocation.
 _ALLOCATION = frozenset({
-    "account", "acctg-freq", "bb", "bbf", "begin", "chdir", "cluster-constraint", "clusters", "comment",
-    "constraint", "container", "contiguous", "core-spec", "cores-per-socket", "cpu-freq", "cpus-per-gpu",
-    "cpus-per-task", "deadline", "delay-boot", "dependency", "distribution", "exclude", "exclusive",
-    "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres",
-    "gres-flags", "hint", "hold", "immediate", "job-name", "licenses", "mcs-label", "mem", "mem-per-cpu",
-    "mem-per-gpu", "mincpus", "network", "nice", "nodefile", "nodelist", "nodes", "ntasks",
-    "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "overcommit",
-    "oversubscribe", "partition", "power", "priority", "profile", "qos", "reboot", "reservation",
-    "signal", "sockets-per-node", "spread-job", "switches", "thread-spec", "threads-per-core", "time",
-    "time-min", "tmp", "use-min-nodes", "wckey",
+    "account", "acctg-freq", "bb", "bbf", "begin", "chdir", "cluster-constraint", "clusters",
+    "comment", "constraint", "container", "contiguous", "core-spec", "cores-per-socket", "cpu-freq",
+    "cpus-per-gpu", "cpus-per-task", "deadline", "delay-boot", "dependency", "distribution",
+    "exclude", "exclusive", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket",
+    "gpus-per-task", "gres", "gres-flags", "hint", "hold", "immediate", "job-name", "licenses",
+    "mcs-label", "mem", "mem-per-cpu", "mem-per-gpu", "mincpus", "network", "nice", "nodefile",
+    "nodelist", "nodes", "ntasks", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node",
+    "ntasks-per-socket", "overcommit", "oversubscribe", "partition", "power", "priority", "profile",
+    "qos", "reboot", "reservation", "signal", "sockets-per-node", "spread-job", "switches",
+    "thread-spec", "threads-per-core", "time", "time-min", "tmp", "use-min-nodes", "wckey",
 })  # fmt: skip
-# Left out of our own steps: the shape and the streams of the user's job, and what acts on its tasks.
+# Left out of our own steps: shape and streams of the user's job, and what acts on its tasks.
 _SHAPE = frozenset({
-    "ntasks", "nodes", "nodelist", "exclude", "nodefile", "relative", "distribution", "cpu-bind", "mem-bind", "ntasks-per-core",
-    "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres", "gpus", "gpus-per-node",
-    "gpus-per-socket", "gpus-per-task", "gpu-bind", "gres", "tres-per-task", "extra-node-info", "cpus-per-task",
-    "cores-per-socket", "sockets-per-node", "threads-per-core", "hint", "accel-bind", "output", "error",
-    "input", "label", "pty", "multi-prog", "bcast", "send-libs", "prolog", "epilog", "task-prolog",
-    "task-epilog", "wait", "unbuffered", "exact", "exclusive", "spread-job", "verbose", "quit-on-interrupt",
-    "contiguous", "use-min-nodes", "mincpus", "signal", "immediate", "dependency", "begin", "hold",
+    "ntasks", "nodes", "nodelist", "exclude", "nodefile", "relative", "distribution", "cpu-bind",
+    "mem-bind", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket",
+    "ntasks-per-tres", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gpu-bind",
+    "gres", "tres-per-task", "extra-node-info", "cpus-per-task", "cores-per-socket",
+    "sockets-per-node", "threads-per-core", "hint", "accel-bind", "output", "error", "input",
+    "label", "pty", "multi-prog", "bcast", "send-libs", "prolog", "epilog", "task-prolog",
+    "task-epilog", "wait", "unbuffered", "exact", "exclusive", "spread-job", "verbose",
+    "quit-on-interrupt", "contiguous", "use-min-nodes", "mincpus", "signal", "immediate",
+    "dependency", "begin", "hold",
 })  # fmt: skip
 _GRANTED = re.compile(r"Granted job allocation (\d+)")
 

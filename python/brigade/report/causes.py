@@ -1,4 +1,6 @@
-"""Why a look-up went to the real file system: the names in `src/view/state.h`, in words for a table."""
+"""Why a look-up went to the real file system: the names in `src/view/state.h`, in words for a
+table.
+"""
 
 CAUSES = {
     "UNKNOWN": "not looked up in the trial",

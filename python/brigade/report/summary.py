@@ -96,7 +96,9 @@ def _startup(slots: list[dict[str, Any]], launched_ns: int) -> dict[str, Any] | 
 
 
 def _operations(slots: list[dict[str, Any]], meta: dict[str, Any]) -> dict[str, Any] | None:
-    """Look-ups under the covered roots, per rank: in the trial (all of them real), and now (the misses)."""
+    """Look-ups under the covered roots, per rank: in the trial (all of them real), and now (the
+    misses).
+    """
     if not slots:
         return None
     return {

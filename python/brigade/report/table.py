@@ -20,7 +20,9 @@ def print_report(report: dict[str, Any]) -> None:
     if report["unstaged"]:
         console.print(Text(f"brigade: the job ran without an image: {report['unstaged']}"))
         return
-    table = Table(title=_title(report), title_justify="left", show_header=False, box=None, pad_edge=False)
+    table = Table(
+        title=_title(report), title_justify="left", show_header=False, box=None, pad_edge=False
+    )
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for label, text in rows(report):
@@ -38,7 +40,9 @@ def rows(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("misses", _misses(report["misses"])),
     ]
     for miss in report["misses"]["paths"][:_PATHS_SHOWN]:
-        lines.append(("", f"{miss['count']} x {miss['op']} {miss['path']} ({_cause(miss['cause'])})"))
+        lines.append(
+            ("", f"{miss['count']} x {miss['op']} {miss['path']} ({_cause(miss['cause'])})")
+        )
     return [(label, text) for label, text in lines if text]
 
 
@@ -76,7 +80,8 @@ def _image(image: dict[str, Any] | None, staging: dict[str, Any] | None) -> str:
     if staging and staging["bytes_per_node"]:
         text += f", {size(staging['bytes_per_node'])} in a node's memory"
     if image["trial"]:
-        text += f", new (trial {image['trial']['seconds']:.1f} s, writing {image['trial']['build_seconds']:.1f} s)"
+        trial, writing = image["trial"]["seconds"], image["trial"]["build_seconds"]
+        text += f", new (trial {trial:.1f} s, writing {writing:.1f} s)"
     if image["ranks_agreed"] is False:
         text += "; the trial's ranks differed (brigade image info says how)"
     return text
@@ -107,7 +112,9 @@ def _startup(startup: dict[str, Any] | None) -> str:
 def _misses(misses: dict[str, Any]) -> str:
     if not misses["total"]:
         return "none"
-    causes = ", ".join(f"{number:,} {_cause(cause)}" for cause, number in misses["by_cause"].items())
+    causes = ", ".join(
+        f"{number:,} {_cause(cause)}" for cause, number in misses["by_cause"].items()
+    )
     return f"{misses['total']:,}: {causes}"
 
 

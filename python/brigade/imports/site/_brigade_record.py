@@ -88,9 +88,17 @@ def _observe(find_spec):
             status = "0" if spec is not None else "2"
             fresh = [entry for entry in sys.path_importer_cache if entry not in _Log.known]
             _Log.known.update(fresh)
-            _write(*[("path-entry", "0", "", _text(entry), "") for entry in fresh],
-                   ("import", status, _text(_asker()), _text(name),
-                    _text(getattr(spec, "origin", None))))
+            _write(
+                *[("path-entry", "0", "", _text(entry), "") for entry in fresh],
+                (
+                    "import",
+                    status,
+                    _text(_asker()),
+                    _text(name),
+                    _text(getattr(spec, "origin", None)),
+                ),
+            )
+
     return _find_spec
 
 
@@ -101,8 +109,9 @@ def _compiled(folder, names):
     for name in names:
         with _external._io.open_code(f"{folder}/{name}.py") as file:
             source = file.read()
-        codes[name] = dumps(compile(source, "<frozen importlib._bootstrap_external>", "exec",
-                                    dont_inherit=True)).hex()
+        codes[name] = dumps(
+            compile(source, "<frozen importlib._bootstrap_external>", "exec", dont_inherit=True)
+        ).hex()
     return codes
 
 
@@ -119,7 +128,7 @@ def _json_character(char):
     if " " <= char <= "~" and char not in '"\\':
         return char
     coded = char.encode("utf-16-be", "surrogatepass")
-    units = [coded[at:at + 2] for at in range(0, len(coded), 2)]
+    units = [coded[at : at + 2] for at in range(0, len(coded), 2)]
     return "".join([f"\\u{int.from_bytes(unit, 'big'):04x}" for unit in units])
 
 
@@ -141,8 +150,7 @@ def _interpreter(folder):
 
 def start(environ, folder):
     """Begin to record. `environ`: the environment before it was cleaned; `folder`: of this file."""
-    _Log.folder = environ[b"BRIGADE_RECORD"].decode(sys.getfilesystemencoding(),
-                                                    "surrogateescape")
+    _Log.folder = environ[b"BRIGADE_RECORD"].decode(sys.getfilesystemencoding(), "surrogateescape")
     _Log.start_ns = _monotonic_ns()
     _write(("interpreter", "0", "", sys.executable or "", _json(_interpreter(folder))))
     _bootstrap._find_spec = _observe(_bootstrap._find_spec)

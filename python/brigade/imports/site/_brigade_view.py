@@ -63,7 +63,7 @@ class _Settings:
 
 
 def _number(data, at, width):
-    return int.from_bytes(data[at:at + width], "little")
+    return int.from_bytes(data[at : at + width], "little")
 
 
 def _word(value):
@@ -205,7 +205,8 @@ class _CheckedSource(_Source):
         except OSError:
             return False
         return not any(header[4:8]) and header[8:] == (
-            _word(int(source.st_mtime)) + _word(source.st_size))
+            _word(int(source.st_mtime)) + _word(source.st_size)
+        )
 
 
 class _Sourceless(_SourcelessFileLoader):
@@ -319,8 +320,9 @@ class _Finder(_FileFinder):
             loader, cached = self._loader(fullname, kind, known >> _KIND_BITS, "", tail)
             spec = _ModuleSpec(fullname, loader, origin=loader.path)
         else:
-            loader, cached = self._loader(fullname, kind - 1, known >> _KIND_BITS, tail + "/",
-                                          "__init__")
+            loader, cached = self._loader(
+                fullname, kind - 1, known >> _KIND_BITS, tail + "/", "__init__"
+            )
             spec = _ModuleSpec(fullname, loader, origin=loader.path)
             spec.submodule_search_locations = [self._prefix + tail]
         spec._set_fileattr = True
@@ -358,8 +360,11 @@ class _Finder(_FileFinder):
 
 for _ours in (_Source, _CheckedSource, _Sourceless, _Extension, _Finder):
     # programs that print or compare the names of types see the ones they expect
-    _plain = _FileFinder if _ours is _Finder else next(
-        c for c in _ours.__mro__ if c.__module__ == _SourceFileLoader.__module__)
+    _plain = (
+        _FileFinder
+        if _ours is _Finder
+        else next(c for c in _ours.__mro__ if c.__module__ == _SourceFileLoader.__module__)
+    )
     _ours.__module__, _ours.__qualname__ = _plain.__module__, _plain.__qualname__
     _ours.__name__ = _plain.__name__
 
@@ -394,8 +399,15 @@ def _make_hooks(search_files, original):
 
 def table_key():
     """Names the table of this interpreter; `brigade.imports.table.Interpreter.key` is its twin."""
-    return "|".join([_external.MAGIC_NUMBER.hex(), sys.implementation.cache_tag,
-                     str(sys.flags.optimize or ""), _imp.check_hash_based_pycs, *_SUFFIXES])
+    return "|".join(
+        [
+            _external.MAGIC_NUMBER.hex(),
+            sys.implementation.cache_tag,
+            str(sys.flags.optimize or ""),
+            _imp.check_hash_based_pycs,
+            *_SUFFIXES,
+        ]
+    )
 
 
 def _read_tables():
@@ -413,6 +425,7 @@ def _read_tables():
 
 def start(environ, _folder):
     """Install the view. `environ`: the environment before it was cleaned, bytes to bytes."""
+
     def variable(name):
         return environ.get(name, b"").decode(sys.getfilesystemencoding(), "surrogateescape")
 
@@ -421,8 +434,9 @@ def start(environ, _folder):
     _Settings.root = stage + "/root"
     _Settings.state = variable(b"BRIGADE_STATE")
     _Settings.strict = variable(b"BRIGADE_STRICT") == "1"
-    _Settings.interposed = ("interpose" in variable(b"BRIGADE_VIEW").split(",")
-                            and "libbrigade-preload" in variable(b"LD_PRELOAD"))
+    _Settings.interposed = "interpose" in variable(b"BRIGADE_VIEW").split(
+        ","
+    ) and "libbrigade-preload" in variable(b"LD_PRELOAD")
     _Settings.details = _external._get_supported_file_loaders()
     level = sys.flags.optimize
     opt = f".opt-{level}" if level else ""
