@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made import World, missing, record
 
 from brigade.errors import UsageError
@@ -232,12 +234,17 @@ def test_the_names_of_all_software_are_checked_within_a_small_budget() -> None:
     assert {f"/s/p{i:03}" for i in range(300)} <= items
 
 
-def test_every_file_has_its_turn() -> None:
-    entries = packages(100, 3)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=30), st.integers(5, 40))
+def test_every_file_has_its_turn(files: list[int], budget: int) -> None:
+    entries = [known("/s", DIR, True)]
+    for i, number in enumerate(files):
+        entries.append(known(f"/s/p{i:03}", DIR, True))
+        entries += [known(f"/s/p{i:03}/m{j}.py") for j in range(number)]
     seen: set[str] = set()
-    for turn in range(8):
-        for check in plan_checks(entries, "fast", budget=33, turn=turn):
-            seen |= {item.path for item in check.items}
+    for turn in range(2 * len(files) + 1):
+        plan = plan_checks(entries, "fast", budget, turn)
+        assert sum(check.cost for check in plan) <= budget
+        seen |= {item.path for check in plan for item in check.items}
     assert {entry.path for entry in entries} - seen == set()
 
 

@@ -170,21 +170,16 @@ def _matters(known: Known, in_software: bool) -> bool:
 
 
 def _turn(checks: list[FolderCheck], room: int, turn: int) -> list[FolderCheck]:
-    """As many checks as there is room for, beginning where it is this turn's share."""
-    total = sum(check.cost for check in checks)
-    if total <= room:
-        return checks
+    """This turn's share of the checks: they are dealt out in order, as many to a share as there
+    is room for, and at least one."""
     if room <= 0:
         return []
-    shares = -(-total // room)
-    start, passed, first = (turn % shares) * room, 0, 0
-    while passed + checks[first].cost <= start:
-        passed += checks[first].cost
-        first += 1
-    chosen = []
-    for check in checks[first:] + checks[:first]:
-        if check.cost > room:
-            break
-        room -= check.cost
-        chosen.append(check)
-    return chosen
+    shares: list[list[FolderCheck]] = [[]]
+    left = room
+    for check in checks:
+        if check.cost > left and shares[-1]:
+            shares.append([])
+            left = room
+        shares[-1].append(check)
+        left -= check.cost
+    return shares[turn % len(shares)]
