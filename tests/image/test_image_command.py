@@ -1,0 +1,169 @@
+"""`brigade image info|ls|verify|diff`: what they print, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from brigade.__main__ import main
+from brigade.image.layout import DIR, FILE, SYMLINK
+from brigade.image.writer import ImageWriter
+
+
+class Stat:
+    """Of a file that never was."""
+
+    def __init__(self, **fields):
+        self.st_mode, self.st_uid, self.st_gid, self.st_mtime_ns = 0o100644, 7, 8, 10**18
+        self.__dict__.update(fields)
+
+
+def write(path, *, text=b"text", extra=None, created="1", root="/sw"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ImageWriter(path) as writer:
+        writer.add_root(root)
+        writer.add("/sw", Stat(st_mode=0o40755), DIR, listed=True)
+        writer.add("/sw/a.py", Stat(), FILE, source=text)
+        writer.add("/sw/link", Stat(st_mode=0o120777), SYMLINK, target="a.py")
+        writer.add("/sw/odd\n\x1b[31mname", Stat(), FILE)
+        writer.add("/sw/none")
+        if extra:
+            writer.add(extra, Stat(), FILE, source=b"extra")
+        writer.meta = {"created": created, "program": ["python", "app.py"]}
+        writer.commit()
+    return path
+
+
+@pytest.fixture
+def image(tmp_path):
+    return write(tmp_path / "x.brg")
+
+
+@pytest.fixture
+def brigade(tmp_path, monkeypatch, capsys):
+    """`brigade image WORDS` inside this process."""
+    monkeypatch.setenv("BRIGADE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["brigade", "image", *map(str, words)])
+        capsys.readouterr()
+        try:
+            code = main()
+        except SystemExit as end:
+            code = end.code or 0
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
+
+    return run
+
+
+def test_info_says_what_is_inside(brigade, image):
+    facts = json.loads(brigade("info", "--json", image).stdout)
+    assert facts["entries"] == {"file": 2, "dir": 1, "symlink": 1, "absent": 1}
+    assert (facts["files_held"], facts["files_held_bytes"], facts["roots"]) == (1, 4, ["/sw"])
+    assert facts["bytes"] == image.stat().st_size
+    text = brigade("info", image).stdout
+    for word in (facts["id"], "/sw", "python app.py", "2 file"):
+        assert word in text
+
+
+def test_ls_lists_what_exists_and_absences_if_asked(brigade, image):
+    lines = brigade("ls", image).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["-L", "C-", "--", "--"]
+    assert lines[1].startswith("C- -rw-r--r--     7     8            4 ")
+    assert lines[2].endswith("/sw/link -> a.py")
+    assert brigade("ls", "--absent", image).stdout == "-- ENOENT /sw/none\n"
+    assert len(brigade("ls", "--kind", "dir", "--kind", "symlink", image).stdout.splitlines()) == 2
+
+
+def test_ls_of_a_path_lists_what_lies_at_and_below_it(brigade, image):
+    assert brigade("ls", image, "/sw/a.py").stdout.count("\n") == 1
+    assert brigade("ls", image, "/sw/").stdout.count("\n") == 4
+    assert brigade("ls", image, "/s").stdout == ""
+    assert brigade("ls", image, "sw").returncode == 2
+
+
+def test_ls_sends_no_control_characters_to_the_terminal(brigade, image):
+    listing = brigade("ls", image).stdout
+    assert "\x1b" not in listing
+    assert "odd\\n\\x1b[31mname" in listing
+    paths = [entry["path"] for entry in json.loads(brigade("ls", "--json", image).stdout)]
+    assert "/sw/odd\n\x1b[31mname" in paths
+
+
+def test_verify_says_that_an_image_is_whole(brigade, image):
+    assert "is whole" in brigade("verify", image).stdout
+    assert json.loads(brigade("verify", "--json", image).stdout)["ok"] is True
+
+
+@pytest.mark.parametrize("at", [0, 20, 5000, -33, -1])
+def test_verify_of_a_damaged_image_says_why_and_exits_4(brigade, image, at):
+    damaged = bytearray(image.read_bytes())
+    damaged[at] ^= 1
+    image.write_bytes(damaged)
+    result = brigade("verify", image)
+    assert result.returncode == 4
+    assert str(image) in result.stderr
+    result = brigade("verify", "--json", image)
+    assert result.returncode == 4
+    assert str(image) in json.loads(result.stdout)["reason"]
+
+
+@pytest.mark.parametrize("command", ["info", "ls", "verify"])
+def test_a_file_that_is_no_image_exits_4(brigade, tmp_path, command):
+    (tmp_path / "text").write_text("hello\n" * 2000)
+    result = brigade(command, tmp_path / "text")
+    assert result.returncode == 4
+    assert "not a Brigade image" in result.stderr
+
+
+def test_diff_of_images_made_at_other_times_is_nothing(brigade, image, tmp_path):
+    later = write(tmp_path / "later.brg", created="2")
+    assert later.read_bytes() != image.read_bytes()
+    result = brigade("diff", image, later)
+    assert (result.returncode, result.stdout) == (0, "both images give the same answers\n")
+
+
+def test_diff_says_what_differs_and_exits_1(brigade, image, tmp_path):
+    other = write(tmp_path / "other.brg", text=b"TEXTS", extra="/sw/new.py")
+    result = brigade("diff", image, other)
+    assert result.returncode == 1
+    assert "+ /sw/new.py\n" in result.stdout
+    assert "~ /sw/a.py: size 4 -> 5, content " in result.stdout
+    assert result.stdout.endswith("0 only in the first, 1 only in the second, 1 changed\n")
+    assert "- /sw/new.py\n" in brigade("diff", other, image).stdout
+    facts = json.loads(brigade("diff", "--json", image, other).stdout)
+    assert facts["added"] == ["/sw/new.py"]
+    assert facts["changed"][0]["path"] == "/sw/a.py"
+    quiet = brigade("diff", "-q", image, other)
+    assert (quiet.returncode, quiet.stdout) == (1, "")
+
+
+def test_diff_sees_other_roots(brigade, image, tmp_path):
+    result = brigade("diff", image, write(tmp_path / "other.brg", root="/"))
+    assert result.returncode == 1
+    assert "- covered root /sw\n+ covered root /\n" in result.stdout
+
+
+def test_an_image_of_the_cache_is_found_by_the_start_of_its_name_or_id(brigade, tmp_path):
+    hello = write(tmp_path / "cache" / "images" / "hello-12ab.brg")
+    write(tmp_path / "cache" / "images" / "help-34cd.brg", text=b"other")
+    facts = json.loads(brigade("info", "--json", "hello").stdout)
+    assert facts["file"] == str(hello)
+    assert json.loads(brigade("info", "--json", facts["id"][:8]).stdout)["id"] == facts["id"]
+    assert json.loads(brigade("info", "--json", "hello-12ab.brg").stdout)["id"] == facts["id"]
+    two = brigade("info", "hel")
+    assert two.returncode == 4
+    assert "hello-12ab.brg, help-34cd.brg" in two.stderr
+    none = brigade("info", "nope")
+    assert none.returncode == 4
+    assert "nope" in none.stderr
+
+
+def test_each_command_gives_examples(brigade):
+    for name in ("info", "ls", "verify", "diff"):
+        assert "Examples:" in brigade(name, "--help").stdout
+    assert "create" in brigade("--help").stdout
