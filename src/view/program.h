@@ -10,7 +10,12 @@
 
 #include "view/view.h"
 
-enum { PROGRAM_FRONT = 8, PROGRAM_ENV = 16, PROGRAM_DROP = 4, PROGRAM_ARENA = 8192 };
+enum {
+    PROGRAM_FRONT = 8,
+    PROGRAM_ENV = 16,
+    PROGRAM_DROP = 4,
+    PROGRAM_ARENA = 8192
+};
 
 struct program {
     const char *path;                 /* to execute; NULL: as the caller would have done */

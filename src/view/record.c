@@ -7,9 +7,15 @@
 #include <sys/uio.h>
 #include <sys/utsname.h>
 
-enum { SEEN = 16384 };
+enum {
+    SEEN = 16384
+};
 
-enum { CLOSED = 0, OPENING, OPEN };
+enum {
+    CLOSED = 0,
+    OPENING,
+    OPEN
+};
 
 struct file_id {
     uint64_t ino, dev;
@@ -85,7 +91,9 @@ static void write_record(const struct view *v, const char *kind, int64_t status,
     struct recorder *r = v->recorder;
     char numbers[3][24];
     const char *fields[] = {kind, numbers[0], by, path, extra, numbers[1], numbers[2]};
-    enum { FIELDS = sizeof fields / sizeof *fields };
+    enum {
+        FIELDS = sizeof fields / sizeof *fields
+    };
     struct iovec pieces[FIELDS];
     struct text t = text_in(numbers[0], sizeof numbers[0]);
     text_signed(&t, status);

@@ -18,9 +18,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum view_mode { VIEW_OFF = 0, VIEW_SERVE, VIEW_RECORD };
+enum view_mode {
+    VIEW_OFF = 0,
+    VIEW_SERVE,
+    VIEW_RECORD
+};
 
-enum { VIEW_FIRSTS = 8 };
+enum {
+    VIEW_FIRSTS = 8
+};
 
 struct recorder;
 

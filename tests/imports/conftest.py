@@ -65,6 +65,7 @@ def preload(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An empty library with the preload's name: the view then believes the state file."""
     folder = tmp_path_factory.mktemp("preload")
     library = folder / "libbrigade-preload.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), "-x", "c", os.devnull],
-                   check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", str(library), "-x", "c", os.devnull], check=True
+    )
     return str(library)

@@ -33,8 +33,7 @@ def make_tree(lib: Path) -> None:
 
 
 def compile_tree(python: str, lib: Path) -> None:
-    subprocess.run([python, "-m", "compileall", "-q", str(lib)], check=False,
-                   capture_output=True)
+    subprocess.run([python, "-m", "compileall", "-q", str(lib)], check=False, capture_output=True)
     source = write(lib.parent / "made/bare.py", "value = 'sourceless'\n")
     code = f"import py_compile; py_compile.compile({str(source)!r}, {str(lib / 'bare.pyc')!r})"
     subprocess.run([python, "-c", code], check=True)

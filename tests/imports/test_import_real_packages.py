@@ -49,7 +49,10 @@ import numpy; print(numpy.arange(10).sum(), numpy.linalg.eigvals(numpy.eye(3)))
 def real(tmp_path_factory: pytest.TempPathFactory) -> Staged:
     where = subprocess.run(
         [sys.executable, "-c", "import numpy; print(numpy.__file__)"],
-        capture_output=True, text=True, check=False)
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if where.returncode:
         pytest.skip("NumPy is not installed beside the tests")
     site = Path(where.stdout.strip()).parents[1]
@@ -73,9 +76,7 @@ def test_alone_extensions_are_mapped_from_the_staged_folder(real: Staged) -> Non
     assert real.plain(["-c", WALK]).stderr == "False\n"
 
 
-def test_interposed_extensions_keep_their_path_for_the_auditor(
-    real: Staged, preload: str
-) -> None:
+def test_interposed_extensions_keep_their_path_for_the_auditor(real: Staged, preload: str) -> None:
     assert real.run(["-c", WALK], interposed=preload).stderr == "False\n"
 
 

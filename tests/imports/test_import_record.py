@@ -59,21 +59,25 @@ def test_a_forked_child_writes_its_own_file(tried: Staged) -> None:
 
 
 def test_the_program_sees_no_difference(tried: Staged) -> None:
-    code = ("import sys, os, traceback\nprint(sorted(sys.modules), sys.path, sorted(os.environ))\n"
-            "for n in ('broken', 'needs', 'raises', 'pkg.nothing'):\n"
-            "  try: __import__(n)\n"
-            "  except Exception: traceback.print_exc()\n"
-            "print(os.listdir('/proc/self/fd'))\n")
+    code = (
+        "import sys, os, traceback\nprint(sorted(sys.modules), sys.path, sorted(os.environ))\n"
+        "for n in ('broken', 'needs', 'raises', 'pkg.nothing'):\n"
+        "  try: __import__(n)\n"
+        "  except Exception: traceback.print_exc()\n"
+        "print(os.listdir('/proc/self/fd'))\n"
+    )
     plain, trial = tried.plain(["-c", code], tried.env), tried.trial(["-c", code], tried.env)
     assert (trial.stdout, trial.stderr) == (plain.stdout, plain.stderr)
 
 
 def test_odd_names_do_not_break_a_record(tried: Staged) -> None:
-    code = ("import sys, importlib\nsys.path.append('/n\\0ul'); sys.path.append('/\\udcff\"\\\\')\n"
-            "sys.executable = '/q\"\\u20ac'\n"
-            "for n in ('x\\ny', '\\u00e4', 'q\"'):\n"
-            "  try: importlib.import_module(n)\n"
-            "  except (ImportError, ValueError): pass\n")
+    code = (
+        "import sys, importlib\nsys.path.append('/n\\0ul'); sys.path.append('/\\udcff\"\\\\')\n"
+        "sys.executable = '/q\"\\u20ac'\n"
+        "for n in ('x\\ny', '\\u00e4', 'q\"'):\n"
+        "  try: importlib.import_module(n)\n"
+        "  except (ImportError, ValueError): pass\n"
+    )
     done = tried.trial(["-c", code], tried.env)
     assert done.returncode == 0, done.stderr
     assert imports(tried)["\u00e4"][0] == "2"
@@ -85,9 +89,15 @@ def test_a_recorder_without_a_folder_stays_silent(tried: Staged) -> None:
     tried.records.mkdir()
     tried.records.rmdir()
     env = {**tried.env}
-    done = tried.plain(["-c", "import pkg; print(1)"], {
-        **env, "BRIGADE_RECORD": str(tried.records),
-        "PYTHONPATH": f"{_site()}:{env['PYTHONPATH']}", "BRIGADE_SAVED_PYTHONPATH": "x"})
+    done = tried.plain(
+        ["-c", "import pkg; print(1)"],
+        {
+            **env,
+            "BRIGADE_RECORD": str(tried.records),
+            "PYTHONPATH": f"{_site()}:{env['PYTHONPATH']}",
+            "BRIGADE_SAVED_PYTHONPATH": "x",
+        },
+    )
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 

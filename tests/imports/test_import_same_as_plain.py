@@ -31,7 +31,8 @@ def describe(name):
 """
 
 PROGRAMS = {
-    "every_attribute_of_modules_and_specs": DESCRIBE + """
+    "every_attribute_of_modules_and_specs": DESCRIBE
+    + """
 import pkg.mod, pkg.sub, space.one, solo, both, bare
 for name in ('pkg', 'pkg.mod', 'pkg.sub', 'pkg.sub.leaf', 'space', 'space.one', 'solo', 'both',
              'bare'):
@@ -193,7 +194,10 @@ def test_a_program_sees(world: Staged, name: str) -> None:
     script.write_text(PROGRAMS[name])
     plain, view = world.plain([str(script)], world.env), world.run([str(script)], world.env)
     assert (view.stdout, view.stderr, view.returncode) == (
-        plain.stdout, plain.stderr, plain.returncode)
+        plain.stdout,
+        plain.stderr,
+        plain.returncode,
+    )
     assert plain.stdout or plain.returncode
 
 
@@ -217,7 +221,10 @@ OPTIONS = [
 def test_option(world: Staged, options: list[str]) -> None:
     plain, view = world.plain(options, world.env), world.run(options, world.env)
     assert (view.stdout, view.stderr, view.returncode) == (
-        plain.stdout, plain.stderr, plain.returncode)
+        plain.stdout,
+        plain.stderr,
+        plain.returncode,
+    )
 
 
 @pytest.mark.parametrize("option", ["-S", "-E", "-I", "-P"])

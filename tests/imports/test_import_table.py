@@ -20,14 +20,21 @@ from brigade.errors import TrialError
 from brigade.imports import table
 
 THIS = table.Interpreter(
-    executable=sys.executable, cache_tag=sys.implementation.cache_tag,
-    magic=importlib.util.MAGIC_NUMBER, optimization="",
+    executable=sys.executable,
+    cache_tag=sys.implementation.cache_tag,
+    magic=importlib.util.MAGIC_NUMBER,
+    optimization="",
     extension_suffixes=tuple(machinery.EXTENSION_SUFFIXES),
 )
 
 
-def describe(folder: Path, *, listed: bool = True, names: set[str] | None = None,
-             tree: table.Tree | None = None) -> dict[str, int]:
+def describe(
+    folder: Path,
+    *,
+    listed: bool = True,
+    names: set[str] | None = None,
+    tree: table.Tree | None = None,
+) -> dict[str, int]:
     tree = tree or table.DiskTree([str(folder)], [str(folder)] if listed else [])
     what = table.Seen({THIS.key: THIS}, {str(folder): None}, names or set())
     blob = marshal.loads(table.build(tree, what))[THIS.key][str(folder)]
@@ -131,15 +138,17 @@ def test_a_damaged_interpreter_record_is_explained() -> None:
 
 
 def test_records_of_all_processes_are_summed_up() -> None:
-    total = table.seen([
-        ("import", "0", "__main__", "a", "/x/a.py", "0", "1"),
-        ("import", "2", "a", "b", "", "0", "1"),
-        ("import", "2", "a", "c", "", "0", "1"),
-        ("import", "0", "a", "c", "/x/c.py", "0", "2"),
-        ("path-entry", "0", "", "/x", "", "0", "1"),
-        ("path-entry", "0", "", "/x", "", "0", "2"),
-        ("stat", "0", "", "/x", "", "0", "2"),
-    ])
+    total = table.seen(
+        [
+            ("import", "0", "__main__", "a", "/x/a.py", "0", "1"),
+            ("import", "2", "a", "b", "", "0", "1"),
+            ("import", "2", "a", "c", "", "0", "1"),
+            ("import", "0", "a", "c", "/x/c.py", "0", "2"),
+            ("path-entry", "0", "", "/x", "", "0", "1"),
+            ("path-entry", "0", "", "/x", "", "0", "2"),
+            ("stat", "0", "", "/x", "", "0", "2"),
+        ]
+    )
     assert total.names == {"a", "b", "c"} and total.missing == {"b"}
     assert list(total.path_entries) == ["/x"] and total.origins["c"] == "/x/c.py"
 
@@ -153,25 +162,42 @@ def test_every_folder_below_a_prefix_is_an_entry_without_a_trial(tmp_path: Path)
 
 
 def test_the_view_s_compiled_code_goes_into_the_image(python: str, tmp_path: Path) -> None:
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(table.SITE),
-           "BRIGADE_RECORD": str(tmp_path)}
+    env = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(table.SITE),
+        "BRIGADE_RECORD": str(tmp_path),
+    }
     subprocess.run([python, "-c", ""], env=env, check=True)
     from staged import read_records
 
     files = table.site_files(table.seen(read_records(tmp_path)))
     assert {"sitecustomize.py", "_brigade_view.py"} < set(files)
-    tag = subprocess.run([python, "-c", "import sys; print(sys.implementation.cache_tag)"],
-                         capture_output=True, text=True, check=True).stdout.strip()
+    tag = subprocess.run(
+        [python, "-c", "import sys; print(sys.implementation.cache_tag)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
     assert f"__pycache__/_brigade_view.{tag}.pyc" in files
 
 
 # Any small folder: the table and FileFinder must agree on every name ----------------
 
 STEMS = ["a", "b"]
-SUFFIXES = [".py", ".pyc", machinery.EXTENSION_SUFFIXES[0], machinery.EXTENSION_SUFFIXES[-1],
-            ".txt", ""]
-FILES = [f"{folder}{stem}{suffix}" for folder in ("", "a/", "b/")
-         for stem in ["a", "b", "__init__"] for suffix in SUFFIXES]
+SUFFIXES = [
+    ".py",
+    ".pyc",
+    machinery.EXTENSION_SUFFIXES[0],
+    machinery.EXTENSION_SUFFIXES[-1],
+    ".txt",
+    "",
+]
+FILES = [
+    f"{folder}{stem}{suffix}"
+    for folder in ("", "a/", "b/")
+    for stem in ["a", "b", "__init__"]
+    for suffix in SUFFIXES
+]
 
 
 def spell(kind: int, folder: Path, name: str) -> object:
@@ -181,9 +207,13 @@ def spell(kind: int, folder: Path, name: str) -> object:
     package = kind % 2 == 0
     base = f"{folder}/{name}/__init__" if package else f"{folder}/{name}"
     plain = kind - package
-    suffix = (".py" if plain == table.SOURCE_MODULE else
-              ".pyc" if plain == table.SOURCELESS_MODULE else
-              machinery.EXTENSION_SUFFIXES[number // 2])
+    suffix = (
+        ".py"
+        if plain == table.SOURCE_MODULE
+        else ".pyc"
+        if plain == table.SOURCELESS_MODULE
+        else machinery.EXTENSION_SUFFIXES[number // 2]
+    )
     return base + suffix
 
 
@@ -200,8 +230,11 @@ def test_a_table_finds_what_filefinder_finds(
         if not path.exists() and (path.parent == here or not path.parent.is_file()):
             write(path)
     finder = machinery.FileFinder(
-        str(here), (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
-        (machinery.SourceFileLoader, [".py"]), (machinery.SourcelessFileLoader, [".pyc"]))
+        str(here),
+        (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+        (machinery.SourceFileLoader, [".py"]),
+        (machinery.SourcelessFileLoader, [".pyc"]),
+    )
     found = describe(here)
     for name in STEMS:
         spec = finder.find_spec(name)

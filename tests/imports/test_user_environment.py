@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from staged import Staged
 
-SHOW = ("import os; print({k: v for k, v in os.environ.items()"
-        " if k.startswith(('BRIGADE', 'LD_', 'GLIBC', 'PYTHONP'))})")
+SHOW = (
+    "import os; print({k: v for k, v in os.environ.items()"
+    " if k.startswith(('BRIGADE', 'LD_', 'GLIBC', 'PYTHONP'))})"
+)
 TLS = "glibc.rtld.optional_static_tls=32768"
 
 
@@ -30,25 +32,45 @@ def audit(preload: str) -> str:
 
 
 CASES = {
-    "all_were_unset": ({"PYTHONPATH": "SITE", "LD_AUDIT": "AUDIT", "LD_PRELOAD": "PRELOAD",
-                        "GLIBC_TUNABLES": TLS}, {}),
-    "all_were_set": ({"PYTHONPATH": "SITE:/x", "BRIGADE_SAVED_PYTHONPATH": "/x",
-                      "LD_AUDIT": "AUDIT:", "BRIGADE_SAVED_LD_AUDIT": "",
-                      "LD_PRELOAD": "PRELOAD", "BRIGADE_SAVED_LD_PRELOAD": "libm.so.6",
-                      "GLIBC_TUNABLES": TLS + ":glibc.malloc.arena_max=1",
-                      "BRIGADE_SAVED_GLIBC_TUNABLES": "glibc.malloc.arena_max=1"},
-                     {"PYTHONPATH": "/x", "LD_AUDIT": "", "LD_PRELOAD": "libm.so.6",
-                      "GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}),
-    "only_the_python_view": ({"PYTHONPATH": "SITE", "LD_PRELOAD": "libm.so.6",
-                              "GLIBC_TUNABLES": TLS},
-                             {"LD_PRELOAD": "libm.so.6", "GLIBC_TUNABLES": TLS}),
+    "all_were_unset": (
+        {"PYTHONPATH": "SITE", "LD_AUDIT": "AUDIT", "LD_PRELOAD": "PRELOAD", "GLIBC_TUNABLES": TLS},
+        {},
+    ),
+    "all_were_set": (
+        {
+            "PYTHONPATH": "SITE:/x",
+            "BRIGADE_SAVED_PYTHONPATH": "/x",
+            "LD_AUDIT": "AUDIT:",
+            "BRIGADE_SAVED_LD_AUDIT": "",
+            "LD_PRELOAD": "PRELOAD",
+            "BRIGADE_SAVED_LD_PRELOAD": "libm.so.6",
+            "GLIBC_TUNABLES": TLS + ":glibc.malloc.arena_max=1",
+            "BRIGADE_SAVED_GLIBC_TUNABLES": "glibc.malloc.arena_max=1",
+        },
+        {
+            "PYTHONPATH": "/x",
+            "LD_AUDIT": "",
+            "LD_PRELOAD": "libm.so.6",
+            "GLIBC_TUNABLES": "glibc.malloc.arena_max=1",
+        },
+    ),
+    "only_the_python_view": (
+        {"PYTHONPATH": "SITE", "LD_PRELOAD": "libm.so.6", "GLIBC_TUNABLES": TLS},
+        {"LD_PRELOAD": "libm.so.6", "GLIBC_TUNABLES": TLS},
+    ),
     "the_user_s_own_tunables_sufficed": (
-        {"PYTHONPATH": "SITE", "LD_AUDIT": "AUDIT", "LD_PRELOAD": "PRELOAD",
-         "GLIBC_TUNABLES": "glibc.malloc.arena_max=1:" + TLS},
-        {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1:" + TLS}),
+        {
+            "PYTHONPATH": "SITE",
+            "LD_AUDIT": "AUDIT",
+            "LD_PRELOAD": "PRELOAD",
+            "GLIBC_TUNABLES": "glibc.malloc.arena_max=1:" + TLS,
+        },
+        {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1:" + TLS},
+    ),
     "brigade_s_settings_for_users_stay": (
         {"PYTHONPATH": "SITE", "BRIGADE_CACHE": "/c", "BRIGADE_SLOT": "3", "BRIGADE_JOB": "j"},
-        {"BRIGADE_CACHE": "/c"}),
+        {"BRIGADE_CACHE": "/c"},
+    ),
 }
 
 

@@ -6,9 +6,11 @@ import pytest
 from module_tree import write
 from staged import Staged
 
-SHOW = ("import sys; m = sys.modules.get('sitecustomize');"
-        "print(m and m.__file__, m and repr(m.__spec__.loader).split(' at 0x')[0],"
-        " [p for p in sys.path if 'brigade' in p])")
+SHOW = (
+    "import sys; m = sys.modules.get('sitecustomize');"
+    "print(m and m.__file__, m and repr(m.__spec__.loader).split(' at 0x')[0],"
+    " [p for p in sys.path if 'brigade' in p])"
+)
 
 TEXTS = {
     "that_works": "print('own', __name__, __file__, sorted(globals())[:3])",
@@ -28,7 +30,10 @@ def test_a_sitecustomize(world: Staged, name: str) -> None:
     env = {"PYTHONPATH": f"{own}:{world.lib}"}
     plain, view = world.plain(["-c", SHOW], env), world.run(["-c", SHOW], env)
     assert (view.stdout, view.stderr, view.returncode) == (
-        plain.stdout, plain.stderr, plain.returncode)
+        plain.stdout,
+        plain.stderr,
+        plain.returncode,
+    )
     assert plain.stdout
 
 

@@ -1,6 +1,6 @@
 /* Asks everything that can be asked about each path given, and prints the answers.
  *
- *   probe PATH...     lines "call path: answer"; times of access are left out (reading changes them)
+ *   probe PATH...     lines "call path: answer"; no times of access (reading changes them)
  *   probe -d DIR NAME...   the same relative to a descriptor of DIR
  */
 #include <dirent.h>

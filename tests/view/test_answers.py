@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import grow
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from conftest import grow
 from world import World, run
 
 ODD = [
@@ -100,8 +100,11 @@ def test_no_request_reaches_the_tree(tree_world: World, tmp_path: Path) -> None:
     done = run(["strace", "-f", "-e", "trace=%file", "-o", str(trace), tree_world.rank, "--job",
                 "test", "--", "/usr/bin/python3", "-S", "-c", script])  # fmt: skip
     assert done.returncode == 0, done.stderr
-    asked = [line for line in trace.read_text().splitlines()
-             if re.search(rf'"{re.escape(str(tree))}[/"]', line) and "execve" not in line]  # fmt: skip
+    asked = [
+        line
+        for line in trace.read_text().splitlines()
+        if re.search(rf'"{re.escape(str(tree))}[/"]', line) and "execve" not in line
+    ]
     assert asked == []
 
 
@@ -128,7 +131,8 @@ def test_a_listing_survives_moving_about_in_it(tree_world: World) -> None:
         "print(sorted((a, sorted(b), sorted(c)) for a, b, c, d in os.fwalk(p)))\n"
         "import glob, pathlib; print(sorted(glob.glob(p + '/s*/*')))\n"
         "print(sorted(map(str, pathlib.Path(p).rglob('*'))))\n"
-        "f = open(p + '/file'); print(os.path.samestat(os.fstat(f.fileno()), os.stat(p + '/file')))\n"
+        "f = open(p + '/file')\n"
+        "print(os.path.samestat(os.fstat(f.fileno()), os.stat(p + '/file')))\n"
     )
     command = ["/usr/bin/python3", "-c", script, str(tree_world.tree)]
     plain, viewed = tree_world.plain(*command), tree_world.run(*command)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from world import World, compile_c
 
-NAME = "const char *{0}(void) {{ return \"{0} from {1}\"; }}"
+NAME = 'const char *{0}(void) {{ return "{0} from {1}"; }}'
 SHOW = """
 #include <dlfcn.h>
 #include <link.h>
@@ -26,10 +26,13 @@ static void where(void *f)
     printf("dladdr %s\\n", dladdr(f, &i) ? i.dli_fname : "?");
 }
 """
-USE_A = SHOW + """
+USE_A = (
+    SHOW
+    + """
 const char *a(void);
 int main(void) { puts(a()); where(a); dl_iterate_phdr(each, 0); return 0; }
 """
+)
 
 
 def same(
@@ -115,7 +118,9 @@ def test_a_child_with_another_library_path_searches_anew(world: World) -> None:
     same(world, script)
 
 
-DLOPEN = SHOW + """
+DLOPEN = (
+    SHOW
+    + """
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -138,6 +143,7 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+)
 
 
 def test_dlopen_by_name_and_by_path(world: World) -> None:
@@ -208,7 +214,9 @@ def test_libraries_with_much_static_tls_load(world: World, size: int) -> None:
 
 def test_a_library_in_another_namespace(world: World) -> None:
     library(world, "a", "lib")
-    source = SHOW + """
+    source = (
+        SHOW
+        + """
 int main(int argc, char **argv)
 {
     void *h = dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW);
@@ -218,6 +226,7 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+    )
     # ld.so does not ask auditors about the first object of a namespace: it comes from the tree
     same(world, program(world, source), f"{world.tree}/lib/liba.so", alone=False)
 

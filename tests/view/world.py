@@ -11,14 +11,14 @@ import os
 import shutil
 import struct
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable
 
-from brigade.trial.answers import answers
 from brigade.image.reader import Image
 from brigade.image.writer import ImageWriter
 from brigade.paths import native
+from brigade.trial.answers import answers
 from brigade.trial.record import Trial, load
 
 JOB = "test"
@@ -100,9 +100,7 @@ class World:
                 writer.add(f"{root}/{name}")
             if trial:
                 for answer in answers(trial)[0]:
-                    writer.add_answer(
-                        answer.context, answer.requester, answer.name, answer.path
-                    )
+                    writer.add_answer(answer.context, answer.requester, answer.name, answer.path)
             writer.commit()
         with Image(image_file) as image:
             (self.stage / "index").write_bytes(bytes(image._index))
@@ -177,14 +175,20 @@ class World:
         )
         self.state.write_bytes(header + bytes(size - len(header)))
 
+    def slots(self) -> list[tuple[int, ...]]:
+        """pid, rank, start_ns, last_load_ns, ready_ns, hits, 8 misses, loads, processes."""
+        data = self.state.read_bytes()
+        header = _HEADER.unpack_from(data)
+        taken = range(min(header[9], _N_SLOTS))
+        return [_SLOT.unpack_from(data, header[6] + i * _SLOT.size) for i in taken]
+
     def counts(self) -> Counts:
         data = self.state.read_bytes()
         header = _HEADER.unpack_from(data)
-        next_slot, next_miss = header[9], header[10]
+        next_miss = header[10]
         hits = loads = processes = 0
         misses = dict.fromkeys(CAUSES, 0)
-        for i in range(min(next_slot, _N_SLOTS)):
-            slot = _SLOT.unpack_from(data, header[6] + i * _SLOT.size)
+        for slot in self.slots():
             hits += slot[5]
             loads += slot[14]
             processes += slot[15]

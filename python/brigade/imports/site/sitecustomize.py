@@ -18,10 +18,15 @@ def _restore(environ, folder):
 
     A variable that Brigade left alone must stay: each is recognised by what Brigade put in.
     """
-    marks = ((b"PYTHONPATH", folder), (b"LD_AUDIT", b"libbrigade-"),
-             (b"LD_PRELOAD", b"libbrigade-"), (b"GLIBC_TUNABLES", b"rtld.optional_static_tls="))
-    hidden = [b"BRIGADE_" + name for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD",
-                                              b"JOB")]
+    marks = (
+        (b"PYTHONPATH", folder),
+        (b"LD_AUDIT", b"libbrigade-"),
+        (b"LD_PRELOAD", b"libbrigade-"),
+        (b"GLIBC_TUNABLES", b"rtld.optional_static_tls="),
+    )
+    hidden = [
+        b"BRIGADE_" + name for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD", b"JOB")
+    ]
     audited = b"libbrigade-" in environ.get(b"LD_AUDIT", b"")
     for name, mark in marks:
         saved = b"BRIGADE_SAVED_" + name
@@ -43,6 +48,7 @@ def _load(posix, marshal, magic, tag, optimize, folder, name):
     Python leaves frames with that name out of the tracebacks of failed imports, which then read
     as they do without Brigade. Compiled code beside it is used when it is this interpreter's.
     """
+
     def read(path):
         fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
         try:
@@ -61,8 +67,7 @@ def _load(posix, marshal, magic, tag, optimize, folder, name):
         pass
     if code is None:
         source = read(f"{folder}/{name}.py")
-        code = compile(source, "<frozen importlib._bootstrap_external>", "exec",
-                       dont_inherit=True)
+        code = compile(source, "<frozen importlib._bootstrap_external>", "exec", dont_inherit=True)
     scope = {"__name__": name, "__builtins__": __builtins__}
     exec(code, scope)
     return scope
@@ -85,11 +90,20 @@ def _start():
     else:
         return
     try:
-        _load(posix, sys.modules["marshal"], external.MAGIC_NUMBER, sys.implementation.cache_tag,
-              sys.flags.optimize, folder, name)["start"](before, folder)
+        _load(
+            posix,
+            sys.modules["marshal"],
+            external.MAGIC_NUMBER,
+            sys.implementation.cache_tag,
+            sys.flags.optimize,
+            folder,
+            name,
+        )["start"](before, folder)
     except Exception as problem:
-        sys.stderr.write("brigade: the import view is off in this process: "
-                         f"{type(problem).__name__}: {problem}\n")
+        sys.stderr.write(
+            "brigade: the import view is off in this process: "
+            f"{type(problem).__name__}: {problem}\n"
+        )
         if before.get(b"BRIGADE_STRICT") == b"1":
             posix._exit(125)
 
