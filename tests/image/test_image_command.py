@@ -167,3 +167,12 @@ def test_each_command_gives_examples(brigade):
     for name in ("info", "ls", "verify", "diff"):
         assert "Examples:" in brigade(name, "--help").stdout
     assert "create" in brigade("--help").stdout
+
+
+def test_completion_offers_the_images_of_the_cache(brigade, tmp_path, monkeypatch):
+    write(tmp_path / "cache" / "images" / "hello-12ab.brg")
+    monkeypatch.setenv("_BRIGADE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "brigade image info he")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    offered = brigade().stdout.split()
+    assert offered == ["plain,hello-12ab.brg", "file,he"]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Callable
 
 import click
+from click.shell_completion import CompletionItem
 
 from brigade.errors import ImageError
 from brigade.image.find import cached, find_image
@@ -29,10 +30,9 @@ class _ImageFile(click.ParamType):  # type: ignore[type-arg]  # not generic in o
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
-        item = click.shell_completion.CompletionItem
+    ) -> list[CompletionItem]:
         names = [path.name for path in cached() if path.name.startswith(incomplete)]
-        return [item(name) for name in names] + [item(incomplete, type="file")]
+        return [*map(CompletionItem, names), CompletionItem(incomplete, type="file")]
 
 
 _IMAGE = click.argument("image", type=_ImageFile())
