@@ -264,12 +264,14 @@ void look_changed(const struct view *v, int dirfd, const char *path, int follow)
         mark_absolute(v, absolute, follow);
 }
 
-void look_changed_fd(const struct view *v, int fd)
+int look_changed_fd(const struct view *v, int fd)
 {
     char path[PATH_MAX];
     int staged;
-    if (view_fd_path(v, fd, path, sizeof path, &staged) > 0 && may_lead(v, path))
-        mark_absolute(v, path, 0);
+    if (view_fd_path(v, fd, path, sizeof path, &staged) < 0 || !may_lead(v, path))
+        return 0;
+    mark_absolute(v, path, 0);
+    return look_covers(v, AT_FDCWD, path, 0);
 }
 
 int look_covers(const struct view *v, int dirfd, const char *path, int follow)

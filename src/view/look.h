@@ -44,8 +44,9 @@ void look_miss(const struct view *v, enum brg_miss_cause cause, const char *op, 
  * `follow` for calls that act on what a link at the end points to. */
 void look_changed(const struct view *v, int dirfd, const char *path, int follow);
 
-/* The same for what a descriptor refers to: exact, whatever way the path took. */
-void look_changed_fd(const struct view *v, int fd);
+/* The same for what a descriptor refers to: exact, whatever way the path took. Returns whether
+ * that lies under a covered root. */
+int look_changed_fd(const struct view *v, int fd);
 
 /* Whether a call on `path` that is left to the kernel concerns a covered root. */
 int look_covers(const struct view *v, int dirfd, const char *path, int follow);

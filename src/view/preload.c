@@ -121,8 +121,6 @@ void hook_wrote_fd(const struct view *v, int dirfd, const char *path, int follow
         record_lookup(v, "write", error_of(fd), dirfd, path, "open");
         return;
     }
-    if (look_covers(v, dirfd, path, follow))
+    if (fd >= 0 ? look_changed_fd(v, fd) : look_covers(v, dirfd, path, follow))
         look_miss(v, BRG_MISS_WRITE, "open", dirfd, path);
-    if (fd >= 0)
-        look_changed_fd(v, fd);
 }

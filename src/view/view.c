@@ -84,7 +84,7 @@ long view_fd_path(const struct view *v, int fd, char *buf, size_t size, int *sta
 int view_absolute(const struct view *v, int dirfd, const char *path, char *buf, size_t size)
 {
     long n;
-    int staged;
+    int staged = 0;
     struct text t;
     if (path[0] == '/') {
         t = text_in(buf, size);
@@ -97,6 +97,8 @@ int view_absolute(const struct view *v, int dirfd, const char *path, char *buf, 
             return -ENOENT;
     } else {
         n = view_fd_path(v, dirfd, buf, size, &staged);
+        if (n >= 0 && staged) /* the program itself went into the staged tree: leave it there */
+            return -ENOENT;
     }
     if (n < 0)
         return (int)n;
