@@ -49,7 +49,7 @@ class _Group(click.Group):
             return super().get_command(ctx, name)
         import importlib
 
-        found: click.Command = getattr(importlib.import_module(f"brigade.cli.image_{name}"), name)
+        found: click.Command = importlib.import_module(f"brigade.cli.image_{name}").command
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
