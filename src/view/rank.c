@@ -112,6 +112,20 @@ static int join_stage(struct view *v, const char *folder, const char *job)
     return 0;
 }
 
+/* A trial: what is tried until the program is found is recorded in the program's own file. */
+static int record_search(struct view *v, const char *folder)
+{
+    char shared[64];
+    uint64_t start_ns = 0;
+    view_read_process(v);
+    record_start_wrapper(v, folder, &start_ns);
+    struct text t = text_in(shared, sizeof shared);
+    text_number(&t, (uint64_t)getpid(), 10);
+    text_add(&t, ".");
+    text_number(&t, start_ns, 10);
+    return start_ns && setenv(BRG_RECORD_SHARED, shared, 1) == 0 ? 0 : -EIO;
+}
+
 /* Sets the view up; returns 0, or -errno if the program is to be started plainly. */
 static int prepare(struct view *v, const struct options *o)
 {
@@ -150,11 +164,7 @@ static int prepare(struct view *v, const struct options *o)
         return err;
     const char *strict = getenv("BRIGADE_STRICT");
     v->strict = strict && text_same(strict, "1");
-    if (o->record) {
-        view_read_process(v);
-        record_start(v, o->record);
-    }
-    return 0;
+    return o->record ? record_search(v, o->record) : 0;
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include "view/rank_env.h"
 #include "view/handoff.h"
 #include "view/program.h"
+#include "view/record.h"
 #include "view/text.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@
 
 static const char *const changed[] = {"LD_AUDIT", "LD_PRELOAD", "GLIBC_TUNABLES", "PYTHONPATH"};
 static const char *const own[] = {"BRIGADE_STAGE", "BRIGADE_STATE", "BRIGADE_SLOT", "BRIGADE_VIEW",
-                                  "BRIGADE_RECORD"};
+                                  "BRIGADE_RECORD",
+                                  BRG_RECORD_SHARED};
 
 /* Which of `changed` this process has changed. */
 static int touched[sizeof changed / sizeof *changed];

@@ -147,9 +147,21 @@ static void write_head(const struct view *v)
     }
 }
 
+/* When the file of this process was begun: by the wrapper, or now. */
+static uint64_t start_of_file(const struct view *v)
+{
+    const char *shared = view_env(v, BRG_RECORD_SHARED);
+    char mine[16];
+    struct text t = text_in(mine, sizeof mine);
+    text_number(&t, (uint64_t)sys_getpid(), 10);
+    text_add(&t, ".");
+    int64_t start = shared && text_starts(shared, mine) ? text_to_number(shared + t.len, 0) : 0;
+    return start ? (uint64_t)start : sys_now_ns(CLOCK_REALTIME);
+}
+
 /* Opens the file of this process if it is not open. Returns whether records can be written. A
  * signal handler that comes in between goes without. */
-static int begin(const struct view *v, const char *folder)
+static int begin(const struct view *v, const char *folder, int with_head)
 {
     struct recorder *r = v->recorder;
     int expected = CLOSED;
@@ -161,7 +173,7 @@ static int begin(const struct view *v, const char *folder)
     struct utsname host;
     memset(&host, 0, sizeof host);
     sys_call(SYS_uname, (long)&host, 0, 0, 0, 0, 0);
-    r->start_ns = sys_now_ns(CLOCK_REALTIME);
+    r->start_ns = start_of_file(v);
     struct text t = text_in(r->path, sizeof r->path);
     text_add(&t, folder);
     text_add(&t, "/");
@@ -176,11 +188,12 @@ static int begin(const struct view *v, const char *folder)
         return 0;
     }
     __atomic_store_n(&r->state, OPEN, __ATOMIC_RELEASE);
-    write_head(v);
+    if (with_head)
+        write_head(v);
     return 1;
 }
 
-void record_start(struct view *v, const char *folder)
+static void start(struct view *v, const char *folder, int with_head)
 {
     struct recorder *r =
         sys_map(sizeof *r, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -189,8 +202,20 @@ void record_start(struct view *v, const char *folder)
     sys_call(SYS_madvise, (long)r, (long)((sizeof *r + 4095) & ~(size_t)4095), MADV_WIPEONFORK, 0,
              0, 0);
     v->recorder = r;
-    if (begin(v, folder))
+    if (begin(v, folder, with_head))
         v->mode = VIEW_RECORD;
+}
+
+void record_start(struct view *v, const char *folder)
+{
+    start(v, folder, 1);
+}
+
+void record_start_wrapper(struct view *v, const char *folder, uint64_t *start_ns)
+{
+    start(v, folder, 0);
+    if (v->mode == VIEW_RECORD)
+        *start_ns = v->recorder->start_ns;
 }
 
 /* Whether this record is new to the process, as far as the table remembers. */
@@ -209,7 +234,7 @@ static int is_new(struct recorder *r, const char *kind, int64_t status, const ch
 void record_add(const struct view *v, const char *kind, int64_t status, const char *by,
                 const char *path, const char *extra)
 {
-    if (v->mode != VIEW_RECORD || !begin(v, view_env(v, "BRIGADE_RECORD")))
+    if (v->mode != VIEW_RECORD || !begin(v, view_env(v, "BRIGADE_RECORD"), 1))
         return;
     by = by ? by : v->exe;
     if (is_new(v->recorder, kind, status, by, path, extra))

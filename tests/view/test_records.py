@@ -1,0 +1,215 @@
+"""The recorder writes down every look-up, loses nothing, and changes nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import grow
+from test_answers import ODD, everything
+from world import World, compile_c, run
+
+from brigade.paths import native
+from brigade.trial.record import LOOKUPS, Trial, load
+
+_CALL = re.compile(r'^(?:\d+ )?(\w+)\((?:(?:AT_FDCWD|\d+)[^,"]*, )?"([^"]*)"(.*)$')
+
+
+def recorder(folder: Path) -> list[str]:
+    folder.mkdir(exist_ok=True)
+    return [str(native("brigade-rank")), "--record", str(folder), "--view", "interpose", "--"]
+
+
+def found(trial: Trial, *kinds: str) -> set[tuple[str, str, int]]:
+    return {(r.kind, r.path, r.status) for _, r in trial.records() if r.kind in kinds}
+
+
+def test_everything_that_strace_sees_is_recorded(world: World, probe: Path) -> None:
+    grow(world)
+    (world.tree / "mod.py").write_text("import json, os\nfrom pkg import part\n")
+    (world.tree / "pkg").mkdir()
+    (world.tree / "pkg" / "__init__.py").write_text("")
+    (world.tree / "pkg" / "part.py").write_text("print(open(__file__).read()[:5])\n")
+    paths = everything(world) + [f"{world.tree}/{name}" for name in ODD]
+    trace = world.base / "trace"
+    script = f"{probe} {' '.join(map(repr, paths))}; PYTHONPATH={world.tree} python3 -c 'import mod'"
+    done = run(["strace", "-f", "-e", "trace=%file", "-s", "5000", "-o", str(trace),
+                *recorder(world.base / "rec"), "/bin/sh", "-c", script])  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    trial = load(world.base / "rec")
+    assert trial.damaged == 0
+    recorded = {r.path: set() for _, r in trial.records()}
+    for _, r in trial.records():
+        recorded[r.path].add(r.status)
+    whole = "\n".join(recorded) + "\n"
+    seen = 0
+    for line in trace.read_text(errors="replace").splitlines():
+        call = _CALL.match(line)
+        if not call or not call[2].startswith(f"{world.tree}/"):
+            continue
+        path, rest = call[2].encode().decode("unicode_escape"), call[3]
+        path = path.encode("latin-1").decode("utf-8", "surrogateescape")
+        if path not in recorded:  # realpath looks at parents of the path it was asked for
+            assert call[1].startswith("readlink") or path.rstrip("/") in whole, line
+            continue
+        failed = re.search(r"= -1 (E\w+)", rest)
+        status = getattr(errno, failed[1]) if failed else 0
+        assert status in recorded[path] or call[1].startswith(("readlink", "execve")), line
+        seen += 1
+    assert seen > 1000
+
+
+def test_the_recorder_changes_no_answer(world: World, probe: Path) -> None:
+    grow(world)
+    paths = everything(world) + [f"{world.tree}/{name}" for name in ODD]
+    plain = world.plain(probe, *paths)
+    _, recorded = world.record(probe, *paths)
+    assert (recorded.stdout, recorded.returncode) == (plain.stdout, plain.returncode)
+
+
+def test_paths_are_absolute_and_keep_their_spelling(world: World) -> None:
+    grow(world)
+    source = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+    struct stat s;
+    int d = open("sub", O_RDONLY | O_DIRECTORY);
+    stat("sub/../file", &s); fstatat(d, "deep", &s, 0); chdir("sub"); access("script", X_OK);
+    fopen("../file", "r"); creat("made", 0600); rename("made", "other"); unlink("other");
+    return 3;
+}
+"""
+    trial, _ = world.record(compile_c(source, world.base / "p"), cwd=world.tree)
+    t = str(world.tree)
+    assert found(trial, *LOOKUPS, "write") == {
+        ("open", f"{t}/sub", 0), ("stat", f"{t}/sub/../file", 0), ("stat", f"{t}/sub/deep", 0),
+        ("stat", f"{t}/sub", 0), ("access", f"{t}/sub/script", 0), ("open", f"{t}/sub/../file", 0),
+        ("write", f"{t}/sub/made", 0), ("write", f"{t}/sub/other", 0),
+    }  # fmt: skip
+    extras = {(r.kind, r.extra) for _, r in trial.records() if r.kind in ("access", "write")}
+    assert extras == {("access", "1"), ("write", "open"), ("write", "rename"), ("write", "unlink")}
+    program = trial.processes[-1]
+    assert (program.exit_status, program.cwd, program.exe) == (3, t, str(world.base / "p"))
+
+
+def test_search_records_say_who_asked_and_what_was_found(world: World) -> None:
+    compile_c("int b;", world.tree / "lib" / "libb.so", "-shared")
+    compile_c("int a;", world.tree / "lib" / "liba.so", "-shared", f"-L{world.tree}/lib",
+              "-Wl,--no-as-needed", "-lb", "-Wl,-rpath,$ORIGIN/none:$ORIGIN")  # fmt: skip
+    source = ('#include <dlfcn.h>\nint main(void) { dlopen("liba.so", 1); dlopen("liba.so", 1); '
+              'dlopen("libnone.so", 1); return 0; }')  # fmt: skip
+    exe = compile_c(source, world.tree / "bin" / "p", f"-Wl,-rpath,{world.tree}/lib")
+    trial, _ = world.record(exe)
+    searches = {(r.by, r.path): r.extra for _, r in trial.records() if r.kind == "search"}
+    lib = f"{world.tree}/lib"
+    assert searches[(str(exe), "liba.so")] == f"{lib}/liba.so"
+    assert searches[(f"{lib}/liba.so", "libb.so")] == f"{lib}/libb.so"
+    assert searches[(str(exe), "libnone.so")] == ""
+    assert searches[(str(exe), "libc.so.6")].endswith("/libc.so.6")
+    loads = [r.path for _, r in trial.records() if r.kind == "load"]
+    assert f"{lib}/liba.so" in loads and f"{lib}/libb.so" in loads
+
+
+def test_programs_and_what_was_tried_before_them_are_recorded(world: World) -> None:
+    grow(world)
+    path = f"{world.tree}/empty:{world.tree}/sub:/usr/bin:/bin"
+    trial, done = world.record("script", env={**os.environ, "PATH": path})
+    assert done.stdout == "hello\n"
+    assert {
+        ("exec", f"{world.tree}/empty/script", errno.ENOENT),
+        ("exec", f"{world.tree}/sub/script", 0),
+        ("exec", "/bin/sh", 0),
+    } <= found(trial, "exec")
+
+
+@pytest.mark.parametrize("call", ["subprocess.run([p])", "os.posix_spawnp('true', ['true'], {})",
+                                  "os.fork() or os._exit(os.path.exists(p) and 5)"])  # fmt: skip
+def test_children_have_files_of_their_own(world: World, call: str) -> None:
+    script = f"import os, subprocess\np = '/bin/true'\n{call}\n"
+    trial, done = world.record("/usr/bin/python3", "-S", "-c", script)
+    assert done.returncode == 0, done.stderr
+    pids = {p.pid for p in trial.processes}
+    assert len(pids) >= 2
+    python = next(p for p in trial.processes if "python" in p.exe)
+    assert any(p.parent == python.pid for p in trial.processes)
+
+
+def test_kill_minus_nine_loses_nothing(world: World) -> None:
+    grow(world)
+    source = """
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    char path[4096];
+    struct stat s;
+    for (int i = 0; i < 500; i++) { snprintf(path, sizeof path, "%s/%d", argv[1], i); stat(path, &s); }
+    puts("done"); fflush(stdout);
+    for (;;) pause();
+}
+"""
+    exe = compile_c(source, world.base / "p")
+    child = subprocess.Popen([*recorder(world.base / "rec"), exe, world.tree],
+                             stdout=subprocess.PIPE, text=True)  # fmt: skip
+    assert child.stdout and child.stdout.readline() == "done\n"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    trial = load(world.base / "rec")
+    assert trial.damaged == 0
+    assert {(f"{world.tree}/{i}", errno.ENOENT) for i in range(500)} <= {
+        (path, status) for _, path, status in found(trial, "stat")
+    }
+
+
+def test_the_same_look_up_is_recorded_once(world: World) -> None:
+    source = ("#include <sys/stat.h>\nint main(int c, char **v) { struct stat s; "
+              "for (int i = 0; i < 1000; i++) { stat(v[1], &s); lstat(v[1], &s); } return 0; }")  # fmt: skip
+    trial, _ = world.record(compile_c(source, world.base / "p"), world.tree)
+    mine = [r for _, r in trial.records() if r.path == str(world.tree)]
+    assert sorted(r.kind for r in mine) == ["lstat", "stat"]
+
+
+def test_a_program_that_takes_the_descriptor_gets_no_records_in_its_file(world: World) -> None:
+    script = ("import os, sys\n"
+              "for n in range(3, 1024):\n"
+              "    try: os.fstat(n)\n"
+              "    except OSError: continue\n"
+              "    os.dup2(os.open(sys.argv[1] + '/mine', os.O_CREAT | os.O_RDWR), n)\n"
+              "os.path.exists(sys.argv[1] + '/later')\n"
+              "os.closerange(3, 1024)\n"
+              "os.path.exists(sys.argv[1] + '/latest')\n")  # fmt: skip
+    trial, done = world.record("/usr/bin/python3", "-S", "-c", script, world.tree)
+    assert done.returncode == 0, done.stderr
+    assert (world.tree / "mine").read_bytes() == b""
+    paths = {path for _, path, _ in found(trial, "stat")}
+    assert {f"{world.tree}/later", f"{world.tree}/latest"} <= paths
+
+
+def test_records_carry_rank_environment_and_time(world: World) -> None:
+    env = {**os.environ, "PMIX_RANK": "7", "LD_LIBRARY_PATH": "/none", "VIRTUAL_ENV": "/v"}
+    before = time.time_ns()
+    trial, _ = world.record("/bin/sh", "-c", ":", env=env)
+    shell = trial.processes[-1]
+    assert shell.rank == 7
+    assert shell.env["LD_LIBRARY_PATH"] == "/none"
+    assert shell.env["VIRTUAL_ENV"] == "/v"
+    assert shell.argv == ["/bin/sh", "-c", ":"]
+    assert before < shell.start_ns < time.time_ns()
+    assert all(0 <= r.time_ns < 60e9 for r in shell.records)
+
+
+def test_an_unwritable_folder_leaves_the_program_alone(world: World) -> None:
+    wrapper = [str(native("brigade-rank")), "--record", "/proc/none", "--view", "interpose", "--"]
+    done = run([*wrapper, "/bin/echo", "hello"])
+    assert (done.stdout, done.stderr, done.returncode) == ("hello\n", "", 0)
