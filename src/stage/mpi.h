@@ -2,8 +2,8 @@
  *
  * Two binary interfaces cover the field. In Open MPI's, handles are addresses of objects that the
  * library exports; in MPICH's (MPICH, Intel MPI, MVAPICH, Cray MPICH) they are fixed integers.
- * Which one a library speaks is read off its symbols. Only non-blocking calls are used, so that waiting
- * is our own affair: it sleeps, and hears signals.
+ * Which one a library speaks is read off its symbols. Only non-blocking calls are used, so that
+ * waiting is our own affair: it sleeps, and hears signals.
  */
 #ifndef BRG_STAGE_MPI_H
 #define BRG_STAGE_MPI_H

@@ -6,8 +6,8 @@
  *   4  the blocks go round; each node verifies, decompresses and writes
  *   5  each node completes its folder;  6  each node publishes it
  * Between any two steps all nodes agree that none has failed. A process that fails keeps taking
- * part until the next agreement. What must stay true: a node changes nothing under a final name before
- * all are complete; after a failure every process has taken away what it made.
+ * part until the next agreement. What must stay true: a node changes nothing under a final name
+ * before all are complete; after a failure every process has taken away what it made.
  */
 #include <errno.h>
 #include <fcntl.h>
