@@ -68,7 +68,7 @@ static inline void small_image(const char *file, const char *root, const struct 
 
 /* A tree with something of everything. */
 static const struct spec everything[] = {
-    {"/", BRG_DIR, NULL, 0, 0},
+    {"/", BRG_DIR, NULL, BRG_LISTED, 0},
     {"/home", BRG_SYMLINK, "/sw/home", 0, 0},
     {"/sw", BRG_DIR, NULL, BRG_LISTED, 0},
     {"/sw/home", BRG_DIR, NULL, 0, 0},
