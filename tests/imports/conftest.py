@@ -57,7 +57,7 @@ def own_world(tmp_path: Path) -> Staged:
 @pytest.fixture
 def unlisted_world(tmp_path: Path) -> Staged:
     """The same with `lib` not LISTED, as a user's own folder is."""
-    return make_world(tmp_path, sys.executable, listed=False)
+    return make_world(tmp_path / "unlisted", sys.executable, listed=False)
 
 
 @pytest.fixture(scope="session")

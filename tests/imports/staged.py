@@ -24,6 +24,9 @@ from brigade.imports import table
 HEADER_BYTES = 208
 ENTRY_BYTES = 160
 STATE_HEADER_BYTES = 136
+SLOT_BYTES = 128
+N_MISSES = 4
+DIRTY_OFF = STATE_HEADER_BYTES + SLOT_BYTES
 NONE = 0xFFFFFFFF
 
 
@@ -169,13 +172,22 @@ class Staged:
         self.folders = folders_of(section)
         (self.stage_folder / "index").write_bytes(index_bytes(self.folders, section))
         self.state.parent.mkdir(parents=True)
-        dirty = bytes((len(self.folders) // 64 + 1) * 8)
-        self.state.write_bytes(
-            struct.pack(
-                "<8sIIIIQQQQ", b"BSTATE1\0", 1, 0, 0, len(self.folders), 0, 0, STATE_HEADER_BYTES, 0
-            ).ljust(STATE_HEADER_BYTES, b"\0")
-            + dirty
-        )
+        slots, dirty = bytes(SLOT_BYTES), bytes((len(self.folders) // 64 + 1) * 8)
+        header = struct.pack(
+            "<8sIIIIQQQQ", b"BSTATE1\0", 1, 1, N_MISSES, len(self.folders), 0, STATE_HEADER_BYTES,
+            DIRTY_OFF, DIRTY_OFF + len(dirty)).ljust(STATE_HEADER_BYTES, b"\0")
+        self.state.write_bytes(header + slots + dirty + bytes(256 * N_MISSES))
+
+    def counted(self) -> tuple[int, dict[int, int], list[str]]:
+        """(hits, {cause: misses}, paths missed) of the one slot."""
+        data = self.state.read_bytes()
+        hits, *misses = struct.unpack_from("<9Q", data, STATE_HEADER_BYTES + 32)
+        at, = struct.unpack_from("<Q", data, 48)
+        number, = struct.unpack_from("<I", data, 60)
+        paths = []
+        for record in range(at, at + 256 * min(number, N_MISSES), 256):
+            paths.append(data[record + 16:record + 256].rstrip(b"\0").decode())
+        return hits, {cause: n for cause, n in enumerate(misses) if n}, paths
 
     def _copy(self, covered: str, root: Path) -> None:
         for folder, dirs, files in os.walk(os.path.realpath(covered)):
@@ -196,7 +208,7 @@ class Staged:
         data[64] = 1
         if folder is not None:
             number = self.folders.index(os.path.realpath(folder))
-            data[STATE_HEADER_BYTES + number // 8] |= 1 << number % 8
+            data[DIRTY_OFF + number // 8] |= 1 << number % 8
         self.state.write_bytes(data)
 
 

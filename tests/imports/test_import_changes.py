@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 
@@ -186,3 +187,54 @@ def test_a_damaged_index_leaves_the_program_alone(own_world: Staged, damage: byt
     (own_world.stage_folder / "index").write_bytes(damage)
     done = own_world.run(SOLO, {**own_world.env, "BRIGADE_STRICT": "0"})
     assert done.stdout == "solo from lib\n"
+
+
+# Counts ------------------------------------------------------------------------------
+
+
+def test_answers_are_counted_in_the_rank_s_slot(own_world: Staged) -> None:
+    code = "import pkg.sub, time; time.sleep(0.03); import solo, time"
+    assert own_world.run(["-c", code], own_world.env).returncode == 0
+    hits, misses, paths = own_world.counted()
+    assert hits >= 4 and not misses and not paths
+
+
+def test_misses_are_counted_by_cause_with_their_path(unlisted_world: Staged) -> None:
+    world = unlisted_world
+    write(world.lib / "unseen.py", "value = 1\n")
+    lax = {**world.env, "BRIGADE_STRICT": "0"}
+    assert world.run(["-c", "import unseen, solo"], lax).returncode == 0
+    _hits, misses, paths = world.counted()
+    assert misses[0] >= 1 and misses[2] >= 1
+    assert str(world.lib / "unseen") in paths
+
+
+def test_strict_ends_a_process_that_asks_for_what_the_trial_did_not(
+    unlisted_world: Staged,
+) -> None:
+    done = unlisted_world.run(["-c", "import unseen"], unlisted_world.env)
+    assert done.returncode == 125
+    assert f"{unlisted_world.lib}/unseen: not looked up in the trial" in done.stderr
+
+
+def test_a_module_without_valid_bytecode_is_compiled_from_the_staged_source(
+    own_world: Staged, unlisted_world: Staged
+) -> None:
+    for world in (own_world, unlisted_world):
+        next(world.lib.glob("__pycache__/solo.*.pyc")).unlink()
+        world.stage()
+        staged = next((world.stage_folder / "root").glob("**/lib/solo.py"))
+        times = staged.stat()
+        staged.write_text(staged.read_text().replace("from lib", "from mem"))
+        os.utime(staged, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert world.run(SOLO, world.env).stdout == "solo from mem\n"
+        assert not list(world.lib.glob("__pycache__/solo.*.pyc"))
+
+
+def test_a_module_that_is_not_in_the_image_is_a_miss(own_world: Staged) -> None:
+    world = own_world
+    world.content = lambda path: "solo" not in path
+    world.stage()
+    lax = {**world.env, "BRIGADE_STRICT": "0"}
+    assert world.run(SOLO, lax).stdout == "solo from lib\n"
+    assert world.counted()[1:] == ({1: 1}, [str(world.lib / "solo.py")])

@@ -61,13 +61,13 @@ def test_a_valid_pyc_is_used(tmp_path: Path) -> None:
 def test_a_pyc_of_another_magic_number_is_not_used(tmp_path: Path) -> None:
     pyc = compiled(tmp_path)
     pyc.write_bytes(b"\x01\x02\r\n" + pyc.read_bytes()[4:])
-    assert pyc_bytes(tmp_path) == 0
+    assert pyc_bytes(tmp_path) == table.SOURCE_ONLY
 
 
 def test_a_pyc_of_an_older_source_is_not_used(tmp_path: Path) -> None:
     compiled(tmp_path)
     os.utime(tmp_path / "m.py", (1, 1))
-    assert pyc_bytes(tmp_path) == 0
+    assert pyc_bytes(tmp_path) == table.SOURCE_ONLY
 
 
 def test_a_pyc_of_a_source_of_another_size_is_not_used(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_pyc_of_a_source_of_another_size_is_not_used(tmp_path: Path) -> None:
     when = (tmp_path / "m.py").stat().st_mtime_ns
     write(tmp_path / "m.py", "value = 12\n")
     os.utime(tmp_path / "m.py", ns=(when, when))
-    assert pyc_bytes(tmp_path) == 0
+    assert pyc_bytes(tmp_path) == table.SOURCE_ONLY
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", None])
@@ -83,22 +83,25 @@ def test_a_damaged_pyc_is_not_used(tmp_path: Path, damage: bytes | None) -> None
     pyc = compiled(tmp_path)
     bad_flags = pyc.read_bytes()[:4] + b"\xff" + pyc.read_bytes()[5:]
     pyc.write_bytes(bad_flags if damage is None else damage)
-    assert pyc_bytes(tmp_path) == 0
+    assert pyc_bytes(tmp_path) == table.SOURCE_ONLY
 
 
 def test_hash_pycs_are_checked_only_if_they_ask_for_it(tmp_path: Path) -> None:
     modes = py_compile.PycInvalidationMode
     for mode, used_after_change in ((modes.CHECKED_HASH, False), (modes.UNCHECKED_HASH, True)):
         compiled(tmp_path, mode)
-        assert pyc_bytes(tmp_path) > 0
+        assert pyc_bytes(tmp_path) > table.SOURCE_ONLY
         write(tmp_path / "m.py", "value = 2\n")
-        assert (pyc_bytes(tmp_path) > 0) == used_after_change
+        assert (pyc_bytes(tmp_path) > table.SOURCE_ONLY) == used_after_change
 
 
 def test_a_pyc_without_content_in_the_image_is_not_used(tmp_path: Path) -> None:
     compiled(tmp_path)
     root = str(tmp_path)
     tree = table.DiskTree([root], [root], lambda path: not path.endswith(".pyc"))
+    with_source = table.SOURCE_MODULE | table.SOURCE_ONLY << table.KIND_BITS
+    assert describe(tmp_path, tree=tree)["m"] == with_source
+    tree = table.DiskTree([root], [root], lambda path: False)
     assert describe(tmp_path, tree=tree)["m"] == table.SOURCE_MODULE
 
 
@@ -118,6 +121,7 @@ def test_a_folder_that_is_not_listed_tells_only_of_names_that_were_searched(
     write(tmp_path / "seen.py")
     write(tmp_path / "unseen.py")
     found = describe(tmp_path, listed=False, names={"seen", "absent", "pkg.tail"})
+    found["seen"] &= 15
     assert found == {"seen": table.SOURCE_MODULE, "absent": table.ABSENT, "tail": table.ABSENT}
 
 

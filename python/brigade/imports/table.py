@@ -14,7 +14,9 @@ search is not in the table: each entry answers for itself, as in Python.
     folder    the path entry with its symbolic links resolved, a path of the image
     listed    a name that is not in the dict is known to be absent
     mtime_ns  of the folder, or -1
-    n         SOURCE, SOURCELESS: bytes of the .pyc if it is valid and in the image, else 0
+    n         SOURCE: bytes of the .pyc if it is valid and in the image; else SOURCE_ONLY if the
+              source is in the image; else 0
+              SOURCELESS: bytes of the .pyc if it is valid and in the image, else 0
               EXTENSION: 2 * number of the suffix + (1 if its bytes are in the image)
 
 Blobs are decoded one by one, when a rank first searches their path entry. Marshal version 2 is
@@ -51,6 +53,8 @@ EXTENSION_MODULE = 5
 EXTENSION_PACKAGE = 6
 SOURCELESS_MODULE = 7
 SOURCELESS_PACKAGE = 8
+
+SOURCE_ONLY = 1  # less than the size of any .pyc
 
 SITE = Path(__file__).with_name("site")
 
@@ -258,6 +262,8 @@ def _describe_file(
 ) -> int:
     if path.endswith(".py"):
         kind, n = SOURCE_MODULE, _valid_pyc_bytes(tree, interpreter, path)
+        if not n and tree.has_content(path):
+            n = SOURCE_ONLY
     elif path.endswith(".pyc"):
         kind, n = SOURCELESS_MODULE, _valid_sourceless_bytes(tree, interpreter, path)
     else:

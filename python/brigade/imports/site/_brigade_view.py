@@ -26,9 +26,12 @@ _bootstrap = sys.modules["_frozen_importlib"]
 _imp = sys.modules["_imp"]
 _posix = sys.modules["posix"]
 
-_open, _pread, _close, _stat = _posix.open, _posix.pread, _posix.close, _posix.stat
+_open, _pread, _pwrite, _close = _posix.open, _posix.pread, _posix.pwrite, _posix.close
+_stat, _fstat = _posix.stat, _posix.fstat
+_now_ns = sys.modules["time"].time_ns
 _loads = sys.modules["marshal"].loads
 _READ = _posix.O_RDONLY | _posix.O_CLOEXEC
+_READ_WRITE = _posix.O_RDWR | _posix.O_CLOEXEC
 _fix_co_filename = _imp._fix_co_filename
 _FileFinder = _external.FileFinder
 _SourceFileLoader = _external.SourceFileLoader
@@ -42,10 +45,19 @@ _modules = sys.modules
 _KIND_BITS, _KIND_MASK = 4, 15
 _ABSENT, _UNKNOWN, _NAMESPACE = 0, 1, 2
 _SOURCE, _EXTENSION, _SOURCELESS = 3, 5, 7  # of a module; one more: of a package
+_SOURCE_ONLY = 1  # in place of the size of a .pyc
 
 _HEADER_BYTES = 136  # of struct brg_index, as far as it is needed here
 _ENTRY_BYTES, _KIND_OFFSET, _DIR = 160, 16, 2
-_DIRTY_OFF, _DIRTY_ANY = 40, 64  # in struct brg_state
+# struct brg_state, struct brg_slot, struct brg_miss, and enum brg_miss_cause
+_SLOTS_OFF, _DIRTY_OFF, _MISSES_OFF, _NEXT_MISS, _DIRTY_ANY = 32, 40, 48, 60, 64
+_SLOT_BYTES, _LAST_LOAD, _HITS, _MISSES = 128, 16, 32, 40
+_MISS_BYTES, _MISS_PATH_BYTES = 256, 240
+_UNKNOWN_NAME, _NO_CONTENT, _CHANGED, _STAGE = 0, 1, 2, 6
+_CAUSES = {_UNKNOWN_NAME: "not looked up in the trial",
+           _NO_CONTENT: "known, but its contents are not in the image",
+           _STAGE: "the staged copy could not be used"}  # those that end a strict process
+_TALLY_EVERY_NS, _PAUSE_NS = 20_000_000, 2_000_000_000
 _PYC_HEADER = 16
 
 
@@ -55,6 +67,7 @@ class _Settings:
     root = ""  # <stage>/root
     index = ""  # <stage>/index
     state = ""  # the job's state file, or ""
+    slot = 0
     interposed = False
     strict = False
     tables = {}
@@ -70,10 +83,76 @@ def _word(value):
     return (value & 0xFFFFFFFF).to_bytes(4, "little")
 
 
-def _staged_copy_failed(path, problem):
-    """The staged folder could not be used for `path`: go on without it, or stop if told to."""
-    if _Settings.strict:
-        sys.stderr.write(f"brigade: BRIGADE_STRICT: staged copy of {path}: {problem}\n")
+# Counting ########################################################################
+
+
+class _Tally:
+    """Look-ups that were answered and not yet added to this rank's slot."""
+
+    hits = 0
+    written_ns = 0
+    startup_over = False
+
+
+def _hit():
+    """Count an answer. The slot is written now and then: the count is short by a few at the end.
+
+    Here and below counters are read and written without lock, for figures that people read.
+    """
+    _Tally.hits += 1
+    now = _now_ns()
+    since = now - _Tally.written_ns
+    if since < _TALLY_EVERY_NS:
+        return
+    if _Tally.written_ns and since > _PAUSE_NS:
+        _Tally.startup_over = True
+    hits, _Tally.hits, _Tally.written_ns = _Tally.hits, 0, now
+    try:
+        fd = _open(_Settings.state, _READ_WRITE)
+        try:
+            slot = _number(_pread(fd, 8, _SLOTS_OFF), 0, 8) + _SLOT_BYTES * _Settings.slot
+            _add(fd, slot + _HITS, hits, 8)
+            if not _Tally.startup_over:
+                _pwrite(fd, now.to_bytes(8, "little"), slot + _LAST_LOAD)
+        finally:
+            _close(fd)
+    except OSError:
+        _Tally.startup_over = True  # nobody counts any more
+
+
+def _add(fd, at, value, width):
+    """Add to a counter of the state file; its value before."""
+    before = _number(_pread(fd, width, at), 0, width)
+    _pwrite(fd, (before + value).to_bytes(width, "little"), at)
+    return before
+
+
+def _miss(cause, path):
+    """Count a look-up that goes to the real file system; what strict mode forbids ends here.
+
+    The preloaded library, where there is one, sees the calls that follow, and counts those.
+    """
+    if _Settings.interposed and cause != _STAGE:
+        return
+    try:
+        fd = _open(_Settings.state, _READ_WRITE)
+        try:
+            header = _pread(fd, 72, 0)
+            slot = _number(header, _SLOTS_OFF, 8) + _SLOT_BYTES * _Settings.slot
+            _add(fd, slot + _MISSES + 8 * cause, 1, 8)
+            number = _add(fd, _NEXT_MISS, 1, 4)
+            if number < _number(header, 16, 4):
+                text = path.encode("utf-8", "surrogateescape")
+                record = bytes((cause, 0)) + len(text).to_bytes(2, "little")
+                record += b"import".ljust(12, b"\0") + text[-(_MISS_PATH_BYTES - 1):]
+                _pwrite(fd, record.ljust(_MISS_BYTES, b"\0"),
+                        _number(header, _MISSES_OFF, 8) + _MISS_BYTES * number)
+        finally:
+            _close(fd)
+    except OSError:
+        pass  # a job without a state file is not counted
+    if _Settings.strict and cause in _CAUSES:
+        sys.stderr.write(f"brigade: strict: import {path}: {_CAUSES[cause]}\n")
         sys.stderr.flush()
         _posix._exit(125)
 
@@ -145,6 +224,8 @@ def _staged_code(loader):
     size = loader._bytes
     loader._bytes = 0
     try:
+        if size == _SOURCE_ONLY:
+            return loader.source_to_code(_read_whole(loader._staged), loader.path)
         fd = _open(loader._staged, _READ)
         try:
             data = _pread(fd, size, _PYC_HEADER)
@@ -152,16 +233,26 @@ def _staged_code(loader):
             _close(fd)
         if len(data) != size - _PYC_HEADER:
             raise OSError("its size is wrong")
-    except OSError as problem:
-        _staged_copy_failed(loader.path, problem)
+    except OSError:
+        _miss(_STAGE, loader.path)
         return None
     return _loads(data)
+
+
+def _read_whole(path):
+    fd = _open(path, _READ)
+    try:
+        return _pread(fd, _fstat(fd).st_size, 0)
+    finally:
+        _close(fd)
 
 
 class _Source(_SourceFileLoader):
     """A SourceFileLoader whose first get_code() takes the code from node memory.
 
-    Later calls, and everything else, are SourceFileLoader's own and see the real files.
+    Where there was no valid .pyc, the staged source is compiled, and no .pyc is written: hundreds
+    of ranks would write the same one. Later calls, and everything else, are SourceFileLoader's
+    own and see the real files.
     """
 
     __slots__ = ("_staged", "_bytes")
@@ -196,12 +287,15 @@ class _CheckedSource(_Source):
 
     def _matches_source(self):
         try:
+            source = _stat(self.path)
+            if self._bytes == _SOURCE_ONLY:
+                staged = _stat(self._staged)
+                return (source.st_mtime_ns, source.st_size) == (staged.st_mtime_ns, staged.st_size)
             fd = _open(self._staged, _READ)
             try:
                 header = _pread(fd, _PYC_HEADER, 0)
             finally:
                 _close(fd)
-            source = _stat(self.path)
         except OSError:
             return False
         return not any(header[4:8]) and header[8:] == (
@@ -247,7 +341,7 @@ class _Extension(_ExtensionFileLoader):
             return module
         # ld.so refused the staged file: the original gives the right error, or the right module
         module = _ExtensionFileLoader.create_module(self, spec)
-        _staged_copy_failed(self.path, "ld.so could not load it")
+        _miss(_STAGE, self.path)
         return module
 
     def __eq__(self, other):
@@ -308,8 +402,12 @@ class _Finder(_FileFinder):
         tail = fullname.rpartition(".")[2]
         known = names.get(tail, self._other)
         kind = known & _KIND_MASK
-        if kind == _UNKNOWN or fullname in _modules or not self._trusted(kind, tail):
+        if fullname in _modules:
             return _FileFinder.find_spec(self, fullname, target)
+        if kind == _UNKNOWN or not self._trusted(kind, tail):
+            _miss(_UNKNOWN_NAME if kind == _UNKNOWN else _CHANGED, self._prefix + tail)
+            return _FileFinder.find_spec(self, fullname, target)
+        _hit()
         if kind == _ABSENT:
             return None
         if kind == _NAMESPACE:
@@ -337,13 +435,17 @@ class _Finder(_FileFinder):
                 return _SourceFileLoader(fullname, path), None
             cached = folder + "__pycache__/" + stem + _Settings.pyc_suffix
             if not number:
+                _miss(_NO_CONTENT, path)
                 return _SourceFileLoader(fullname, path), self._prefix + cached
             loader = self._source_class(fullname, path)
-            loader._staged = self._staged + cached
+            loader._staged = self._staged + (cached if number != _SOURCE_ONLY
+                                             else folder + stem + ".py")
             loader._bytes = number
             return loader, self._prefix + cached
         if kind == _EXTENSION:
             file = folder + stem + _SUFFIXES[number >> 1]
+            if not number & 1:
+                _miss(_NO_CONTENT, self._prefix + file)
             if not number & 1 or _Settings.interposed:
                 return _ExtensionFileLoader(fullname, self._prefix + file), None
             loader = _Extension(fullname, self._prefix + file)
@@ -351,6 +453,7 @@ class _Finder(_FileFinder):
             return loader, None
         path = self._prefix + folder + stem + ".pyc"
         if not number:
+            _miss(_NO_CONTENT, path)
             return _SourcelessFileLoader(fullname, path), path
         loader = _Sourceless(fullname, path)
         loader._staged = self._staged + folder + stem + ".pyc"
@@ -433,6 +536,7 @@ def start(environ, _folder):
     _Settings.index = stage + "/index"
     _Settings.root = stage + "/root"
     _Settings.state = variable(b"BRIGADE_STATE")
+    _Settings.slot = int(variable(b"BRIGADE_SLOT") or 0)
     _Settings.strict = variable(b"BRIGADE_STRICT") == "1"
     _Settings.interposed = "interpose" in variable(b"BRIGADE_VIEW").split(
         ","
