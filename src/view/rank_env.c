@@ -15,9 +15,8 @@
 #define STATIC_TLS "32768"
 
 static const char *const changed[] = {"LD_AUDIT", "LD_PRELOAD", "GLIBC_TUNABLES", "PYTHONPATH"};
-static const char *const own[] = {"BRIGADE_STAGE", "BRIGADE_STATE", "BRIGADE_SLOT", "BRIGADE_VIEW",
-                                  "BRIGADE_RECORD",
-                                  BRG_RECORD_SHARED};
+static const char *const own[] = {"BRIGADE_STAGE", "BRIGADE_STATE",  "BRIGADE_SLOT",
+                                  "BRIGADE_VIEW",  "BRIGADE_RECORD", BRG_RECORD_SHARED};
 
 /* Which of `changed` this process has changed. */
 static int touched[sizeof changed / sizeof *changed];

@@ -7,24 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import grow
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from world import World, run
-
-ODD = [
-    ".", "", "sub/", "sub/.", "sub/..", "sub//deep", "file/", "file/x", "to_dir/er/leaf",
-    "to_dir/../twin", "sub/up/sub/up/file", "sub/loop/x", "dangling/x", "to_file/", "outside/",
-    "out_dir/", "out_dir/../bin/env", "../shared/file", "absolute/er/../../script", "missing",
-    "sub/missing/more", "sub/absent", "open/absent", "empty/..", "n" * 255, "n" * 256, "x/" * 2100,
-]  # fmt: skip
-
-
-def everything(world: World) -> list[str]:
-    found = [str(world.tree)]
-    for folder, folders, files in os.walk(world.tree):
-        found += [f"{folder}/{name}" for name in folders + files]
-    return found
+from world import ODD, World, everything, grow, run
 
 
 def assert_same(world: World, probe: Path, *arguments: str, **options: object) -> None:

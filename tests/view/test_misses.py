@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from conftest import grow
-from world import World, compile_c
+from world import World, compile_c, grow
 
 PROBES = {
-    "UNKNOWN": ("stat(T \"/open/unknown\", &s)", "stat", "/open/unknown"),
-    "NO_CONTENT": ("open(T \"/file\", O_RDONLY)", "open", "/file"),
-    "WRITE": ("open(T \"/open/known\", O_RDWR)", "open", "/open/known"),
-    "DIRECTORY": ("(long)opendir(T \"/open\")", "list", "/open"),
-    "UNSUPPORTED": ("access(T \"/open/known\", W_OK)", "access", "/open/known"),
-    "STAGE": ("open(T \"/nothing\", O_RDONLY)", "open", "/nothing"),
+    "UNKNOWN": ('stat(T "/open/unknown", &s)', "stat", "/open/unknown"),
+    "NO_CONTENT": ('open(T "/file", O_RDONLY)', "open", "/file"),
+    "WRITE": ('open(T "/open/known", O_RDWR)', "open", "/open/known"),
+    "DIRECTORY": ('(long)opendir(T "/open")', "list", "/open"),
+    "UNSUPPORTED": ('access(T "/open/known", W_OK)', "access", "/open/known"),
+    "STAGE": ('open(T "/nothing", O_RDONLY)', "open", "/nothing"),
 }
 PROGRAM = """
 #include <dirent.h>
@@ -60,20 +59,20 @@ def test_strict_mode_aborts_for_what_is_the_images_fault(partial: World, cause: 
 
 
 def test_a_changed_entry_is_counted(partial: World) -> None:
-    partial.run(program(partial, "open(T \"/open/known\", O_WRONLY)"))
-    partial.run(program(partial, "stat(T \"/open/known\", &s)"))
+    partial.run(program(partial, 'open(T "/open/known", O_WRONLY)'))
+    partial.run(program(partial, 'stat(T "/open/known", &s)'))
     assert partial.counts().misses == {"WRITE": 1, "CHANGED": 1}
 
 
 def test_answers_are_counted_and_what_is_elsewhere_is_not(partial: World) -> None:
-    body = "stat(T \"/sub\", &s) + access(T \"/sub/none\", 0) + 1 + stat(\"/usr\", &s)"
+    body = 'stat(T "/sub", &s) + access(T "/sub/none", 0) + 1 + stat("/usr", &s)'
     assert partial.run(program(partial, body)).returncode == 0
     counts = partial.counts()
     assert (counts.hits, counts.misses, counts.processes) == (2, {}, 1)
 
 
 def test_the_list_of_misses_keeps_the_first_1024(partial: World) -> None:
-    body = "({ for (int i = 0; i < 3000; i++) stat(T \"/open/unknown\", &s); 0; })"
+    body = '({ for (int i = 0; i < 3000; i++) stat(T "/open/unknown", &s); 0; })'
     partial.run(program(partial, body))
     counts = partial.counts()
     assert counts.misses == {"UNKNOWN": 3000}

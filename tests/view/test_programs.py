@@ -95,9 +95,9 @@ EXECS = {
     "execve": "execve(path, args, env)",
     "execvp": "execvp(name, args)",
     "execvpe": "execvpe(name, args, env)",
-    "execl": "execl(path, args[0], \"a\", NULL)",
-    "execlp": "execlp(name, args[0], \"a\", NULL)",
-    "execle": "execle(path, args[0], \"a\", NULL, env)",
+    "execl": 'execl(path, args[0], "a", NULL)',
+    "execlp": 'execlp(name, args[0], "a", NULL)',
+    "execle": 'execle(path, args[0], "a", NULL, env)',
     "execveat": "execveat(AT_FDCWD, path, args, env, 0)",
     "fexecve": "fexecve(open(path, O_RDONLY), args, env)",
     "posix_spawn": "posix_spawn(&pid, path, NULL, NULL, args, env), wait4(pid, &st, 0, 0)",
@@ -160,8 +160,7 @@ def test_the_users_own_variables_survive(programs: World) -> None:
     lib = compile_c("int nothing;", programs.base / "libmine.so", "-shared")
     env = {"LD_PRELOAD": str(lib), "GLIBC_TUNABLES": "glibc.malloc.check=0", "PATH": "/bin"}
     seen = dict(
-        line.split("=", 1)
-        for line in programs.run("/usr/bin/env", env=env).stdout.splitlines()
+        line.split("=", 1) for line in programs.run("/usr/bin/env", env=env).stdout.splitlines()
     )
     assert seen["LD_PRELOAD"].endswith(f":{lib}")
     assert seen["BRIGADE_SAVED_LD_PRELOAD"] == str(lib)
@@ -208,8 +207,12 @@ def test_a_set_user_id_program_is_executed_in_place(programs: World) -> None:
 
 
 def test_closing_every_descriptor_does_no_harm(programs: World) -> None:
-    script = ("import os, sys\nos.closerange(3, 70000)\n"
-              "print(open(sys.argv[1] + '/bin/shell').read(), os.listdir(sys.argv[1] + '/more'))\n")  # fmt: skip
+    script = (
+        "import os, sys\n"
+        "t = sys.argv[1]\n"
+        "os.closerange(3, 70000)\n"
+        "print(open(t + '/bin/shell').read(), os.listdir(t + '/more'))\n"
+    )
     command = ["/usr/bin/python3", "-c", script, str(programs.tree)]
     assert programs.run(*command).stdout == programs.plain(*command).stdout
 

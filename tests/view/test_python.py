@@ -24,7 +24,8 @@ print(importlib.metadata.version('numpy'))
 print(sorted(e.name for e in importlib.resources.files('numpy').iterdir()))
 try: numpy.zeros((2, 2)).dot(numpy.zeros((3, 3)))
 except ValueError: traceback.print_exc()
-with open(numpy.__file__) as f: print(os.path.samestat(os.fstat(f.fileno()), os.stat(numpy.__file__)))
+with open(numpy.__file__) as f:
+    print(os.path.samestat(os.fstat(f.fileno()), os.stat(numpy.__file__)))
 """
 
 

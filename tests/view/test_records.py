@@ -11,9 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import grow
-from test_answers import ODD, everything
-from world import World, compile_c, run
+from world import ODD, World, compile_c, everything, grow, run
 
 from brigade.paths import native
 from brigade.trial.record import LOOKUPS, Trial, load
@@ -38,7 +36,8 @@ def test_everything_that_strace_sees_is_recorded(world: World, probe: Path) -> N
     (world.tree / "pkg" / "part.py").write_text("print(open(__file__).read()[:5])\n")
     paths = everything(world) + [f"{world.tree}/{name}" for name in ODD]
     trace = world.base / "trace"
-    script = f"{probe} {' '.join(map(repr, paths))}; PYTHONPATH={world.tree} python3 -c 'import mod'"
+    asked = " ".join(map(repr, paths))
+    script = f"{probe} {asked}; PYTHONPATH={world.tree} python3 -c 'import mod'"
     done = run(["strace", "-f", "-e", "trace=%file", "-s", "5000", "-o", str(trace),
                 *recorder(world.base / "rec"), "/bin/sh", "-c", script])  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -154,7 +153,10 @@ int main(int argc, char **argv)
 {
     char path[4096];
     struct stat s;
-    for (int i = 0; i < 500; i++) { snprintf(path, sizeof path, "%s/%d", argv[1], i); stat(path, &s); }
+    for (int i = 0; i < 500; i++) {
+        snprintf(path, sizeof path, "%s/%d", argv[1], i);
+        stat(path, &s);
+    }
     puts("done"); fflush(stdout);
     for (;;) pause();
 }
@@ -173,8 +175,15 @@ int main(int argc, char **argv)
 
 
 def test_the_same_look_up_is_recorded_once(world: World) -> None:
-    source = ("#include <sys/stat.h>\nint main(int c, char **v) { struct stat s; "
-              "for (int i = 0; i < 1000; i++) { stat(v[1], &s); lstat(v[1], &s); } return 0; }")  # fmt: skip
+    source = """
+#include <sys/stat.h>
+int main(int argc, char **argv)
+{
+    struct stat s;
+    for (int i = 0; i < 1000; i++) { stat(argv[1], &s); lstat(argv[1], &s); }
+    return 0;
+}
+"""
     trial, _ = world.record(compile_c(source, world.base / "p"), world.tree)
     mine = [r for _, r in trial.records() if r.path == str(world.tree)]
     assert sorted(r.kind for r in mine) == ["lstat", "stat"]

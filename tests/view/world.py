@@ -216,3 +216,49 @@ def _walk(root: str) -> Iterable[str]:
     for folder, folders, files in os.walk(root):
         for name in sorted(folders + files):
             yield os.path.join(folder, name)
+
+
+def grow(world: World) -> None:
+    """A tree with everything a tree can have."""
+    tree = world.tree
+    (tree / "sub" / "deep" / "er").mkdir(parents=True)
+    (tree / "open").mkdir()
+    (tree / "empty").mkdir()
+    (tree / "file").write_text("a file\n")
+    (tree / "nothing").write_text("")
+    (tree / "sub" / "script").write_text("#!/bin/sh\necho hello\n")
+    (tree / "sub" / "script").chmod(0o755)
+    (tree / "sub" / "deep" / "er" / "leaf").write_text("leaf\n")
+    (tree / "open" / "known").write_text("known\n")
+    (tree / "open" / "unknown").write_text("unknown\n")
+    (tree / "private").write_text("private\n")
+    (tree / "private").chmod(0o600)
+    (tree / "sub" / "twin").hardlink_to(tree / "file")
+    (tree / "name with space").write_text("x")
+    (tree / "sub" / "uml\u00e4ut").write_text("y")
+    for link, target in {
+        "to_file": "file",
+        "to_dir": "sub/deep",
+        "sub/up": "..",
+        "sub/loop": "loop",
+        "dangling": "no/such",
+        "absolute": str(tree / "sub" / "deep"),
+        "chain": "sub/up/to_file",
+        "outside": "/usr/bin/env",
+        "out_dir": "/usr/lib",
+    }.items():
+        (tree / link).symlink_to(target)
+
+
+def everything(world: World) -> list[str]:
+    """The tree itself and all paths in it."""
+    return [str(world.tree), *_walk(str(world.tree))]
+
+
+#: Spellings, below the tree, that take some walking.
+ODD = [
+    ".", "", "sub/", "sub/.", "sub/..", "sub//deep", "file/", "file/x", "to_dir/er/leaf",
+    "to_dir/../twin", "sub/up/sub/up/file", "sub/loop/x", "dangling/x", "to_file/", "outside/",
+    "out_dir/", "out_dir/../bin/env", "../shared/file", "absolute/er/../../script", "missing",
+    "sub/missing/more", "sub/absent", "open/absent", "empty/..", "n" * 255, "n" * 256, "x/" * 2100,
+]  # fmt: skip
