@@ -243,17 +243,24 @@ int hook_statx(int dirfd, const char *path, int flags, unsigned int mask, struct
 
 /* ---- access ---- */
 
+static int same_ids(void)
+{
+    return sys_call(SYS_getuid, 0, 0, 0, 0, 0, 0) == sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) &&
+           sys_call(SYS_getgid, 0, 0, 0, 0, 0, 0) == sys_call(SYS_getegid, 0, 0, 0, 0, 0, 0);
+}
+
 /* What the mode bits grant is granted; anything else (writing, access lists, a file system that
  * is read-only or trusts nobody) only the file system can tell. */
 static int access_answered(const struct view *v, int dirfd, const char **path, int mode, int follow,
-                           int same_user, struct look_result *r, int *result)
+                           int effective, struct look_result *r, int *result)
 {
     struct stat st;
     if (mode == F_OK)
         return answered(v, "access", dirfd, path, follow, &st, r, result);
     switch (look_up(v, "access", dirfd, *path, follow, r)) {
     case LOOK_HIT:
-        if (same_user && look_permits(r->entry, mode)) {
+        if (look_permits_anyone(r->entry, mode) ||
+            ((effective || same_ids()) && look_permits(r->entry, mode))) {
             look_hit(v);
             *result = 0;
             return 1;
@@ -280,12 +287,6 @@ static int access_answered(const struct view *v, int dirfd, const char **path, i
     return 0;
 }
 
-static int same_ids(void)
-{
-    return sys_call(SYS_getuid, 0, 0, 0, 0, 0, 0) == sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) &&
-           sys_call(SYS_getgid, 0, 0, 0, 0, 0, 0) == sys_call(SYS_getegid, 0, 0, 0, 0, 0, 0);
-}
-
 static void record_access(const struct view *v, int result, int dirfd, const char *path, int mode)
 {
     char extra[24];
@@ -296,12 +297,12 @@ static void record_access(const struct view *v, int result, int dirfd, const cha
     record_lookup(v, "access", error_of(result), dirfd, path, extra);
 }
 
-#define ACCESS_BODY(dirfd, follow, same_user, call)                             \
+#define ACCESS_BODY(dirfd, follow, effective, call)                             \
     struct look_result r;                                                       \
     const struct view *v = hook_view();                                         \
     int result;                                                                 \
     if (serves(v) && path &&                                                    \
-        access_answered(v, dirfd, &path, mode, follow, same_user, &r, &result)) \
+        access_answered(v, dirfd, &path, mode, follow, effective, &r, &result)) \
         return result;                                                          \
     result = call;                                                              \
     record_access(v, result, dirfd, path, mode);                                \
@@ -309,7 +310,7 @@ static void record_access(const struct view *v, int result, int dirfd, const cha
 
 int hook_access(const char *path, int mode)
 {
-    ACCESS_BODY(AT_FDCWD, 1, same_ids(), REAL(access)(path, mode));
+    ACCESS_BODY(AT_FDCWD, 1, 0, REAL(access)(path, mode));
 }
 
 int hook_euidaccess(const char *path, int mode)
@@ -319,7 +320,7 @@ int hook_euidaccess(const char *path, int mode)
 
 int hook_faccessat(int dirfd, const char *path, int mode, int flags)
 {
-    ACCESS_BODY(dirfd, !(flags & AT_SYMLINK_NOFOLLOW), (flags & AT_EACCESS) || same_ids(),
+    ACCESS_BODY(dirfd, !(flags & AT_SYMLINK_NOFOLLOW), flags & AT_EACCESS,
                 REAL(faccessat)(dirfd, path, mode, flags));
 }
 

@@ -324,8 +324,17 @@ static int in_groups(uint32_t gid)
     return 0;
 }
 
+int look_permits_anyone(const struct brg_entry *e, int mode)
+{
+    uint32_t want = (uint32_t)mode & (R_OK | X_OK);
+    uint32_t common = (e->mode >> 6) & (e->mode >> 3) & e->mode;
+    return !(mode & ~(R_OK | X_OK)) && (common & want) == want;
+}
+
 int look_permits(const struct brg_entry *e, int mode)
 {
+    if (look_permits_anyone(e, mode))
+        return 1;
     uint32_t uid = (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
     uint32_t want = (uint32_t)mode & (R_OK | X_OK), bits = e->mode & 7;
     if (mode & ~(R_OK | X_OK))

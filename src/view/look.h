@@ -55,6 +55,9 @@ int look_covers(const struct view *v, int dirfd, const char *path, int follow);
 struct stat;
 void look_stat(const struct brg_entry *e, struct stat *st);
 
+/* Whether whoever asks has the permissions `mode` (R_OK, X_OK): without asking who asks. */
+int look_permits_anyone(const struct brg_entry *e, int mode);
+
 /* Whether the user has the permissions `mode` (R_OK, X_OK, F_OK) by owner, group and mode bits;
  * 0 also when only the file system itself can tell. */
 int look_permits(const struct brg_entry *e, int mode);

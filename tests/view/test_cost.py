@@ -1,0 +1,105 @@
+"""What the view may cost: counted where it can be counted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from world import JOB, World, compile_c, grow, run
+
+BOUND = """
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+/* Whether, after a first call, the program's own slot for getppid holds getppid itself. */
+int main(void)
+{
+    const char *strings = 0;
+    const Elf64_Sym *symbols = 0;
+    const Elf64_Rela *slots = 0;
+    size_t bytes = 0;
+    struct link_map *me = dlopen(0, RTLD_NOW);
+    for (Elf64_Dyn *d = me->l_ld; d->d_tag; d++) {
+        if (d->d_tag == DT_STRTAB) strings = (char *)d->d_un.d_ptr;
+        if (d->d_tag == DT_SYMTAB) symbols = (Elf64_Sym *)d->d_un.d_ptr;
+        if (d->d_tag == DT_JMPREL) slots = (Elf64_Rela *)d->d_un.d_ptr;
+        if (d->d_tag == DT_PLTRELSZ) bytes = d->d_un.d_val;
+    }
+    getppid();
+    for (size_t i = 0; i < bytes / sizeof *slots; i++)
+        if (!strcmp(strings + symbols[ELF64_R_SYM(slots[i].r_info)].st_name, "getppid"))
+            printf("bound %d\\n", *(void **)(me->l_addr + slots[i].r_offset)
+                                == dlsym(RTLD_DEFAULT, "getppid"));
+    return 0;
+}
+"""
+
+TRACER = """
+#include <link.h>
+unsigned la_version(unsigned v) { return v; }
+unsigned la_objopen(struct link_map *m, Lmid_t l, uintptr_t *c) { return 3; }
+uintptr_t la_symbind64(Elf64_Sym *s, unsigned n, uintptr_t *a, uintptr_t *b, unsigned *f,
+                       const char *name) { return s->st_value; }
+Elf64_Addr la_x86_64_gnu_pltenter(Elf64_Sym *s, unsigned n, uintptr_t *a, uintptr_t *b,
+                                  La_x86_64_regs *r, unsigned *f, const char *name, long *size)
+{
+    return s->st_value;
+}
+"""
+
+
+def test_a_call_is_bound_to_the_function_itself(world: World) -> None:
+    """Under an auditor that traces calls the slot would lead into ld.so for ever."""
+    exe = compile_c(BOUND, world.tree / "p", "-Wl,-z,lazy")
+    world.put()
+    assert world.plain(exe).stdout == world.run(exe).stdout == "bound 1\n"
+    tracer = compile_c(TRACER, world.base / "tracer.so", "-shared")
+    assert world.plain(exe, env={"LD_AUDIT": str(tracer)}).stdout == "bound 0\n"
+
+
+CALLS = {
+    "stat(p, &s)": 0,
+    "stat(n, &s)": 0,
+    "access(p, R_OK)": 0,
+    "lstat(p, &s)": 0,
+    "closedir(opendir(d))": 0,
+    "readlink(l, b, sizeof b)": 0,
+    "realpath(p, b)": 0,
+    "close(open(p, O_RDONLY))": 2,
+    'stat("/usr", &s)': 1,
+    'chdir(d) + stat("leaf", &s)': 2,
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_system_calls_of_an_answered_look_up(world: World, call: str, tmp_path: Path) -> None:
+    grow(world)
+    world.put()
+    source = """
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+    struct stat s; char b[PATH_MAX]; const char *d = "T/sub/deep/er", *p = "T/sub/deep/er/leaf";
+    const char *n = "T/sub/none", *l = "T/to_file";
+    (void)s, (void)b, (void)d, (void)p, (void)n, (void)l;
+    for (int i = 0; i < 3; i++) { (void)!(CALL); }
+    write(-1, "", 0);
+    for (int i = 0; i < 100; i++) { (void)!(CALL); }
+    write(-1, "", 0);
+}
+""".replace("CALL", call).replace("T/", f"{world.tree}/")
+    exe = compile_c(source, tmp_path / "p", "-Wno-unused-result")
+    trace = tmp_path / "trace"
+    run(["strace", "-o", str(trace), world.rank, "--job", JOB, "--", str(exe)])
+    between = trace.read_text().split('write(-1, "", 0)')[1].splitlines()[1:-1]
+    calls = [line for line in between if not re.match(r"(brk|mmap|munmap|getrandom)\(", line)]
+    assert len(calls) <= 100 * (CALLS[call] + ("chdir" in call))
