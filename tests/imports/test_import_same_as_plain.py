@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from staged import Staged
 
@@ -199,6 +201,14 @@ def test_a_program_sees(world: Staged, name: str) -> None:
         plain.returncode,
     )
     assert plain.stdout or plain.returncode
+
+
+def test_tracebacks_where_the_view_was_not_compiled_ahead(own_world: Staged) -> None:
+    shutil.rmtree(own_world.stage_folder / "root/.brigade/python/__pycache__")
+    script = own_world.folder / "script.py"
+    script.write_text(PROGRAMS["tracebacks"])
+    plain, view = (f([str(script)], own_world.env) for f in (own_world.plain, own_world.run))
+    assert view.stderr == plain.stderr and "SyntaxError" in view.stderr
 
 
 OPTIONS = [
