@@ -81,7 +81,7 @@ static void wait_for(struct put *p, int rc, struct stream_request *request)
     if (rc == -EINTR)
         put_fail_text(p, rc, "interrupted by signal %d", (int)put_interrupted);
     else
-        put_fail_text(p, rc, "the other nodes do not answer: %s", strerror(-rc));
+        put_fail_text(p, rc, "the other nodes did not answer: %s", strerror(-rc));
 }
 
 static void broadcast(struct put *p, void *bytes, size_t n, uint32_t root)
