@@ -45,7 +45,10 @@ struct brg_slot {          /* one rank and its children; 128 bytes */
     uint64_t misses[8];    /* by brg_miss_cause */
     uint64_t loads;        /* objects loaded by ld.so from node memory */
     uint64_t processes;    /* processes that ran under this slot */
+    uint64_t reserved;
 };
+
+_Static_assert(sizeof(struct brg_slot) == 128, "the Python view writes into slots, too");
 
 struct brg_miss { /* 256 bytes */
     uint8_t cause;

@@ -24,7 +24,7 @@ from brigade.trial.record import Trial, load
 JOB = "test"
 CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE")
 _HEADER = struct.Struct("<Q4I4Q2IQ64x")
-_SLOT = struct.Struct("<Ii4Q8Q2Q")
+_SLOT = struct.Struct("<Ii4Q8Q2Q8x")
 _MISS = struct.Struct("<BBH12s240s")
 _N_SLOTS, _N_MISSES = 1024, 1024
 _STATE_MAGIC = 0x0031455441545342
