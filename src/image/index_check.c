@@ -157,6 +157,8 @@ static int check_entry(struct check *c, uint32_t i)
         return bad(c, "the kind of an entry is unknown");
     if ((e->flags & BRG_LISTED) && e->kind != BRG_DIR)
         return bad(c, "an entry that is not a directory is marked as listed");
+    if ((e->flags & BRG_SNAPSHOT) && e->kind != BRG_DIR)
+        return bad(c, "an entry that is not a directory is marked as a snapshot");
     if (e->kind == BRG_ABSENT && e->err != ENOENT && e->err != ENOTDIR)
         return bad(c, "an absence has an unknown reason");
     if (e->kind == BRG_SYMLINK &&

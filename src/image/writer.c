@@ -145,6 +145,8 @@ static int check_entry(const struct brg_image_entry *e, struct brg_error *err)
         why = "only a file has a content";
     else if ((e->flags & BRG_LISTED) && e->kind != BRG_DIR)
         why = "only a directory can be listed";
+    else if ((e->flags & BRG_SNAPSHOT) && (e->kind != BRG_DIR || (e->flags & BRG_LISTED)))
+        why = "only a directory that is not listed can be a snapshot";
     return why ? brg_error_set(err, -EINVAL, "%s cannot be in an image: %s", e->path, why) : 0;
 }
 
@@ -159,7 +161,7 @@ static void fill_entry(struct brg_entry *to, const struct brg_image_entry *from)
         to->err = (uint16_t)from->err;
         return;
     }
-    to->flags = from->flags & BRG_LISTED;
+    to->flags = from->flags & (BRG_LISTED | BRG_SNAPSHOT);
     to->mode = from->mode;
     to->uid = from->uid;
     to->gid = from->gid;

@@ -154,6 +154,20 @@ def test_output_in_the_users_own_folders_is_no_change(
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_a_new_name_in_a_snapshot_is_no_change_but_the_folder_has_moved(
+    world: World, level: str
+) -> None:
+    world.trial([record("list", world.app, extra="200000")])
+    build(world.records, world.base / "image.brg", cover=[str(world.root)])
+    with Image(world.base / "image.brg") as image:
+        assert freshness.check(image, level).moved == []
+        World.write(world.app / "result.dat", "42")
+        found = freshness.check(image, level)
+    assert found.ok
+    assert found.moved == [str(world.app)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_a_temporary_file_that_came_and_went_is_no_change(
     world: World, image: Image, level: str
 ) -> None:

@@ -83,6 +83,21 @@ def test_the_working_directory_and_the_scripts_folder_are_never_listed(world: Wo
     assert entries[str(world.site)].listed
 
 
+def test_a_folder_of_the_users_that_the_trial_listed_is_a_snapshot(world: World) -> None:
+    world.trial([record("list", world.app, extra="200000")])
+    entries = {entry.path: entry for entry in world.assemble().entries}
+    app = entries[str(world.app)]
+    assert app.snapshot and not app.listed
+    assert f"{world.app}/helper.py" in entries
+
+
+def test_a_folder_of_the_users_that_the_trial_wrote_to_is_no_snapshot(world: World) -> None:
+    listing = record("list", world.app, extra="200000")
+    world.trial([listing, record("write", world.app / "out.dat", extra="open")])
+    entries = {entry.path: entry for entry in world.assemble().entries}
+    assert not entries[str(world.app)].snapshot
+
+
 def test_the_users_own_folders_are_not_listed(world: World) -> None:
     own = world.root / "project/lib"
     own.mkdir(parents=True)

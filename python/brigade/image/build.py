@@ -139,7 +139,7 @@ def _leave_out(what: Assembled, unsteady: dict[str, str]) -> None:
     above = {path.rpartition("/")[0] for path in unsteady}
     for entry in what.entries:
         if entry.path in above:
-            entry.listed = False
+            entry.listed = entry.snapshot = False
     what.left_out += [LeftOut(path, why) for path, why in unsteady.items()]
 
 
@@ -155,6 +155,7 @@ def _fill(writer: ImageWriter, what: Assembled) -> None:
             entry.stat,
             target=entry.target or None,
             listed=entry.listed,
+            snapshot=entry.snapshot,
             order=entry.order,
             source=entry.path if entry.content else None,
         )

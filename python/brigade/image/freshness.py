@@ -39,10 +39,12 @@ _PERMISSIONS = 0o7777
 
 @dataclass(frozen=True)
 class Freshness:
-    """`changed`: (path, what happened, to be read after the path). `requests`: what the check
-    cost the file system, by the count that freshplan explains."""
+    """`changed`: (path, what happened, to be read after the path). `moved`: directories of the
+    user's own that got or lost names: the image serves, but may not list them. `requests`: what
+    the check cost the file system, by the count that freshplan explains."""
 
     changed: list[tuple[str, str]] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
     requests: int = 0
     looked_at: int = 0
 
@@ -81,7 +83,7 @@ def known_entries(image: Image) -> Iterator[Known]:
         used = entry.order is not None or entry.content is not None
         yield Known(
             entry.path, entry.kind, entry.listed, used, entry.size, entry.mtime_ns,
-            entry.ctime_ns, entry.mode, entry.nlink,
+            entry.ctime_ns, entry.mode, entry.nlink, snapshot=entry.snapshot,
         )  # fmt: skip
 
 
@@ -118,6 +120,7 @@ class _Run:
         self._checks = checks
         self._folders = _OpenFolders()
         self._changed: dict[str, str] = {}
+        self._moved: list[str] = []
         self._requests = 0
         self._later: list[FolderCheck] = []  # directories that were written to
         # directories that are read anyway, whatever their time says
@@ -139,7 +142,8 @@ class _Run:
         while self._later:
             self._read_folder(self._later.pop())
         looked_at = sum(len(check.items) for check in self._checks)
-        return Freshness(sorted(self._changed.items()), self._requests, looked_at)
+        changed = sorted(self._changed.items())
+        return Freshness(changed, sorted(self._moved), self._requests, looked_at)
 
     def _note(self, path: str, what: str) -> None:
         self._changed.setdefault(path, what)
@@ -190,6 +194,8 @@ class _Run:
             and known.path not in self._read
         ):
             self._reread(known.inside)
+        elif known.snapshot and now.st_mtime_ns != known.mtime_ns:
+            self._moved.append(known.path)
 
     def _reread(self, check: FolderCheck) -> None:
         """A directory of software was written to: what is in it now?"""

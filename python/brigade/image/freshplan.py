@@ -49,6 +49,7 @@ class Known(NamedTuple):
     mode: int
     nlink: int
     inside: FolderCheck | None = None  # of a listed directory: for when its time has changed
+    snapshot: bool = False
 
     @property
     def name(self) -> str:
@@ -165,7 +166,7 @@ def _matters(known: Known, in_software: bool) -> bool:
     if is_bytecode(known.path):
         return False
     if known.kind == DIR:
-        return known.listed
+        return known.listed or known.snapshot
     return known.used or (known.kind == ABSENT and not in_software)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 FILE, DIR, SYMLINK, ABSENT, OTHER = 1, 2, 3, 4, 5
 KIND_NAMES = {FILE: "file", DIR: "dir", SYMLINK: "symlink", ABSENT: "absent", OTHER: "other"}
 
-HAS_CONTENT, LISTED, COVERED = 1, 2, 4
+HAS_CONTENT, LISTED, COVERED, SNAPSHOT = 1, 2, 4, 8
 
 UNKNOWN, EXISTS, MISSING, OUTSIDE = 0, 1, 2, 3
 
@@ -58,6 +58,11 @@ class Entry(NamedTuple):
     def listed(self) -> bool:
         """All names of this directory are known."""
         return bool(self.flags & LISTED)
+
+    @property
+    def snapshot(self) -> bool:
+        """All names of this directory were known when the image was made, but may change."""
+        return bool(self.flags & SNAPSHOT)
 
     @property
     def covered(self) -> bool:

@@ -27,6 +27,7 @@ from brigade.image.snapshot import Answer, Snapshot, is_dir, is_file, is_link
 from brigade.image.walk import Reached, Walker
 from brigade.trial.mounts import KERNEL_FOLDERS, Coverage, is_under
 
+MAX_OWN_NAMES = 1000  # of a directory of the user's own, for its listing to be kept
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 _BYTECODE = re.compile(r"/__pycache__(/[^/]*\.pyc(\.\d+)?)?$")
 
@@ -41,6 +42,7 @@ class Entry:
     target: str = ""
     err: int = 0
     listed: bool = False
+    snapshot: bool = False
     content: bool = False
     order: int | None = None
     source: str = ""
@@ -76,6 +78,7 @@ class Plan:
         self._entries: dict[str, Entry] = {}
         self._unsure: dict[str, str] = {}  # canonical path -> why the image keeps silent
         self._restless: set[str] = set()  # directories whose names change
+        self._listed_own: set[str] = set()  # the user's own directories that the trial listed
         self._links_outside: set[str] = set()
         self._order = 0
         for root in coverage.roots:
@@ -156,6 +159,8 @@ class Plan:
             end = self.resolve(path)
             if end.err == 0 and self.software(end.path):
                 self.snapshot.names(end.path)
+            elif end.err == 0:
+                self._listed_own.add(end.path)
 
     def add_beside(self, path: str) -> None:
         """Take a file in with its bytes if it exists; its absence says nothing."""
@@ -187,15 +192,25 @@ class Plan:
         for entry in list(self._entries.values()):
             if entry.kind != DIR or entry.path in self._restless or self._silent(entry.path):
                 continue
-            if not self.software(entry.path) or not self.snapshot.listed(entry.path):
+            if self.software(entry.path) and self.snapshot.listed(entry.path):
+                entry.listed = True
+            elif entry.path in self._listed_own and self._is_small(entry.path):
+                entry.snapshot = True
+            else:
                 continue
-            entry.listed = True
             names = self.snapshot.names(entry.path)
             assert not isinstance(names, int)
             for name, metadata in names.items():
-                path = f"{entry.path}/{name}"
+                path = f"{entry.path.rstrip('/')}/{name}"
                 if path not in self._entries:
                     self._entries[path] = self._entry(path, metadata)
+
+    def _is_small(self, folder: str) -> bool:
+        """Whether a directory of the user's own has few enough names to keep them."""
+        names = self.snapshot.bare_names(folder)
+        if names is None or len(names) > MAX_OWN_NAMES:
+            return False
+        return not isinstance(self.snapshot.names(folder), int)
 
     def _stepping_stones(self) -> list[Entry]:
         """Links outside that lead under a covered root (a `/home/u` that is a link to a shared
