@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def test_a_call_is_bound_to_the_function_itself(world: World) -> None:
     exe = compile_c(BOUND, world.tree / "p", "-Wl,-z,lazy")
     world.put()
     assert world.plain(exe).stdout == world.run(exe).stdout == "bound 1\n"
+    if platform.machine() != "x86_64":
+        return  # the counterpart below is written for one machine
     tracer = compile_c(TRACER, world.base / "tracer.so", "-shared")
     assert world.plain(exe, env={"LD_AUDIT": str(tracer)}).stdout == "bound 0\n"
 
