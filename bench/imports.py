@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Import a scientific stack from warm local disk, and under the `python` view from node memory, in turn.
+"""Import a scientific stack from warm local disk, and under the `python` view from node memory, in
+turn.
 
     python bench/imports.py --python VENV/bin/python            15 of each, ratio of medians
     python bench/imports.py --python ... --calls                system calls too (needs strace)
@@ -7,9 +8,10 @@
 Three variants, interleaved in one run, so that whatever disturbs the machine disturbs all of them:
     plain     the interpreter as it is
     view      the virtual environment's packages from a staged copy in --memory
-    view+std  the standard library too (as where the interpreter itself lies on the shared file system)
-No shared file system is involved: this shows what the view costs or saves over the best that a rank could have
-without it. Writes raw samples as JSON.
+    view+std  the standard library too (as where the interpreter itself lies on the shared file
+    system)
+No shared file system is involved: this shows what the view costs or saves over the best that a rank
+could have without it. Writes raw samples as JSON.
 """
 
 from __future__ import annotations
@@ -40,10 +42,13 @@ print(seconds, sum(os.times()[:2]), len(sys.modules))
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--python", default=sys.executable, help="the virtual environment's Python")
-    parser.add_argument("--program", type=Path, help="another program (it prints: seconds, CPU seconds, modules)")
+    parser.add_argument(
+        "--program", type=Path, help="another program (it prints: seconds, CPU seconds, modules)"
+    )
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--memory", type=Path, default=Path("/dev/shm"), help="where to stage")
     parser.add_argument("--calls", action="store_true", help="count system calls with strace")
@@ -103,8 +108,11 @@ def main() -> int:
         prefix, stdlib = prefixes(options.python)
         packages = stage(folder / "packages", options, program, [prefix])
         everything = stage(folder / "everything", options, program, [prefix, stdlib])
-        variants = {"plain": (packages, False), "view": (packages, True),
-                    "view+std": (everything, True)}
+        variants = {
+            "plain": (packages, False),
+            "view": (packages, True),
+            "view+std": (everything, True),
+        }
         samples = measure(variants, program, options.repeats)
         calls = {}
         if options.calls and shutil.which("strace"):
@@ -112,16 +120,21 @@ def main() -> int:
                 calls[name] = count_calls(world, program, view, folder / "calls")
     finally:
         shutil.rmtree(folder)
-    settings = {"python": options.python, "repeats": options.repeats,
-                "memory": str(options.memory), "calls": calls}
+    settings = {
+        "python": options.python,
+        "repeats": options.repeats,
+        "memory": str(options.memory),
+        "calls": calls,
+    }
     save(options.out / "imports.json", "imports", settings, samples)
     report(samples, calls, list(variants))
     print(f"raw samples: {options.out / 'imports.json'}")
     return 0
 
 
-def measure(variants: dict[str, tuple[Staged, bool]], program: Path,
-            repeats: int) -> list[dict[str, Any]]:
+def measure(
+    variants: dict[str, tuple[Staged, bool]], program: Path, repeats: int
+) -> list[dict[str, Any]]:
     samples = []
     for repeat in range(-1, repeats):  # the first round only warms the caches
         for name, (world, view) in variants.items():
@@ -131,8 +144,9 @@ def measure(variants: dict[str, tuple[Staged, bool]], program: Path,
     return samples
 
 
-def report(samples: list[dict[str, Any]], calls: dict[str, dict[str, int]],
-           names: list[str]) -> None:
+def report(
+    samples: list[dict[str, Any]], calls: dict[str, dict[str, int]], names: list[str]
+) -> None:
     def values(name: str, key: str) -> list[float]:
         return [s[key] for s in samples if s["variant"] == name]
 
@@ -142,12 +156,16 @@ def report(samples: list[dict[str, Any]], calls: dict[str, dict[str, int]],
             mine, plain = values(name, key), values("plain", key)
             ratio = statistics.median(mine) / statistics.median(plain)
             pairs = statistics.median(m / p for m, p in zip(mine, plain))
-            line += (f"  {key} median {statistics.median(mine):.3f} min {min(mine):.3f}"
-                     f" ratio {ratio:.3f} (paired {pairs:.3f})")
+            line += (
+                f"  {key} median {statistics.median(mine):.3f} min {min(mine):.3f}"
+                f" ratio {ratio:.3f} (paired {pairs:.3f})"
+            )
         if name in calls:
             told = calls[name]
-            line += f"  calls {sum(told.values()) - told.get('total', 0)}, of which stat " \
-                    f"{told.get('newfstatat', 0) + told.get('stat', 0)}, open {told.get('openat', 0)}"
+            line += (
+                f"  calls {sum(told.values()) - told.get('total', 0)}, of which stat "
+                f"{told.get('newfstatat', 0) + told.get('stat', 0)}, open {told.get('openat', 0)}"
+            )
         print(line)
 
 

@@ -39,8 +39,9 @@ enum brg_entry_flag {
     BRG_LISTED = 2,      /* a DIR all of whose names are known and do not change in a job */
     BRG_COVERED = 4,     /* lies under a covered root (the writer sets it); entries without it are
                             only stepping stones: links and directories that lead to a root */
-    BRG_SNAPSHOT = 8,    /* a DIR of the user's own, all of whose names were known when the image was
-                            made: they may change, so its listing is answered during start-up only */
+    /* A DIR of the user's own, all of whose names were known when the image was made: they may
+     * change, so its listing is answered during start-up only. */
+    BRG_SNAPSHOT = 8,
 };
 
 /* A string in the string table; always followed by a NUL that len does not count. */

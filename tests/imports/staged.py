@@ -174,19 +174,28 @@ class Staged:
         self.state.parent.mkdir(parents=True)
         slots, dirty = bytes(SLOT_BYTES), bytes((len(self.folders) // 64 + 1) * 8)
         header = struct.pack(
-            "<8sIIIIQQQQ", b"BSTATE1\0", 1, 1, N_MISSES, len(self.folders), 0, STATE_HEADER_BYTES,
-            DIRTY_OFF, DIRTY_OFF + len(dirty)).ljust(STATE_HEADER_BYTES, b"\0")
+            "<8sIIIIQQQQ",
+            b"BSTATE1\0",
+            1,
+            1,
+            N_MISSES,
+            len(self.folders),
+            0,
+            STATE_HEADER_BYTES,
+            DIRTY_OFF,
+            DIRTY_OFF + len(dirty),
+        ).ljust(STATE_HEADER_BYTES, b"\0")
         self.state.write_bytes(header + slots + dirty + bytes(256 * N_MISSES))
 
     def counted(self) -> tuple[int, dict[int, int], list[str]]:
         """(hits, {cause: misses}, paths missed) of the one slot."""
         data = self.state.read_bytes()
         hits, *misses = struct.unpack_from("<9Q", data, STATE_HEADER_BYTES + 32)
-        at, = struct.unpack_from("<Q", data, 48)
-        number, = struct.unpack_from("<I", data, 60)
+        (at,) = struct.unpack_from("<Q", data, 48)
+        (number,) = struct.unpack_from("<I", data, 60)
         paths = []
         for record in range(at, at + 256 * min(number, N_MISSES), 256):
-            paths.append(data[record + 16:record + 256].rstrip(b"\0").decode())
+            paths.append(data[record + 16 : record + 256].rstrip(b"\0").decode())
         return hits, {cause: n for cause, n in enumerate(misses) if n}, paths
 
     def _copy(self, covered: str, root: Path) -> None:

@@ -16,8 +16,10 @@ def give_away(world: Staged, module: str = "solo") -> None:
     source = write(world.folder / "made" / f"{module}.py", "value = 'staged'\n")
     staged = next((world.stage_folder / "root").glob(f"**/lib/__pycache__/{module}.*.pyc"))
     header = staged.read_bytes()[:16]
-    code = (f"import marshal; print(marshal.dumps(compile(open({str(source)!r}).read(), "
-            f"'x', 'exec')).hex())")
+    code = (
+        f"import marshal; print(marshal.dumps(compile(open({str(source)!r}).read(), "
+        f"'x', 'exec')).hex())"
+    )
     done = subprocess.run([world.python, "-c", code], capture_output=True, text=True, check=True)
     staged.write_bytes(header + bytes.fromhex(done.stdout))
     restage_sizes(world)
@@ -82,8 +84,7 @@ def test_alone_a_module_written_and_invalidated_is_found(
     own_world: Staged, unlisted_world: Staged, listed: bool
 ) -> None:
     world = own_world if listed else unlisted_world
-    script = NEW.format(path=str(world.lib / "late.py"),
-                        invalidate="importlib.invalidate_caches()")
+    script = NEW.format(path=str(world.lib / "late.py"), invalidate="importlib.invalidate_caches()")
     assert world.run(["-c", script], world.env).stdout == "written\n"
 
 

@@ -54,9 +54,11 @@ _SLOTS_OFF, _DIRTY_OFF, _MISSES_OFF, _NEXT_MISS, _DIRTY_ANY = 32, 40, 48, 60, 64
 _SLOT_BYTES, _LAST_LOAD, _HITS, _MISSES = 128, 16, 32, 40
 _MISS_BYTES, _MISS_PATH_BYTES = 256, 240
 _UNKNOWN_NAME, _NO_CONTENT, _CHANGED, _STAGE = 0, 1, 2, 6
-_CAUSES = {_UNKNOWN_NAME: "not looked up in the trial",
-           _NO_CONTENT: "known, but its contents are not in the image",
-           _STAGE: "the staged copy could not be used"}  # those that end a strict process
+_CAUSES = {
+    _UNKNOWN_NAME: "not looked up in the trial",
+    _NO_CONTENT: "known, but its contents are not in the image",
+    _STAGE: "the staged copy could not be used",
+}  # those that end a strict process
 _TALLY_EVERY_NS, _PAUSE_NS = 20_000_000, 2_000_000_000
 _PYC_HEADER = 16
 
@@ -144,9 +146,12 @@ def _miss(cause, path):
             if number < _number(header, 16, 4):
                 text = path.encode("utf-8", "surrogateescape")
                 record = bytes((cause, 0)) + len(text).to_bytes(2, "little")
-                record += b"import".ljust(12, b"\0") + text[-(_MISS_PATH_BYTES - 1):]
-                _pwrite(fd, record.ljust(_MISS_BYTES, b"\0"),
-                        _number(header, _MISSES_OFF, 8) + _MISS_BYTES * number)
+                record += b"import".ljust(12, b"\0") + text[-(_MISS_PATH_BYTES - 1) :]
+                _pwrite(
+                    fd,
+                    record.ljust(_MISS_BYTES, b"\0"),
+                    _number(header, _MISSES_OFF, 8) + _MISS_BYTES * number,
+                )
         finally:
             _close(fd)
     except OSError:
@@ -438,8 +443,9 @@ class _Finder(_FileFinder):
                 _miss(_NO_CONTENT, path)
                 return _SourceFileLoader(fullname, path), self._prefix + cached
             loader = self._source_class(fullname, path)
-            loader._staged = self._staged + (cached if number != _SOURCE_ONLY
-                                             else folder + stem + ".py")
+            loader._staged = self._staged + (
+                cached if number != _SOURCE_ONLY else folder + stem + ".py"
+            )
             loader._bytes = number
             return loader, self._prefix + cached
         if kind == _EXTENSION:
