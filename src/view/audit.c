@@ -223,6 +223,17 @@ static char *serve_candidate(const char *name)
     return (char *)answer;
 }
 
+/* Where ld.so looks for a library that is known to be missing, without asking the shared file
+ * system: its place in the staged tree. dlerror() puts the path right again. */
+static char *missing_place(const char *path)
+{
+    static char place[PATH_MAX];
+    struct text t = text_in(place, sizeof place);
+    text_bytes(&t, view.root, view.root_len);
+    text_add(&t, path);
+    return t.full ? (char *)path : place;
+}
+
 static char *serve_name(const char *name, const uintptr_t *cookie)
 {
     static char path[PATH_MAX];
@@ -246,7 +257,9 @@ static char *serve_name(const char *name, const uintptr_t *cookie)
     if (view_absolute(&view, AT_FDCWD, view_original(&view, name), path, sizeof path) != 0)
         return (char *)name;
     const char *found = serve_path(path, 0);
-    if (!found || found == path)
+    if (!found)
+        return view.preloaded ? missing_place(path) : (char *)name;
+    if (found == path)
         return (char *)name;
     copy(shown, sizeof shown, name);
     return (char *)found;

@@ -91,7 +91,7 @@ static enum listing_answer decide(const struct view *v, int at, const char **pat
         errno = ENOTDIR;
         return LIST_FAILED;
     }
-    if (!(r->entry->flags & BRG_LISTED) || !look_permits(r->entry, R_OK)) {
+    if (!(r->entry->flags & (BRG_LISTED | BRG_SNAPSHOT)) || !look_permits(r->entry, R_OK)) {
         look_miss(v, BRG_MISS_DIRECTORY, "list", at, *path);
         return LIST_REAL;
     }

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* How long after the last answered look-up the start-up counts as over. */
-#define STARTUP_PAUSE_NS UINT64_C(2000000000)
+/* The start-up counts as over when this long has passed since software was last looked up: of the
+ * process's own time, because on a crowded node it may wait long for its turn; or of the clock's,
+ * because a program that sleeps has started, too. */
+#define STARTUP_CPU_NS UINT64_C(2000000000)
+#define STARTUP_WALL_NS UINT64_C(30000000000)
 
 /* Bits of brg_state.dirty_any. */
 enum {
@@ -33,17 +36,47 @@ static uint64_t coarse_now_ns(void) /* without entering the kernel */
 }
 #endif
 
+/* Whether the process is still starting up, at `now`. A tick of the clock in which nothing was
+ * looked up is what makes it ask for the process's own time. */
+static int is_starting(const struct view *v, uint64_t now)
+{
+    struct view *own = (struct view *)v; /* its clock: any thread may write it, all write sense */
+    if (v->startup_over)
+        return 0;
+    uint64_t last = v->last_software_ns;
+    if (!last || now < last + 100000000u)
+        return 1;
+    uint64_t cpu = sys_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    if (now > last + STARTUP_WALL_NS || cpu > v->last_software_cpu_ns + STARTUP_CPU_NS)
+        own->startup_over = 1; /* only ever 0 -> 1 */
+    return !v->startup_over;
+}
+
+/* Notes that software was looked up. */
+static void note_software(const struct view *v, uint64_t now)
+{
+    struct view *own = (struct view *)v;
+    if (!is_starting(v, now))
+        return;
+    if (now > v->last_software_ns + 100000000u)
+        own->last_software_cpu_ns = sys_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    own->last_software_ns = now;
+    if (now != __atomic_load_n(&v->slot->last_load_ns, __ATOMIC_RELAXED))
+        __atomic_store_n(&v->slot->last_load_ns, now, __ATOMIC_RELAXED);
+}
+
 void look_hit(const struct view *v)
 {
     __atomic_fetch_add(&v->slot->hits, 1, __ATOMIC_RELAXED);
-    if (v->startup_over)
-        return;
-    uint64_t now = coarse_now_ns();
-    uint64_t last = __atomic_load_n(&v->slot->last_load_ns, __ATOMIC_RELAXED);
-    if (last && now > last + STARTUP_PAUSE_NS)
-        ((struct view *)v)->startup_over = 1; /* only ever 0 -> 1, by any thread */
-    else if (now != last)
-        __atomic_store_n(&v->slot->last_load_ns, now, __ATOMIC_RELAXED);
+}
+
+/* What the image says about installed software lasts: a directory whose names are known, and what
+ * lies in one. The rest is the user's own and may change while the job runs. */
+static int lasts(const struct brg_index *x, const struct brg_entry *e)
+{
+    const struct brg_entry *entries = brg_entries(x);
+    return (e->flags & BRG_LISTED) || !(e->flags & BRG_COVERED) ||
+           (e->parent != BRG_NONE && (entries[e->parent].flags & BRG_LISTED));
 }
 
 static const char *cause_text(enum brg_miss_cause cause)
@@ -166,6 +199,13 @@ static enum look look_absolute(const struct view *v, const char *op, const char 
             return LOOK_PASS;
         }
         r->entry = &brg_entries(v->index)[r->number];
+        uint64_t now = coarse_now_ns();
+        if (lasts(v->index, r->entry))
+            note_software(v, now);
+        else if (!is_starting(v, now)) {
+            log_miss(v, BRG_MISS_LATE, op, path);
+            return LOOK_PASS;
+        }
         return found == BRG_EXISTS ? LOOK_HIT : LOOK_MISSING;
     case BRG_UNKNOWN: log_miss(v, BRG_MISS_UNKNOWN, op, path); return LOOK_PASS;
     default: /* outside */

@@ -81,8 +81,10 @@ __attribute__((constructor)) static void start_of_process(void)
         return;
     if (v->mode == VIEW_RECORD)
         on_exit(end_of_process, NULL);
-    else
+    else {
         restore_execfn(v);
+        preload_view->preloaded = 1;
+    }
 }
 
 void hook__exit(int status)

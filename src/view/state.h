@@ -26,7 +26,8 @@
     X(WRITE, "opened for writing")                                     \
     X(DIRECTORY, "listing of a directory that may change")             \
     X(UNSUPPORTED, "a call or flag that Brigade leaves to the kernel") \
-    X(STAGE, "the staged copy could not be used")
+    X(STAGE, "the staged copy could not be used")                      \
+    X(LATE, "the user's own file, looked up after start-up")
 
 enum brg_miss_cause {
 #define BRG_X(name, text) BRG_MISS_##name,

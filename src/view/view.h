@@ -3,8 +3,8 @@
  * One `struct view` a process. The auditor, which ld.so loads first, makes it from the environment
  * the process was started with and hands it to the preloaded library when that is loaded (both are
  * built together; `bytes` guards against a mixture). Without an auditor the preloaded library
- * makes its own. After view_start() nothing in it changes, except `startup_over` and what lies
- * in shared memory; it survives fork as it is.
+ * makes its own. After view_start() nothing in it changes, except what says how
+ * far the start-up is, and what lies in shared memory; it survives fork as it is.
  *
  * Freestanding: compiled into the auditor, the preloaded library and the wrapper.
  */
@@ -34,9 +34,11 @@ struct view {
     size_t bytes; /* sizeof(struct view) */
     enum view_mode mode;
     int strict;
-    int python;         /* the Python view is on, too */
-    int startup_over;   /* look-ups paused for 2 s: last_load_ns is final */
-    uint64_t stage_dev; /* device of the staged files */
+    int python;       /* the Python view is on, too */
+    int preloaded;    /* the preloaded library is at work: dlerror shows original paths */
+    int startup_over; /* no look-up of software for a while: last_load_ns is final */
+    uint64_t last_software_ns, last_software_cpu_ns; /* this process's last such look-up */
+    uint64_t stage_dev;                              /* device of the staged files */
 
     const struct brg_index *index;
     struct brg_state *state;

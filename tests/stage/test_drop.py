@@ -13,7 +13,7 @@ from brigade.paths import native
 
 from .conftest import Bench
 
-CAUSES = ["UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE"]
+CAUSES = ["UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE", "LATE"]
 
 
 class State:

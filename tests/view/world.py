@@ -22,7 +22,7 @@ from brigade.trial.answers import answers
 from brigade.trial.record import Trial, load
 
 JOB = "test"
-CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE")
+CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE", "LATE")
 _HEADER = struct.Struct("<Q4I4Q2IQ64x")
 _SLOT = struct.Struct("<Ii4Q8Q2Q8x")
 _MISS = struct.Struct("<BBH12s240s")

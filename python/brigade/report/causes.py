@@ -10,4 +10,5 @@ CAUSES = {
     "DIRECTORY": "listing of a folder that may change",
     "UNSUPPORTED": "left to the kernel",
     "STAGE": "staged copy could not be used",
+    "LATE": "the user's own file, after start-up",
 }
