@@ -95,6 +95,10 @@ static enum listing_answer decide(const struct view *v, int at, const char **pat
         look_miss(v, BRG_MISS_DIRECTORY, "list", at, *path);
         return LIST_REAL;
     }
+    if (!(r->entry->flags & BRG_LISTED) && !look_starting(v)) {
+        look_miss(v, BRG_MISS_LATE, "list", at, *path);
+        return LIST_REAL;
+    }
     look_hit(v);
     return LIST_INDEX;
 }

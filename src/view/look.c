@@ -52,6 +52,11 @@ static int is_starting(const struct view *v, uint64_t now)
     return !v->startup_over;
 }
 
+int look_starting(const struct view *v)
+{
+    return is_starting(v, coarse_now_ns());
+}
+
 /* Notes that software was looked up. */
 static void note_software(const struct view *v, uint64_t now)
 {

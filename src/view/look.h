@@ -31,6 +31,9 @@ enum look look_up(const struct view *v, const char *op, int dirfd, const char *p
 /* The path of the staged copy of r->entry, made in r->path; NULL if the entry has no content. */
 const char *look_staged(const struct view *v, struct look_result *r);
 
+/* Whether the process is still starting up: what is the user's own is answered only then. */
+int look_starting(const struct view *v);
+
 /* Counts a look-up that was answered. */
 void look_hit(const struct view *v);
 

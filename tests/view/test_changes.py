@@ -49,7 +49,8 @@ CHANGES = {  # what a process does: what it and a later one are asked
     "os.remove(t + '/to_file')": "has('/to_file')",
     "os.rmdir(t + '/empty')": "has('/empty'), names('')",
     "os.rename(t + '/file', t + '/sub/moved')": "has('/file'), read('/sub/moved')",
-    "os.rename(t + '/sub', t + '/b')": "has('/sub/deep/er', '/b/deep/er/leaf', '/to_dir/er/leaf')",
+    "os.rename(t + '/sub', t + '/b')": "has('/sub/deep/er', '/b/deep/er/leaf', '/to_dir/er')",
+    "os.rename(t + '/sub', t + '/c')": "has('/sub/../file', '/c/../file', '/file')",
     "os.mkdir('n'); open('n/f', 'w'); os.rename('n', t + '/open/later')": "names('/open/later')",
     "os.symlink('file', t + '/sub/absent')": "os.readlink(t + '/sub/absent')",
     "os.unlink(t + '/to_dir'); os.symlink('open', t + '/to_dir')":

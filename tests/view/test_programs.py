@@ -198,6 +198,7 @@ def test_a_set_user_id_program_is_executed_in_place(programs: World) -> None:
                     programs.tree / "bin" / "setuid")  # fmt: skip
     exe.chmod(0o4755)
     programs.put()
+    (programs.stage / "root" / str(exe)[1:]).chmod(0o755)  # a user's copy cannot be root's
     for folder in [programs.base, *programs.base.parents]:
         if not folder.stat().st_mode & stat.S_IXOTH:
             folder.chmod(folder.stat().st_mode | 0o055)

@@ -77,13 +77,14 @@ class World:
         *,
         absent: Iterable[str] = (),
         unlisted: Iterable[str] = (),
+        snapshots: Iterable[str] = (),
         unread: Iterable[str] = (),
         forget: Iterable[str] = (),
         trial: Trial | None = None,
     ) -> World:
         """Stage an image of everything below `root`.
 
-        `unlisted` directories are known but not listed; `unread` files have no content; `forget`
+        `unlisted` directories are known but not listed, `snapshots` of them keep their names; `unread` files have no content; `forget`
         leaves paths (and what is below them) out; paths are relative to the root.
         """
         root = root or self.tree
@@ -95,7 +96,9 @@ class World:
             for path in [str(root), *_walk(str(root))]:
                 if any(path == g or path.startswith(g + "/") for g in gone):
                     continue
-                self._add(writer, path, staged, str(root), set(unlisted), set(unread))
+                self._add(
+                    writer, path, staged, str(root), set(unlisted), set(unread), set(snapshots)
+                )
             for name in absent:
                 writer.add(f"{root}/{name}")
             if trial:
@@ -115,7 +118,7 @@ class World:
         self.reset()
         return self
 
-    def _add(self, writer, path, staged, root, unlisted, unread) -> None:
+    def _add(self, writer, path, staged, root, unlisted, unread, snapshots) -> None:
         info = os.lstat(path)
         name = os.path.relpath(path, root)
         copy = f"{staged}{path}"
@@ -127,7 +130,8 @@ class World:
             if os.path.realpath(path).startswith(root + "/") and not os.path.lexists(copy):
                 os.symlink(inside, copy)
         elif os.path.isdir(path):
-            writer.add(path, info, listed=name not in unlisted)
+            own = name in unlisted
+            writer.add(path, info, listed=not own, snapshot=name in snapshots)
         elif os.path.isfile(path) and name not in unread:
             writer.add(path, info, source=path)
             shutil.copy2(path, copy)
@@ -192,7 +196,7 @@ class World:
             hits += slot[5]
             loads += slot[14]
             processes += slot[15]
-            for cause, number in zip(CAUSES, slot[6:13]):
+            for cause, number in zip(CAUSES, slot[6:14]):
                 misses[cause] += number
         log = []
         for i in range(min(next_miss, _N_MISSES)):
