@@ -5,12 +5,14 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "stage/folder.h"
 #include "stream/net.h"
 
 #define EXIT_NOT_STAGED 3
 
 struct put_options {
-    const char *image, *job, *base;
+    const char *image, *base;
+    struct folder_job job;
     uint32_t readers;
     uint32_t workers; /* 0: chosen from the processors allowed */
     uint32_t segment_bytes;

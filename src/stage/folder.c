@@ -216,8 +216,25 @@ static int open_dir_at(int parent, const char *name, int create)
     return openat(parent, name, OPEN_DIR);
 }
 
+/* Sets the bits of the entries that have changed. */
+static int mark_changed(int fd, const struct brg_state *head, const struct folder_job *job)
+{
+    int rc = 0;
+    for (size_t i = 0; i < job->n_changed && !rc; i++) {
+        uint64_t word = 0;
+        uint32_t entry = job->changed[i];
+        off_t at = (off_t)(head->dirty_off + entry / 64 * sizeof word);
+        if (entry >= head->n_entries)
+            continue;
+        ssize_t n = brg_io_pread(fd, &word, sizeof word, at);
+        word |= UINT64_C(1) << entry % 64;
+        rc = n < 0 ? (int)n : brg_io_pwrite(fd, &word, sizeof word, at, NULL);
+    }
+    return rc;
+}
+
 /* All its pages are allocated now: later, a rank that touches one without memory would die. */
-static int state_create(int job_fd, uint32_t n_entries)
+static int state_create(int job_fd, uint32_t n_entries, const struct folder_job *job)
 {
     struct brg_state head;
     int rc = 0,
@@ -227,24 +244,28 @@ static int state_create(int job_fd, uint32_t n_entries)
     rc = -posix_fallocate(fd, 0, (off_t)brg_state_bytes(n_entries));
     memset(&head, 0, sizeof head);
     brg_state_init(&head, n_entries);
+    head.dirty_any = job->n_changed > 0;
+    if (!rc)
+        rc = mark_changed(fd, &head, job);
     if (!rc)
         rc = brg_io_pwrite(fd, &head, sizeof head, 0, NULL);
     close(fd);
     return rc;
 }
 
-int folder_job_create(int staged_fd, const char *job, uint32_t n_entries, struct brg_error *err)
+int folder_job_create(int staged_fd, const struct folder_job *job, uint32_t n_entries,
+                      struct brg_error *err)
 {
     int rc = 0, job_fd = -1, jobs_fd = open_dir_at(staged_fd, "jobs", 1);
     if (jobs_fd >= 0)
-        job_fd = open_dir_at(jobs_fd, job, 1);
-    rc = job_fd < 0 ? -errno : state_create(job_fd, n_entries);
+        job_fd = open_dir_at(jobs_fd, job->name, 1);
+    rc = job_fd < 0 ? -errno : state_create(job_fd, n_entries, job);
     if (job_fd >= 0)
         close(job_fd);
     if (jobs_fd >= 0)
         close(jobs_fd);
     if (rc)
-        return brg_error_system(err, rc, "cannot make the state of job %s", job);
+        return brg_error_system(err, rc, "cannot make the state of job %s", job->name);
     return 0;
 }
 
@@ -261,8 +282,8 @@ static int staged_entries(int staged_fd, uint32_t *n_entries)
     return 0;
 }
 
-static int job_add_locked(struct folder *f, const char *id, const char *job, uint32_t n_entries,
-                          int *found, struct brg_error *err)
+static int job_add_locked(struct folder *f, const char *id, const struct folder_job *job,
+                          uint32_t n_entries, int *found, struct brg_error *err)
 {
     int rc = 0, fd = openat(f->fd, id, OPEN_DIR);
     *found = 0;
@@ -279,8 +300,8 @@ static int job_add_locked(struct folder *f, const char *id, const char *job, uin
     return rc;
 }
 
-int folder_job_add(struct folder *f, const char *id, const char *job, uint32_t n_entries,
-                   int *found, struct brg_error *err)
+int folder_job_add(struct folder *f, const char *id, const struct folder_job *job,
+                   uint32_t n_entries, int *found, struct brg_error *err)
 {
     int rc = folder_lock(f, err);
     if (rc)
@@ -290,8 +311,8 @@ int folder_job_add(struct folder *f, const char *id, const char *job, uint32_t n
     return rc;
 }
 
-int folder_publish(struct folder *f, const char *id, const char *job, uint32_t n_entries,
-                   struct folder_tmp *tmp, int *found, struct brg_error *err)
+int folder_publish(struct folder *f, const char *id, const struct folder_job *job,
+                   uint32_t n_entries, struct folder_tmp *tmp, int *found, struct brg_error *err)
 {
     int rc = folder_lock(f, err);
     if (rc)

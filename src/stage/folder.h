@@ -38,6 +38,14 @@ void folder_close(struct folder *f);
 int folder_lock(struct folder *f, struct brg_error *err);
 void folder_unlock(struct folder *f);
 
+/* A job on this node. For the entries in `changed` the image does not answer in it: they were found
+ * changed before the job (a number past the index's last entry is ignored). */
+struct folder_job {
+    const char *name;
+    const uint32_t *changed;
+    size_t n_changed;
+};
+
 /* A job's name becomes a folder's name: 1 to 200 of [A-Za-z0-9._:@+-], not starting with a dot. */
 int folder_job_check(const char *job, struct brg_error *err);
 
@@ -53,16 +61,17 @@ void folder_sweep(struct folder *f);
 
 /* Adds job to the staged folder `id` if that is there: *found is set. The job's state is made
  * for n_entries; with n_entries BRG_NONE the number is read from the staged index. */
-int folder_job_add(struct folder *f, const char *id, const char *job, uint32_t n_entries,
-                   int *found, struct brg_error *err);
+int folder_job_add(struct folder *f, const char *id, const struct folder_job *job,
+                   uint32_t n_entries, int *found, struct brg_error *err);
 
 /* Makes `jobs/<job>/state` inside a folder that is not published yet. */
-int folder_job_create(int staged_fd, const char *job, uint32_t n_entries, struct brg_error *err);
+int folder_job_create(int staged_fd, const struct folder_job *job, uint32_t n_entries,
+                      struct brg_error *err);
 
 /* Gives the tmp folder its final name, or, if somebody was faster (*found), adds the job there and
  * removes the tmp folder. */
-int folder_publish(struct folder *f, const char *id, const char *job, uint32_t n_entries,
-                   struct folder_tmp *tmp, int *found, struct brg_error *err);
+int folder_publish(struct folder *f, const char *id, const struct folder_job *job,
+                   uint32_t n_entries, struct folder_tmp *tmp, int *found, struct brg_error *err);
 
 /* Removes the job's folder; then, unless `keep` is set or another job is there, the staged folder.
  * `on_state` (may be NULL) sees the descriptor of the job's state before it goes. What is not

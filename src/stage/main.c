@@ -18,6 +18,7 @@
 static const char usage[] =
     "usage: brigade-stage put --image FILE --job ID [--base DIR] [--readers N] [--segment BYTES]\n"
     "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
+    "                         [--changed ENTRY,ENTRY,...]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep]\n"
     "In DIR, %r stands for the rank: several \"nodes\" on one machine, for tests.\n";
 
@@ -32,6 +33,7 @@ enum option_code {
     OPT_MPI,
     OPT_PROGRESS,
     OPT_TIMEOUT,
+    OPT_CHANGED,
     OPT_KEEP
 };
 
@@ -41,7 +43,7 @@ static const struct option options[] = {
     {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
     {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
     {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
-    {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
+    {"changed", 1, NULL, OPT_CHANGED},   {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
 
 struct words {
     const char *value[OPT_KEEP + 1];
@@ -81,6 +83,20 @@ static int number(const struct words *w, enum option_code code, uint64_t least, 
         fprintf(stderr, "brigade-stage: '%s' is not a number from %llu to %llu\n", text,
                 (unsigned long long)least, (unsigned long long)most);
         return EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* The numbers of "12,57,": `out` has room for as many as there are commas, and one. */
+static int numbers(const char *text, uint32_t *out, size_t *n)
+{
+    for (*n = 0; text && *text; (*n)++) {
+        char *end;
+        unsigned long value = strtoul(text, &end, 10);
+        if (end == text || *text == '-' || value > UINT32_MAX || (*end && *end != ','))
+            return refuse(text, "is not a list of entry numbers");
+        out[*n] = (uint32_t)value;
+        text = *end ? end + 1 : end;
     }
     return 0;
 }
@@ -135,6 +151,8 @@ static uint64_t now_ns(void)
 static int put(const struct words *w)
 {
     struct put_options o = {.start_ns = now_ns()};
+    const char *list = w->value[OPT_CHANGED];
+    uint32_t changed[list ? strlen(list) / 2 + 1 : 1];
     uint64_t readers, workers, segment, fd, timeout;
     struct stream_net *net;
     struct brg_error err;
@@ -147,6 +165,9 @@ static int put(const struct words *w)
         number(w, OPT_PROGRESS, 0, 1u << 20, UINT64_MAX, &fd) ||
         number(w, OPT_TIMEOUT, 1, 86400, 120, &timeout))
         return EXIT_USAGE;
+    if (numbers(list, changed, &o.job.n_changed))
+        return EXIT_USAGE;
+    o.job.changed = changed;
     if (mpi_start(w->value[OPT_MPI], &net, &err)) {
         fprintf(stderr, "brigade-stage: %s\n", err.text);
         return EXIT_NOT_STAGED;
@@ -156,7 +177,7 @@ static int put(const struct words *w)
     fault_start(net->rank);
     char *base = with_rank(base_of(w), net->rank);
     o.image = w->value[OPT_IMAGE];
-    o.job = w->value[OPT_JOB];
+    o.job.name = w->value[OPT_JOB];
     o.base = base ? base : base_of(w);
     o.readers = (uint32_t)readers;
     o.workers = (uint32_t)workers;

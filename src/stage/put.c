@@ -63,7 +63,7 @@ void put_undo(struct put *p)
         return;
     folder_tmp_remove(&p->folder, &p->tmp);
     if (p->job_added || p->published)
-        folder_job_remove(&p->folder, p->id, p->options->job, !p->published, NULL, NULL, &removed,
+        folder_job_remove(&p->folder, p->id, p->options->job.name, !p->published, NULL, NULL, &removed,
                           NULL);
     p->job_added = p->published = 0;
 }
@@ -164,7 +164,7 @@ static void look_whether_it_is_here(struct put *p)
     int found = 0;
     brg_id_text(put_header(p)->id, p->id);
     if (folder_open(&p->folder, p->options->base, 1, &err) ||
-        folder_job_add(&p->folder, p->id, p->options->job, BRG_NONE, &found, &err)) {
+        folder_job_add(&p->folder, p->id, &p->options->job, BRG_NONE, &found, &err)) {
         put_fail(p, &err);
         return;
     }
@@ -261,7 +261,7 @@ static void complete(struct put *p)
         brg_error_system(&err, rc, "cannot write the index into the node's memory");
     if (!rc)
         rc =
-            folder_job_create(p->tmp.fd, p->options->job, brg_head_index(p->head)->n_entries, &err);
+            folder_job_create(p->tmp.fd, &p->options->job, brg_head_index(p->head)->n_entries, &err);
     if (rc)
         put_fail(p, &err);
 }
@@ -272,7 +272,7 @@ static void publish(struct put *p)
     int found = 0;
     if (p->already)
         return;
-    if (folder_publish(&p->folder, p->id, p->options->job, brg_head_index(p->head)->n_entries,
+    if (folder_publish(&p->folder, p->id, &p->options->job, brg_head_index(p->head)->n_entries,
                        &p->tmp, &found, &err))
         put_fail(p, &err);
     else if (found)
@@ -290,7 +290,7 @@ static int all_well_so_far(const struct put *p)
 static int course(struct put *p)
 {
     struct brg_error err;
-    if (folder_job_check(p->options->job, &err))
+    if (folder_job_check(p->options->job.name, &err))
         put_fail(p, &err);
     if (p->net->rank == 0)
         read_header(p);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -78,6 +79,20 @@ def test_a_node_that_has_the_image_only_hands_it_on(bench: Bench, mpi: str) -> N
     assert (bench.staged(1) / "root").stat().st_ino == before
     for node in range(4):
         bench.check_same(node)
+
+
+def test_entries_found_changed_before_the_job_are_marked_in_its_state(bench: Bench) -> None:
+    beyond = 10**6
+    for job in ("first", "second"):  # into a new folder, and into one that is there
+        bench.put(1, "none", "--changed", f"3,70,64,{beyond}", job=job)
+        state = (bench.staged(0) / "jobs" / job / "state").read_bytes()
+        dirty_at = struct.unpack_from("<Q", state, 40)[0]
+        words = struct.unpack_from("<2Q", state, dirty_at)
+        assert words == (1 << 3, 1 << 6 | 1)
+        assert struct.unpack_from("<Q", state, 64)[0] == 1, "readers test this word first"
+    bench.put(1, "none", job="third")
+    state = (bench.staged(0) / "jobs/third/state").read_bytes()
+    assert not any(state[dirty_at : dirty_at + 16])
 
 
 def test_one_process_needs_no_mpi(bench: Bench) -> None:

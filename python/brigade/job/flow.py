@@ -60,6 +60,7 @@ class Course:
     meta: dict[str, Any] = field(default_factory=dict)
     trial: dict[str, Any] | None = None  # of this run, if one was made
     check: dict[str, Any] | None = None
+    moved: list[int] = field(default_factory=list)  # entries that changed without harm
     staged: dict[str, Any] | None = None
     unstaged: str | None = None  # why the job ran without an image
     views: list[str] = field(default_factory=list)
@@ -169,6 +170,7 @@ def _use_image(course: Course, path: str, checked: bool = False) -> str | None:
                         f"{path} is stale: {path_changed} {what}",
                         hint="make it anew with `brigade run --renew` or `brigade image create`",
                     )
+                course.moved = [e.number for e in (image.lookup(p).entry for p in found.moved) if e]
             course.image_id, course.meta = image.id, image.meta
             return None
     except ImageError as error:
@@ -231,6 +233,7 @@ def _stage(course: Course, launch: Launch, views: list[str], progress: Progress)
         _job_id(),
         mpi=mpi,
         readers=settings.readers,
+        changed=course.moved,
         progress=lambda done, total: progress.show("stage", done, total),
     )
     if settings.view == "auto" and not course.meta.get("python"):

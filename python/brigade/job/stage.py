@@ -38,9 +38,12 @@ def put(
     *,
     mpi: str,
     readers: int | None,
+    changed: list[int],
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """Stage `image` on all nodes of `launch`. Returns the stager's result (contracts page).
+
+    For the entries in `changed` (numbers) the image does not answer in this job.
 
     Raises StageError when the image is not on every node; nothing is then left on any.
     """
@@ -57,6 +60,8 @@ def put(
     tool += ["--mpi", mpi, "--progress", "2"]
     if readers:
         tool += ["--readers", str(readers)]
+    if changed:
+        tool += ["--changed", ",".join(map(str, changed))]
     results, said, status = _run(launch.per_node(tool), progress)
     if not results:
         raise StageError(f"staging ended with status {status} and said: {_short(said)}")
