@@ -162,7 +162,6 @@ static int make_given(const char *path)
 static const char *serve_path(const char *path, int is_candidate)
 {
     static struct look_result r;
-    given_now = 0;
     switch (look_up(&view, "load", AT_FDCWD, path, 1, &r)) {
     case LOOK_MISSING: look_hit(&view); return NULL;
     case LOOK_ELSEWHERE:
@@ -274,7 +273,7 @@ static void restore_name(struct link_map *map)
     const char *original = view_original(&view, name);
     if (text_starts(original, "/.brigade/"))
         return;
-    if (given_now || original != name)
+    if (given_now)
         __atomic_fetch_add(&view.slot->loads, 1, __ATOMIC_RELAXED);
     if (given_now && text_same(name, given) && strlen(shown) <= strlen(name))
         memmove(name, shown, strlen(shown) + 1);
@@ -321,6 +320,7 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
         return (char *)name;
     if (view.mode == VIEW_RECORD)
         return record_search(name, cookie, flag);
+    given_now = 0;
     return flag == LA_SER_ORIG ? serve_name(name, cookie) : serve_candidate(name);
 }
 
