@@ -198,13 +198,15 @@ def _build(plan: LabPlan, progress: Progress) -> None:
     progress("folders")
     plan.state.mkdir(mode=0o755)
     state.save(plan)
-    for folder in (plan.etc / "slurm", plan.log, plan.state / "stage", plan.state / "counters"):
-        folder.mkdir(parents=True)
+    for folder in (plan.log, plan.state / "stage", plan.state / "counters"):
+        folder.mkdir()
     for node in plan.nodes:
         (plan.data / "local" / node).mkdir(parents=True)
         (plan.data / "local" / node).chmod(0o1777)
     for name, text in configs.all_files(plan).items():
-        (plan.etc / name).write_text(text)
+        path = plan.etc / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     (plan.etc / "rsh").chmod(0o755)
 
     progress(f"{plan.n_nodes} nodes and their network")

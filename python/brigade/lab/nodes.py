@@ -15,7 +15,7 @@ from pathlib import Path
 from brigade.errors import LabError
 from brigade.lab import namespaces
 from brigade.lab.packages import search_path
-from brigade.lab.plan import HUB, LOCAL, SHARED, LabPlan
+from brigade.lab.plan import HUB, INSIDE, LOCAL, SHARED, STATE_ROOT, LabPlan
 
 _PRIVATE = ("/tmp", "/dev/shm")
 
@@ -37,13 +37,14 @@ def start(plan: LabPlan) -> None:
     namespaces.prepare_pins(plan.state / "ns")
     (plan.state / "pid").mkdir()
     born = {}
+    pids = {}
     try:
         for member in plan.members:
             born[member] = _give_birth(plan, member)
-        pids = {member: int(_line(shell, member)) for member, shell in born.items()}
-        for member, pid in pids.items():
-            namespaces.pin(pid, plan.pins(member))
-            (plan.state / "pid" / member).write_text(f"{pid}\n")
+            if member == HUB:  # the nodes need its IPC namespace
+                pids[member] = _pin(plan, member, born[member])
+        for node in plan.nodes:
+            pids[node] = _pin(plan, node, born[node])
         _wire(plan, pids)
         for shell in born.values():
             assert shell.stdin is not None
@@ -79,26 +80,23 @@ def run_in(
 
 
 def _give_birth(plan: LabPlan, member: str) -> subprocess.Popen[str]:
+    """Start the shell that becomes a member.
+
+    All members share the hub's IPC namespace. Where nodes had their own, UCX would connect them by
+    TCP, and Debian's MPICH 4.0.2 hangs in MPI_Finalize over that; sharing System V memory, its
+    ranks do not. On the host nothing of it can be left behind.
+    """
     script = (
         _BIRTH
         + _mount_script(plan, member)
         + _FAREWELL.format(title=shlex.quote(f"brigade-lab {plan.name} {member}"))
     )
+    unshare = ["unshare", "--net", "--mount", "--uts", "--propagation", "private"]
+    if member == HUB:
+        unshare.append("--ipc")
     return subprocess.Popen(
-        [
-            "setsid",
-            "--fork",
-            "unshare",
-            "-n",
-            "-m",
-            "-u",
-            "-i",
-            "--propagation",
-            "private",
-            "bash",
-            "-c",
-            script,
-        ],
+        ["setsid", "--fork", *unshare, "bash", "-c", script],
+        preexec_fn=None if member == HUB else lambda: namespaces.enter(plan.pins(HUB), ("ipc",)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -106,6 +104,14 @@ def _give_birth(plan: LabPlan, member: str) -> subprocess.Popen[str]:
         cwd="/",
         env={"PATH": search_path()},
     )
+
+
+def _pin(plan: LabPlan, member: str, shell: subprocess.Popen[str]) -> int:
+    """Pin the namespaces of a member that was just born; returns its pid."""
+    pid = int(_line(shell, member))
+    namespaces.pin(pid, plan.pins(member))
+    (plan.state / "pid" / member).write_text(f"{pid}\n")
+    return pid
 
 
 def _line(shell: subprocess.Popen[str], member: str) -> str:
@@ -120,8 +126,11 @@ def _mount_script(plan: LabPlan, member: str) -> str:
     """The shell commands that give a member its own view of the host's folders."""
     quote = shlex.quote
     stage = quote(str(plan.state / "stage"))
+    pins = quote(str(plan.state / "ns"))
     lines = [
-        f"umount -l {quote(str(plan.state / 'ns'))}",  # other members' pins are no business of ours
+        # a copy of a pin would keep its namespace alive: neither this lab's nor another's stay
+        f"for pins in {STATE_ROOT}/*/ns; do ! mountpoint -q $pins || umount -l $pins; done",
+        f"mount -t tmpfs -o size=4k,mode=755 brigade-lab {pins} && touch {pins}/{INSIDE}",
         f"hostname {member}",
         f"mount --bind {quote(str(plan.etc / 'hosts'))} /etc/hosts",
         f"mount --bind {quote(str(plan.etc / 'slurm'))} /etc/slurm",

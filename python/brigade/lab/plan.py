@@ -17,6 +17,7 @@ STATE_ROOT = Path("/run/brigade-lab")
 SHARED = "/mnt/brigade-lab"  # the shared file system, on every node
 LOCAL = "/mnt/brigade-local"  # a folder of each node's own, on the host's disk
 HUB = "hub"  # the namespace that holds the bridge and the servers
+INSIDE = "inside"  # what a node finds in place of the lab's pinned namespaces
 CPUS = 16  # what Slurm believes each node has
 MAX_NODES = 64
 
@@ -142,6 +143,8 @@ class LabPlan:
             "BRIGADE_LAB_LOCAL": LOCAL,
             "BRIGADE_LAB_STATE": str(self.state),
             "SLURM_CONF": str(self.etc / "slurm" / "slurm.conf"),
+            # Slurm 22.05's other algorithms let ranks out of a data-less fence before all are in
+            "SLURM_PMIX_FENCE": "ring",
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_plm_rsh_agent": agent,

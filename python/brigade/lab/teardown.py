@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
+from pathlib import Path
 
 from brigade.errors import LabError
 from brigade.lab import namespaces, state
-from brigade.lab.plan import STATE_ROOT, LabPlan
+from brigade.lab.plan import INSIDE, STATE_ROOT, LabPlan
 
 
 def clear(name: str) -> bool:
@@ -21,11 +21,11 @@ def clear(name: str) -> bool:
         return False
     plan = state.load(name)
     pins = folder / "ns"
-    members = sorted(pins.iterdir()) if pins.is_dir() else []
-    if os.getpid() in namespaces.processes(members):
+    if (pins / INSIDE).exists():
         raise LabError(
             f"lab '{name}' cannot be taken down from inside", hint="leave its nodes first"
         )
+    members = sorted(pins.iterdir()) if pins.is_dir() else []
     stubborn = namespaces.kill_all(members)
     if stubborn:
         who = ", ".join(f"{pid} ({namespaces.command_name(pid)})" for pid in stubborn)
@@ -35,8 +35,8 @@ def clear(name: str) -> bool:
     return True
 
 
-def _remove(folder: os.PathLike[str], plan: LabPlan | None) -> None:
-    left = namespaces.mounts_below(STATE_ROOT / folder)
+def _remove(folder: Path, plan: LabPlan | None) -> None:
+    left = namespaces.mounts_below(folder)
     if left:
         raise LabError(
             f"mounts are left: {', '.join(left)}", hint="unmount them, then go down again"
