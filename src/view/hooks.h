@@ -50,8 +50,12 @@ struct real_calls {
 extern struct real_calls real;
 void *real_find(const char *name);
 
-/* The next definition of a function; before the library has started, looked up on the spot. */
-#define REAL(name) (real.name ? real.name : (__typeof__(real.name))real_find(#name))
+/* The next definition of a function, or NULL; before the library has started, looked up on the
+ * spot. */
+#define REAL(name)                                                    \
+    (real.name || __atomic_load_n(&preload_started, __ATOMIC_RELAXED) \
+         ? real.name                                                  \
+         : (__typeof__(real.name))real_find(#name))
 
 /* An export that is the same code as a hook of this file. */
 #define BRG_DEFINE_ALIAS(name, of)                          \

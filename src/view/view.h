@@ -14,7 +14,7 @@
 #include "image/index.h"
 #include "view/state.h"
 
-#include <limits.h>
+#include <linux/limits.h> /* PATH_MAX: the one of a libc is not there for freestanding code */
 #include <stddef.h>
 #include <stdint.h>
 
