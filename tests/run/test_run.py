@@ -1,0 +1,183 @@
+"""`brigade run` on one machine: the program does what it does without, and the report is true."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from project import Site
+
+
+def text_of(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """What the program itself said on standard error."""
+    return [line for line in done.stderr.splitlines() if line.startswith("to stderr")]
+
+
+def test_output_paths_and_environment_are_what_they_were(made: Site) -> None:
+    plain, under = made.plain("a", "b c"), made.brigade("a", "b c")
+    assert under.stdout == plain.stdout
+    assert text_of(under) == text_of(plain) != []
+    assert under.returncode == 0
+
+
+@pytest.mark.parametrize("code", ["0", "1", "77", "255"])
+def test_exit_codes_pass_through(made: Site, code: str) -> None:
+    assert made.brigade("exit", code).returncode == made.plain("exit", code).returncode == int(code)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
+def test_death_by_signal_is_death_by_the_same_signal(made: Site, signum: int) -> None:
+    number = str(int(signum))
+    assert made.brigade("signal", number).returncode == made.plain("signal", number).returncode
+
+
+def test_first_run_makes_an_image_and_the_second_uses_it(site: Site) -> None:
+    assert site.brigade().returncode == 0
+    first = site.report()
+    assert site.brigade().returncode == 0
+    second = site.report()
+    assert first["image"]["trial"] and not second["image"]["trial"]
+    assert first["image"]["id"] == second["image"]["id"]
+    assert second["unstaged"] is None
+    assert second["views"] == ["interpose", "python"]
+    assert second["operations"]["before_per_rank"] > 10
+    assert second["operations"]["answered_per_rank"]["min"] > 10
+    assert second["misses"]["total"] == 0, second["misses"]
+
+
+def test_several_ranks_each_run_once_and_share_one_staged_folder(made: Site) -> None:
+    under = made.brigade(run=("-n", "4"))
+    answers = {json.dumps(json.loads(line)) for line in under.stdout.splitlines()}
+    assert len(under.stdout.splitlines()) == 4 and len(answers) == 1
+    assert made.report()["startup"]["ranks"] == 4
+    assert made.report()["staging"]["nodes"] == 1
+
+
+def test_no_covered_path_is_touched_by_a_rank(made: Site, tmp_path) -> None:
+    """The kernel's own word: the ranks' system calls name nothing below the environment."""
+    trace = tmp_path / "trace"
+    tool = ["strace", "-f", "-s", "4096", "-e", "trace=%file", "-o", str(trace)]
+    environment = {
+        **os.environ,
+        "BRIGADE_CACHE": str(made.base / "cache"),
+        "BRIGADE_NODE_DIR": str(made.nodes),
+    }
+    command = [sys.executable, "-m", "brigade", "run", "-q", "--", str(made.python), str(made.app)]
+    done = subprocess.run(
+        [*tool, *command], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    lines = trace.read_text().splitlines()
+    ranks = {line.split()[0] for line in lines if "brigade-rank" in line and "execve(" in line}
+    assert ranks
+    touched = [
+        line for line in lines if line.split()[0] in ranks and f'"{made.base}/venv/lib' in line
+    ]
+    assert touched == []
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        (lambda site: site.app.write_text(site.app.read_text() + "# edited\n"), "app.py"),
+        (lambda site: (site.package / "new.py").write_text(""), "new.py"),
+        (lambda site: (site.package / "data.txt").write_text("forty-three\n"), "data.txt"),
+    ],
+)
+def test_a_changed_source_is_noticed_and_the_image_renewed(site: Site, change, path: str) -> None:
+    assert site.brigade().returncode == 0
+    time.sleep(0.02)
+    change(site)
+    again = site.brigade()
+    assert again.stdout == site.plain().stdout
+    assert "making an image" in again.stderr and path in again.stderr
+    assert site.report()["image"]["trial"]
+
+
+def test_output_beside_the_script_is_no_reason_for_a_new_trial(site: Site) -> None:
+    assert site.brigade().returncode == 0
+    (site.app.parent / "result.dat").write_text("42")
+    assert "making an image" not in site.brigade().stderr
+
+
+def test_nothing_is_left_in_node_memory_unless_asked(made: Site) -> None:
+    made.brigade()
+    assert not list(made.nodes.glob("brigade-*/[0-9a-f]*"))
+    made.brigade(run=("--keep",))
+    kept = list(made.nodes.glob("brigade-*/[0-9a-f]*"))
+    assert len(kept) == 1
+    assert not any((kept[0] / "jobs").iterdir())
+    made.brigade()
+    assert made.report()["staging"]["already"] == 1
+    assert not list(made.nodes.glob("brigade-*/[0-9a-f]*"))
+
+
+def test_a_node_without_room_starts_the_job_unstaged_and_says_why(made: Site) -> None:
+    under = made.brigade(env={"BRIGADE_NODE_DIR": "/proc"})
+    assert under.stdout == made.plain().stdout
+    assert under.returncode == 0
+    assert "/proc" in made.report()["unstaged"]
+    assert "starts without an image" in under.stderr
+
+
+def test_strict_ends_instead(made: Site) -> None:
+    under = made.brigade(run=("--strict",), env={"BRIGADE_NODE_DIR": "/proc"})
+    assert under.returncode == 6 and under.stdout == ""
+
+
+def test_a_damaged_image_is_made_anew(site: Site) -> None:
+    site.brigade()
+    image = next((site.base / "cache/images").glob("*.brg"))
+    image.write_bytes(image.read_bytes()[:-100])
+    again = site.brigade()
+    assert again.stdout == site.plain().stdout and again.returncode == 0
+    assert "making an image" in again.stderr
+
+
+def test_an_image_named_by_the_user_must_be_readable(made: Site, tmp_path) -> None:
+    under = made.brigade(run=("--image", str(tmp_path / "none.brg")))
+    assert under.returncode == 4 and under.stdout == ""
+    assert "none.brg" in under.stderr
+
+
+def test_a_program_that_does_not_exist_is_named(made: Site) -> None:
+    environment = {**os.environ, "BRIGADE_CACHE": str(made.base / "cache2")}
+    command = [sys.executable, "-m", "brigade", "run", "--", "/no/such/program"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 127
+    assert "/no/such/program" in done.stderr
+
+
+def test_terminate_reaches_the_program_and_cleans_up(site: Site) -> None:
+    site.app.write_text(APP_THAT_WAITS)
+    site.brigade(env={"BRIGADE_TEST_WAIT": "0"})
+    environment = {
+        **os.environ,
+        "BRIGADE_CACHE": str(site.base / "cache"),
+        "BRIGADE_NODE_DIR": str(site.nodes),
+        "BRIGADE_TEST_WAIT": "60",
+    }
+    command = [sys.executable, "-m", "brigade", "run", "-q", "--", str(site.python), str(site.app)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as job:
+        assert job.stdout and job.stdout.readline() == "started\n"
+        job.send_signal(signal.SIGTERM)
+        assert job.stdout.read() == "told to stop\n"
+        assert job.wait(timeout=20) == 5
+    assert not list(site.nodes.glob("brigade-*/[0-9a-f]*"))
+
+
+APP_THAT_WAITS = """\
+import os, signal, sys, time
+import pkg
+def stop(number, frame):
+    print("told to stop", flush=True)
+    sys.exit(5)
+signal.signal(signal.SIGTERM, stop)
+print("started", flush=True)
+time.sleep(float(os.environ["BRIGADE_TEST_WAIT"]))
+"""
