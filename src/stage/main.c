@@ -13,6 +13,7 @@
 #include "stream/plan.h"
 
 #define EXIT_USAGE 2
+#define LINGER_S 2
 #define SEGMENT_MAX (1u << 30) /* a message's length must fit an int */
 
 static const char usage[] =
@@ -163,7 +164,7 @@ static int put(const struct words *w)
         number(w, OPT_WORKERS, 1, 64, 0, &workers) ||
         number(w, OPT_SEGMENT, 4096, SEGMENT_MAX, 1u << 20, &segment) ||
         number(w, OPT_PROGRESS, 0, 1u << 20, UINT64_MAX, &fd) ||
-        number(w, OPT_TIMEOUT, 1, 86400, 120, &timeout))
+        number(w, OPT_TIMEOUT, 1, 86400, 60, &timeout))
         return EXIT_USAGE;
     if (numbers(list, changed, &o.job.n_changed))
         return EXIT_USAGE;
@@ -186,6 +187,9 @@ static int put(const struct words *w)
     o.timeout_ns = timeout * 1000000000u;
     int code = put_run(&o, net, &stuck);
     if (stuck) {
+        /* Slurm turns an abort into SIGKILL at once. The others notice the silence, or get the
+         * signal, about when we did: let them clean up first. */
+        sleep(LINGER_S);
         net->abort(net, code ? code : EXIT_NOT_STAGED);
         _exit(code);
     }

@@ -63,8 +63,8 @@ void put_undo(struct put *p)
         return;
     folder_tmp_remove(&p->folder, &p->tmp);
     if (p->job_added || p->published)
-        folder_job_remove(&p->folder, p->id, p->options->job.name, !p->published, NULL, NULL, &removed,
-                          NULL);
+        folder_job_remove(&p->folder, p->id, p->options->job.name, !p->published, NULL, NULL,
+                          &removed, NULL);
     p->job_added = p->published = 0;
 }
 
@@ -141,6 +141,8 @@ static int open_image(struct put *p)
     }
     if (!S_ISREG(st.st_mode) || st.st_size < (off_t)BRG_PAGE)
         return put_fail_text(p, -EBADMSG, "%s is no Brigade image", p->options->image);
+    /* Readers take turns: what the kernel would read ahead is another node's. */
+    posix_fadvise(p->image_fd, 0, 0, POSIX_FADV_RANDOM);
     if (put_header(p)->magic && (uint64_t)st.st_size != put_header(p)->total_bytes)
         return put_fail_text(p, -EBADMSG, "%s has another size here than on the first node",
                              p->options->image);
@@ -260,8 +262,8 @@ static void complete(struct put *p)
     if (!rc && (rc = write_index(p)))
         brg_error_system(&err, rc, "cannot write the index into the node's memory");
     if (!rc)
-        rc =
-            folder_job_create(p->tmp.fd, &p->options->job, brg_head_index(p->head)->n_entries, &err);
+        rc = folder_job_create(p->tmp.fd, &p->options->job, brg_head_index(p->head)->n_entries,
+                               &err);
     if (rc)
         put_fail(p, &err);
 }

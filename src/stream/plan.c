@@ -42,8 +42,9 @@ int plan_spread(struct plan *plan, uint32_t n_nodes, uint32_t n_readers, uint32_
         struct plan_flow *flow = &plan->flows[f];
         flow->origin = (uint32_t)((uint64_t)f * n_nodes / n_readers);
         flow->hops = n_nodes - 1;
-        flow->first = (uint32_t)((uint64_t)f * n_segments / n_readers);
-        flow->count = (uint32_t)((uint64_t)(f + 1) * n_segments / n_readers) - flow->first;
+        flow->first = f;
+        flow->stride = n_readers;
+        flow->count = n_segments > f ? (n_segments - f - 1) / n_readers + 1 : 0;
         /* phase - place differs from flow to flow (mod period), so they never meet. When
          * everybody reads, equal phases already keep all apart. */
         if (n_readers < n_nodes)
@@ -54,10 +55,12 @@ int plan_spread(struct plan *plan, uint32_t n_nodes, uint32_t n_readers, uint32_
 
 uint32_t plan_flow_of(const struct plan *plan, uint32_t segment)
 {
-    uint32_t f = 0;
-    while (segment - plan->flows[f].first >= plan->flows[f].count)
-        f++;
-    return f;
+    for (uint32_t f = 0;; f++) {
+        const struct plan_flow *flow = &plan->flows[f];
+        uint32_t past = segment - flow->first;
+        if (segment >= flow->first && past % flow->stride == 0 && past / flow->stride < flow->count)
+            return f;
+    }
 }
 
 uint32_t plan_flow_at(const struct plan *plan, uint32_t node)
@@ -91,7 +94,7 @@ static uint64_t flow_time(const struct plan *plan, uint32_t f, uint32_t node, ui
 uint64_t plan_time(const struct plan *plan, uint32_t node, uint32_t segment)
 {
     uint32_t f = plan_flow_of(plan, segment);
-    return flow_time(plan, f, node, segment - plan->flows[f].first);
+    return flow_time(plan, f, node, (segment - plan->flows[f].first) / plan->flows[f].stride);
 }
 
 void plan_walk_start(struct plan_walk *walk, const struct plan *plan, uint32_t node)
@@ -118,7 +121,7 @@ uint32_t plan_walk_next(struct plan_walk *walk)
     }
     if (best == PLAN_END)
         return PLAN_END;
-    return plan->flows[best].first + walk->next[best]++;
+    return plan_segment(&plan->flows[best], walk->next[best]++);
 }
 
 uint32_t plan_cut(const uint64_t *ends, uint32_t n_pieces, uint64_t limit, uint32_t *firsts)

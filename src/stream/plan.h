@@ -2,7 +2,7 @@
  *
  * Nodes stand in a ring; node i hands to node i+1 and to no one else, so a node talks to two
  * neighbours whatever the width, and neighbours in the ring can be neighbours on the machine.
- * A *flow* is a run of segments that starts at one node and travels some hops to the right.
+ * A *flow* is a row of segments that start at one node and travel some hops to the right.
  * Spreading a file is one flow per reader, each n-1 hops long; collecting records at a writer
  * is one flow per passer, each ending at the writer. All links work at the same time:
  *
@@ -37,8 +37,9 @@
 struct plan_flow {
     uint32_t origin; /* node at which its segments start */
     uint32_t hops;   /* links it crosses; at most n_nodes - 1 */
-    uint32_t first;  /* its segments are first .. first + count - 1 */
+    uint32_t first;  /* its segments are first, first + stride, ...: count of them */
     uint32_t count;
+    uint32_t stride;
     uint32_t phase; /* time at which segment `first` leaves */
 };
 
@@ -57,13 +58,19 @@ struct plan_walk {
 };
 
 /* Plan the spreading of n_segments over n_nodes. Readers are spaced evenly around the ring,
- * node 0 is the first; each reads one contiguous run of segments, runs differ by at most one.
+ * node 0 is the first; they take segments in turn, so that all arrive roughly in order.
  * n_readers is brought into 1..min(n_nodes, n_segments, PLAN_MAX_FLOWS). Returns 0, or -EINVAL
  * when n_nodes is 0. */
 int plan_spread(struct plan *plan, uint32_t n_nodes, uint32_t n_readers, uint32_t n_segments);
 
 /* The flow that segment belongs to. segment < n_segments. */
 uint32_t plan_flow_of(const struct plan *plan, uint32_t segment);
+
+/* The k-th segment of a flow. */
+static inline uint32_t plan_segment(const struct plan_flow *flow, uint32_t k)
+{
+    return flow->first + k * flow->stride;
+}
 
 /* The flow that starts at node, or PLAN_END. Each node is the origin of at most one flow. */
 uint32_t plan_flow_at(const struct plan *plan, uint32_t node);

@@ -86,7 +86,7 @@ static void *read_own(void *argument)
         if (r->stop || r->failed)
             break;
         s->state = SLOT_READING;
-        s->segment = flow->first + k;
+        s->segment = plan_segment(flow, k);
         r->busy++;
         pthread_mutex_unlock(&r->lock);
         size_t bytes = 0;

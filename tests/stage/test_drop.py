@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -13,7 +14,8 @@ from brigade.paths import native
 
 from .conftest import Bench
 
-CAUSES = ["UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE", "LATE"]
+ROOT = Path(__file__).parents[2]
+CAUSES = re.findall(r"^ +X\((\w+), ", (ROOT / "src/view/state.h").read_text(), re.MULTILINE)
 
 
 class State:
@@ -31,7 +33,7 @@ class State:
             file.write(data)
 
     def slot(self, i: int, *, rank: int, hits: int, misses: dict[str, int]) -> dict[str, Any]:
-        counts = [misses.get(cause, 0) for cause in CAUSES] + [0]
+        counts = [misses.get(cause, 0) for cause in CAUSES] + [0] * (8 - len(CAUSES))
         fields = struct.pack("<Ii4Q8Q2Q", 1000 + i, rank, 10, 20 + i, 0, hits, *counts, 3, 1)
         self.write(self.slots + i * self.slot_bytes, fields)
         return {

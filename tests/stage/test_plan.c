@@ -68,7 +68,7 @@ static void start(const struct plan *plan)
         if (f == PLAN_END)
             continue;
         for (uint32_t k = 0; k < plan->flows[f].count; k++)
-            nodes[i].holds[plan->flows[f].first + k] = 1;
+            nodes[i].holds[plan_segment(&plan->flows[f], k)] = 1;
     }
 }
 
@@ -115,15 +115,23 @@ static void check_complete(const struct plan *plan, const char *how)
 
 static void check_one_segment_one_reader(const struct plan *plan)
 {
-    uint32_t next = 0, least = UINT32_MAX, most = 0;
+    unsigned char readers[MAX_SEGMENTS] = {0};
+    uint32_t least = UINT32_MAX, most = 0;
     for (uint32_t f = 0; f < plan->n_flows; f++) {
-        CHECK(plan->flows[f].first == next, "flow %u starts at %u", f, plan->flows[f].first);
-        next += plan->flows[f].count;
-        least = plan->flows[f].count < least ? plan->flows[f].count : least;
-        most = plan->flows[f].count > most ? plan->flows[f].count : most;
-        CHECK(plan_flow_at(plan, plan->flows[f].origin) == f, "two flows at one node");
+        const struct plan_flow *flow = &plan->flows[f];
+        for (uint32_t k = 0; k < flow->count; k++) {
+            uint32_t segment = plan_segment(flow, k);
+            CHECK(segment < plan->n_segments, "flow %u has segment %u", f, segment);
+            readers[segment]++;
+            CHECK(plan_flow_of(plan, segment) == f, "segment %u is of flow %u", segment, f);
+        }
+        least = flow->count < least ? flow->count : least;
+        most = flow->count > most ? flow->count : most;
+        CHECK(plan_flow_at(plan, flow->origin) == f, "two flows at one node");
     }
-    CHECK(next == plan->n_segments && most - least <= 1, "stripes %u..%u", least, most);
+    for (uint32_t s = 0; s < plan->n_segments; s++)
+        CHECK(readers[s] == 1, "segment %u has %u readers", s, readers[s]);
+    CHECK(most - least <= 1, "readers have %u to %u segments", least, most);
 }
 
 static void check_times(const struct plan *plan)
@@ -185,8 +193,8 @@ static void flows_of_unequal_length_that_end_at_one_writer_arrive_too(void)
         struct plan plan = {.n_nodes = n, .n_flows = n - 1, .period = n - 1};
         plan.n_segments = 5 * (n - 1);
         for (uint32_t f = 0; f < n - 1; f++) /* node f+1 .. n-1 send to node 0 */
-            plan.flows[f] =
-                (struct plan_flow){.origin = f + 1, .hops = n - 1 - f, .first = 5 * f, .count = 5};
+            plan.flows[f] = (struct plan_flow){
+                .origin = f + 1, .hops = n - 1 - f, .first = 5 * f, .count = 5, .stride = 1};
         start(&plan);
         run_in_step(&plan);
         for (uint32_t s = 0; s < plan.n_segments; s++)
