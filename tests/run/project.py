@@ -13,9 +13,10 @@ APP = """\
 import json, os, sys
 import pkg, pkg.deep.leaf
 assert "BRIGADE_STAGE" not in os.environ and "LD_AUDIT" not in os.environ
-print(json.dumps({"path": sys.path, "file": pkg.__file__, "leaf": pkg.deep.leaf.__file__,
+text = json.dumps({"path": sys.path, "file": pkg.__file__, "leaf": pkg.deep.leaf.__file__,
                   "executable": sys.executable, "argv": sys.argv, "data": pkg.data(),
-                  "pythonpath": os.environ.get("PYTHONPATH")}))
+                  "pythonpath": os.environ.get("PYTHONPATH")})
+sys.stdout.write(text + "\\n")  # one write: ranks share the pipe
 print("to stderr", file=sys.stderr)
 if sys.argv[1:2] == ["exit"]:
     sys.exit(int(sys.argv[2]))
