@@ -38,13 +38,19 @@ enum option_code {
     OPT_KEEP
 };
 
-static const struct option options[] = {
-    {"image", 1, NULL, OPT_IMAGE},       {"image-id", 1, NULL, OPT_IMAGE_ID},
-    {"job", 1, NULL, OPT_JOB},           {"base", 1, NULL, OPT_BASE},
-    {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
-    {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
-    {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
-    {"changed", 1, NULL, OPT_CHANGED},   {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"image", 1, NULL, OPT_IMAGE},
+                                        {"image-id", 1, NULL, OPT_IMAGE_ID},
+                                        {"job", 1, NULL, OPT_JOB},
+                                        {"base", 1, NULL, OPT_BASE},
+                                        {"readers", 1, NULL, OPT_READERS},
+                                        {"segment", 1, NULL, OPT_SEGMENT},
+                                        {"workers", 1, NULL, OPT_WORKERS},
+                                        {"mpi", 1, NULL, OPT_MPI},
+                                        {"progress", 1, NULL, OPT_PROGRESS},
+                                        {"timeout", 1, NULL, OPT_TIMEOUT},
+                                        {"changed", 1, NULL, OPT_CHANGED},
+                                        {"keep", 0, NULL, OPT_KEEP},
+                                        {NULL, 0, NULL, 0}};
 
 struct words {
     const char *value[OPT_KEEP + 1];
