@@ -5,20 +5,14 @@ Both are one process per node under the user's own launcher; what they do is in 
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import signal
-import subprocess
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from brigade.errors import StageError
+from brigade.job.step import run_step
 from brigade.launch import Launch
 from brigade.paths import native
-
-_PROGRESS = re.compile(r"^(?:\d+: )?(\d+) (\d+)$")  # srun --label puts "N: " in front
 
 
 def node_base() -> str:
@@ -62,7 +56,7 @@ def put(
         tool += ["--readers", str(readers)]
     if changed:
         tool += ["--changed", ",".join(map(str, changed))]
-    results, said, status = _run(launch.per_node(tool), progress)
+    results, said, status = run_step(launch.per_node(tool), progress)
     if not results:
         raise StageError(f"staging ended with status {status} and said: {_short(said)}")
     result = results[-1]
@@ -76,56 +70,10 @@ def drop(launch: Launch, image_id: str, job: str, *, keep: bool) -> list[dict[st
     tool = [str(native("brigade-stage")), "drop", "--image-id", image_id, "--job", job]
     tool += ["--base", node_base(), *(["--keep"] if keep else [])]
     try:
-        results, _, _ = _run(launch.per_node(tool), lambda done, total: None)
+        results, _, _ = run_step(launch.per_node(tool), lambda done, total: None)
     except StageError:
         return []
     return results
-
-
-def _run(
-    command: list[str], progress: Callable[[int, int], None]
-) -> tuple[list[dict[str, Any]], str, int]:
-    """Run a step; returns its JSON lines, what else it said, and its status."""
-    try:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    except OSError as error:
-        raise StageError(f"cannot start {command[0]}: {error.strerror}") from error
-    assert child.stdout and child.stderr
-    said: list[str] = []
-    errors = child.stderr
-
-    def listen() -> None:
-        for line in errors:
-            match = _PROGRESS.match(line)
-            if match:
-                progress(int(match.group(1)), int(match.group(2)))
-            elif line.strip():
-                said.append(line.strip())
-
-    listener = threading.Thread(target=listen, daemon=True)
-    listener.start()
-    results = []
-    try:
-        for line in child.stdout:
-            text = line[line.find("{") :] if "{" in line else ""
-            try:
-                results.append(json.loads(text))
-            except ValueError:
-                if line.strip():
-                    said.append(line.strip())
-        status = child.wait()
-        listener.join()
-    except KeyboardInterrupt:
-        child.send_signal(signal.SIGTERM)
-        child.wait()
-        raise
-    return results, "; ".join(said), status
 
 
 def _reason(result: dict[str, Any]) -> str:

@@ -117,7 +117,8 @@ class SrunLaunch(Launch):
 
     def per_node(self, tool: list[str]) -> list[str]:
         nodes = self._nodes()
-        return [*self._own_step(nodes, nodes), "--ntasks-per-node=1", "--input", "none", *tool]
+        alone = ["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--input", "none"]
+        return [*self._own_step(nodes, nodes), *alone, *tool]
 
     def _nodes(self) -> int:
         """Number of nodes of the job: as asked for, else those of the allocation."""

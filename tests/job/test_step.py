@@ -1,0 +1,42 @@
+"""A step under a launcher is read as it speaks, and ended when it has gone silent."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from brigade.errors import StageError
+from brigade.job.step import run_step
+
+
+def sh(script: str) -> list[str]:
+    return ["/bin/sh", "-c", script]
+
+
+def test_json_progress_and_other_words_are_told_apart() -> None:
+    heard: list[tuple[int, int]] = []
+    script = """echo '{"a": 1}'; echo '0: {"b": 2}'; echo "1 10" >&2; echo "0: 5 10" >&2
+                echo a word; echo '{ no json' >&2; exit 3"""
+    results, said, status = run_step(sh(script), lambda done, total: heard.append((done, total)))
+    assert results == [{"a": 1}, {"b": 2}]
+    assert heard == [(1, 10), (5, 10)]
+    assert sorted(said.split("; ")) == ["a word", "{ no json"]
+    assert status == 3
+
+
+def test_a_silent_step_is_ended_even_if_it_will_not_listen() -> None:
+    begin = time.monotonic()
+    with pytest.raises(StageError, match="silent"):
+        run_step(sh("trap '' TERM; while :; do sleep 0.1; done"), lambda done, total: None, 0.6)
+    assert time.monotonic() - begin < 15
+
+
+def test_a_step_that_speaks_may_take_its_time() -> None:
+    script = "for i in 1 2 3 4; do echo $i 4 >&2; sleep 0.4; done"
+    assert run_step(sh(script), lambda done, total: None, 1.0)[2] == 0
+
+
+def test_a_missing_launcher_is_named() -> None:
+    with pytest.raises(StageError, match="/no/such/launcher"):
+        run_step(["/no/such/launcher"], lambda done, total: None)
