@@ -8,7 +8,7 @@ lab.down()
 
 from __future__ import annotations
 
+from brigade.lab.debian import packages
 from brigade.lab.lab import Lab
-from brigade.lab.packages import packages
 
 __all__ = ["Lab", "packages"]

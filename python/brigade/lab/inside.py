@@ -13,7 +13,7 @@ from typing import Any
 
 from brigade.errors import LabError
 from brigade.lab import namespaces
-from brigade.lab.packages import search_path
+from brigade.lab.debian import search_path
 from brigade.lab.plan import LabPlan
 
 # set for the nodes by the lab, or by a launcher that the lab itself runs under: must not leak in

@@ -16,11 +16,11 @@ from brigade.lab import (
     caches,
     configs,
     counters,
+    debian,
     inside,
     moosefs,
     namespaces,
     nodes,
-    packages,
     slowfs,
     slurm,
     state,
@@ -67,7 +67,7 @@ class Lab:
         are fresh, shall see; the running Python and Brigade itself are always among them.
         """
         plan = LabPlan(name, nodes, FileSystem.parse(fs), binds=_visible(binds))
-        packages.require(plan.fs.kind)
+        debian.require(plan.fs.kind)
         with state.locked(name):
             old = state.load(name)
             if old is not None and not cls(old).faults():

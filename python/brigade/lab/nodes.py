@@ -14,7 +14,7 @@ from pathlib import Path
 
 from brigade.errors import LabError
 from brigade.lab import namespaces
-from brigade.lab.packages import search_path
+from brigade.lab.debian import search_path
 from brigade.lab.plan import HUB, INSIDE, LOCAL, SHARED, STATE_ROOT, LabPlan
 
 _PRIVATE = ("/tmp", "/dev/shm")

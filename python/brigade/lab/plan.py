@@ -57,7 +57,8 @@ class FileSystem:
         if self.kind == "moosefs":
             return "moosefs"
         more = f",servers={self.servers}" if self.servers != 1 else ""
-        return f"slow:{self.service_us:g}us{more}"
+        service = f"{self.service_us:.3f}".rstrip("0").rstrip(".")
+        return f"slow:{service}us{more}"
 
 
 @dataclass(frozen=True)

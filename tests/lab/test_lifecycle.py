@@ -1,0 +1,147 @@
+"""A lab comes up and goes down without a trace, whatever is killed in between."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from brigade.errors import LabError
+from brigade.lab import Lab, namespaces
+
+pytestmark = pytest.mark.usefixtures("able")
+NAME = f"test-l-{os.getpid()}"
+
+
+def traces() -> dict[str, object]:
+    """Everything of this machine that a lab named NAME could leave behind."""
+    links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True).stdout
+    netns = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout
+    processes = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = Path(f"/proc/{entry}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if NAME.encode() in command and int(entry) != os.getpid():
+            processes.append(command)
+    return {
+        "links": [line.split(":")[1] for line in links.splitlines()],
+        "namespaces": netns,
+        "mounts": [m for m in Path("/proc/mounts").read_text().splitlines() if NAME in m],
+        "processes": processes,
+        "files": [str(p) for root in ("/run/brigade-lab", "/var/tmp", "/mnt") for p in named(root)],
+        "mount points": sorted(os.listdir("/mnt")),
+    }
+
+
+def named(root: str) -> list[Path]:
+    return [path for path in Path(root).glob("*") if NAME in path.name]
+
+
+@pytest.fixture
+def clean():
+    before = traces()
+    assert not before["files"]
+    yield before
+    Lab.take_down(NAME)
+
+
+def up(nodes: int = 1, fs: str = "moosefs") -> Lab:
+    return Lab.up(NAME, nodes, fs)
+
+
+@pytest.mark.parametrize("fs", ["moosefs", "slow:1ms"])
+def test_down_leaves_nothing_even_of_what_ran_in_the_nodes(clean, fs):
+    lab = up(2, fs)
+    assert lab.faults() == []
+    # a session of its own, busy on the shared file system: as hard to get rid of as it gets
+    lab.exec("n1", ["setsid", "--fork", "sh", "-c", f"cd {lab.shared}; exec sleep 1000"])
+    lab.exec("n0", ["setsid", "--fork", "unshare", "-m", "sleep", "1000"], host_network=False)
+    lab.down()
+    assert traces() == clean
+
+
+def test_down_twice_is_no_error(clean):
+    up(fs="slow:1ms")
+    assert Lab.take_down(NAME)
+    assert not Lab.take_down(NAME)
+
+
+def test_a_second_up_of_the_same_name_is_refused(clean):
+    up(fs="slow:1ms")
+    with pytest.raises(LabError, match="is up"):
+        up(fs="slow:1ms")
+
+
+def test_two_labs_side_by_side_do_not_meet(clean, moose):
+    lab = up(fs="slow:1ms")
+    lab.exec("n0", ["touch", f"{lab.shared}/mine"], check=True)
+    assert moose.exec("n0", ["test", "-e", f"{lab.shared}/mine"]).returncode == 1
+    assert Lab.find(NAME).nodes == ["n0"]
+    lab.down()
+    assert moose.faults() == []
+
+
+def test_after_kill_of_anything_down_leaves_nothing(clean):
+    lab = up(2)
+    pins = [lab.plan.pins(member) for member in lab.plan.members]
+    victims = random.Random(7).sample(sorted(namespaces.processes(pins)), 5)
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    lab.down()
+    assert traces() == clean
+
+
+def test_after_kill_of_everything_up_comes_up_again(clean):
+    lab = up()
+    namespaces.kill_all([lab.plan.pins(member) for member in lab.plan.members])
+    assert any("mfsmaster" in fault for fault in lab.faults())
+    again = up()
+    assert again.faults() == []
+    assert again.run(["srun", "-n1", "hostname"], stdout=-1, text=True).stdout == "n0\n"
+    again.down()
+    assert traces() == clean
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_up_ended_half_way_leaves_nothing_behind_down(clean, ending):
+    for delay in (0.25, 0.6, 1.2):
+        command = [sys.executable, "-m", "brigade", "lab", "up", "--name", NAME, "--nodes", "2"]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.send_signal(ending)
+        process.wait()
+        if ending == signal.SIGKILL:
+            Lab.take_down(NAME)
+        assert traces() == clean
+
+
+def test_down_from_inside_is_refused(clean):
+    lab = up(fs="slow:1ms")
+    done = lab.run([sys.executable, "-m", "brigade", "lab", "down", "--name", NAME], stderr=-1)
+    assert done.returncode == LabError.exit_code
+    assert b"from inside" in done.stderr
+    assert lab.faults() == []
+
+
+def test_without_root_up_says_so(clean):
+    command = [sys.executable, "-m", "brigade", "lab", "up", "--name", NAME]
+    done = subprocess.run(["setpriv", "--reuid=65534", *command], capture_output=True, text=True)
+    assert done.returncode == LabError.exit_code
+    assert "needs root" in done.stderr
+
+
+def test_missing_packages_are_one_line_for_apt(clean, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("brigade.lab.debian._SBIN", ())
+    with pytest.raises(LabError) as caught:
+        up()
+    assert (caught.value.hint or "").startswith("apt-get install -y --no-install-recommends bash")
+    assert "moosefs-master" in (caught.value.hint or "")

@@ -1,0 +1,84 @@
+"""What a lab's plan and its pages say, without bringing anything up."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+
+import pytest
+
+from brigade.errors import UsageError
+from brigade.lab import configs
+from brigade.lab.counters import Count, Stats, parse_page
+from brigade.lab.plan import FileSystem, LabPlan
+
+
+@pytest.mark.parametrize(
+    ("text", "service_us", "servers"),
+    [("slow:0.5ms", 500, 1), ("slow:30us", 30, 1), ("slow:1s,servers=4", 1e6, 4)],
+)
+def test_a_slow_file_system_is_named_by_its_service_time(text, service_us, servers):
+    assert FileSystem.parse(text) == FileSystem("slow", service_us, servers)
+    assert FileSystem.parse(str(FileSystem.parse(text))) == FileSystem.parse(text)
+
+
+@pytest.mark.parametrize("text", ["nfs", "slow", "slow:5", "slow:1ms,servers=0", "slow:1ms,x=1"])
+def test_an_unknown_file_system_is_refused_with_the_known_ones(text):
+    with pytest.raises(UsageError) as caught:
+        FileSystem.parse(text)
+    assert "slow:0.5ms" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("name", ["", "Lab", "a/b", "..", "a" * 30, "1st"])
+def test_a_name_that_is_no_folder_or_host_name_is_refused(name):
+    with pytest.raises(UsageError):
+        LabPlan(name)
+
+
+def test_every_member_has_an_address_of_its_own():
+    plan = LabPlan(n_nodes=64)
+    assert len({plan.address(member) for member in plan.members}) == 65
+    assert all(f"{plan.address(m)} {m}\n" in plan.hosts() for m in plan.members)
+
+
+def test_the_munge_socket_fits_into_a_socket_address():
+    assert len(str(LabPlan("a" * 24).munge_socket)) < 108
+
+
+def test_the_remote_shell_drops_options_and_keeps_the_command(tmp_path):
+    agent = tmp_path / "rsh"
+    text = (
+        configs.rsh_agent(LabPlan()).replace('"$(id -u)" = 0', "0 = 1").replace("exec srun", "echo")
+    )
+    agent.write_text(text)
+    said = subprocess.run(
+        ["sh", agent, "-x", "-l", "root", "n2", "FOO=1", "orted", "-mca", "a", "b c"],
+        capture_output=True,
+        text=True,
+    )
+    assert said.stdout.endswith("-w n2 sh -c FOO=1 orted -mca a b c\n")
+
+
+def page(kinds: list[tuple[bytes, int, int]]) -> bytes:
+    head = struct.pack("<8sQQQ", b"BRGLABC1", len(kinds), 7, 9)
+    return head + b"".join(struct.pack("<20sIQ", *kind) for kind in kinds)
+
+
+def test_a_page_keeps_background_apart_from_requests():
+    count = parse_page(page([(b"lookup", 0, 5), (b"clock", 1, 3), (b"open", 0, 0)]))
+    assert count == Count(5, 3, 7, 9, {"lookup": 5, "clock": 3})
+
+
+@pytest.mark.parametrize("damage", [b"", b"BRGLABC1", page([(b"a", 0, 1)])[:-1], b"x" * 100])
+def test_a_damaged_page_is_an_error(damage):
+    with pytest.raises(ValueError):
+        parse_page(damage)
+
+
+def test_a_difference_of_counts_is_what_happened_in_between():
+    before = Count(5, 1, 10, 0, {"lookup": 5})
+    after = Count(8, 1, 30, 4, {"lookup": 5, "open": 3})
+    assert after - before == Count(3, 0, 20, 4, {"open": 3})
+    assert Stats({"n0": before, "n1": after}).total == Count(
+        13, 2, 40, 4, {"lookup": 10, "open": 3}
+    )
