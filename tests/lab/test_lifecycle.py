@@ -123,11 +123,14 @@ def test_up_ended_half_way_leaves_nothing_behind_down(clean, ending):
         assert traces() == clean
 
 
-def test_down_from_inside_is_refused(clean):
+def test_from_inside_a_lab_is_neither_taken_down_nor_called_dead(clean):
     lab = up(fs="slow:1ms")
-    done = lab.run([sys.executable, "-m", "brigade", "lab", "down", "--name", NAME], stderr=-1)
-    assert done.returncode == LabError.exit_code
-    assert b"from inside" in done.stderr
+    for words in (["down"], ["status"], ["up"], ["exec", "n0", "true"]):
+        done = lab.run([sys.executable, "-m", "brigade", "lab", *words], stderr=-1)
+        assert done.returncode == LabError.exit_code
+        assert b"outside the lab" in done.stderr
+    stats = lab.run([sys.executable, "-m", "brigade", "lab", "stats", "--json"], stdout=-1)
+    assert stats.returncode == 0
     assert lab.faults() == []
 
 

@@ -6,14 +6,21 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from brigade.lab import inside, state
-from brigade.lab.counters import Stats
-from brigade.lab.lab import Lab, Progress
+from brigade.lab.plan import LOCAL, SHARED, LabPlan
 
-_NAME = click.option("--name", default="lab", show_default=True, help="Which lab.")
+if TYPE_CHECKING:
+    from brigade.lab.counters import Stats
+    from brigade.lab.lab import Progress
+
+# inside a node, the lab that it belongs to
+_NAME = click.option(
+    "--name", default="lab", envvar="BRIGADE_LAB", show_default=True, help="Which lab."
+)
 _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _COMMAND = click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
 
@@ -33,15 +40,19 @@ def command() -> None:
 @_NAME
 def up(n_nodes: int, fs: str, binds: tuple[str, ...], name: str) -> None:
     """Bring a lab up."""
+    from brigade.lab.lab import Lab
+
     with _progress() as progress:
         lab = Lab.up(name, n_nodes, fs, binds, progress)
-    click.echo(f"lab '{name}' is up: {', '.join(lab.nodes)}; shared file system at {lab.shared}")
+    click.echo(f"lab '{name}' is up: {', '.join(lab.nodes)}; shared file system at {SHARED}")
 
 
 @command.command()
 @_NAME
 def down(name: str) -> None:
     """Take a lab down, whatever state it is in; leaves nothing behind."""
+    from brigade.lab.lab import Lab
+
     there = Lab.take_down(name)
     click.echo(f"lab '{name}' is down" if there else f"there is no lab '{name}'")
 
@@ -74,12 +85,14 @@ def run(name: str, user: str | None, argv: tuple[str, ...]) -> None:
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def status(name: str, as_json: bool) -> None:
     """Say whether a lab is up and whole; exit code 0 if so."""
+    from brigade.lab.lab import Lab
+
     plan = state.load(name)
     faults = Lab(plan).faults() if plan else ["there is no such lab"]
     if as_json:
         click.echo(json.dumps(_description(plan, name, faults), indent=1))
     elif not faults and plan:
-        click.echo(f"lab '{name}' is up: {', '.join(plan.nodes)} on {plan.fs}, at {Lab.shared}")
+        click.echo(f"lab '{name}' is up: {', '.join(plan.nodes)} on {plan.fs}, at {SHARED}")
     else:
         click.echo(f"lab '{name}' is not up:")
         for fault in faults:
@@ -93,6 +106,8 @@ def status(name: str, as_json: bool) -> None:
 @click.option("--reset", is_flag=True, help="Count from now on; prints what was counted so far.")
 def stats(name: str, as_json: bool, reset: bool) -> None:
     """Show metadata requests to the shared file system, and bytes read from it, per node."""
+    from brigade.lab.lab import Lab
+
     lab = Lab.find(name)
     found = lab.stats()
     if reset:
@@ -107,6 +122,8 @@ def stats(name: str, as_json: bool, reset: bool) -> None:
 @_NAME
 def drop_caches(name: str) -> None:
     """Make the next access to the shared file system a cold one, on every node."""
+    from brigade.lab.lab import Lab
+
     Lab.find(name).drop_caches()
 
 
@@ -130,14 +147,14 @@ def _print_stats(found: Stats) -> None:
     Console().print(table)
 
 
-def _description(plan, name: str, faults: list[str]) -> dict[str, object]:  # type: ignore[no-untyped-def]
+def _description(plan: LabPlan | None, name: str, faults: list[str]) -> dict[str, object]:
     answer: dict[str, object] = {"name": name, "up": not faults, "faults": faults}
     if plan is not None:
         answer.update(
             nodes=plan.nodes,
             fs=str(plan.fs),
-            shared=Lab.shared,
-            local=Lab.local,
+            shared=SHARED,
+            local=LOCAL,
             state=str(plan.state),
             data=str(plan.data),
             log=str(plan.log),

@@ -8,7 +8,23 @@ lab.down()
 
 from __future__ import annotations
 
-from brigade.lab.debian import packages
-from brigade.lab.lab import Lab
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from brigade.lab.debian import packages as packages
+    from brigade.lab.lab import Lab as Lab
 
 __all__ = ["Lab", "packages"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: `brigade lab exec` needs none of it, and shall add little time."""
+    if name == "Lab":
+        from brigade.lab.lab import Lab
+
+        return Lab
+    if name == "packages":
+        from brigade.lab.debian import packages
+
+        return packages
+    raise AttributeError(f"module {__name__} has no attribute {name}")

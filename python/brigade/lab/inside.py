@@ -12,7 +12,7 @@ import subprocess
 from typing import Any
 
 from brigade.errors import LabError
-from brigade.lab import namespaces
+from brigade.lab import namespaces, state
 from brigade.lab.debian import search_path
 from brigade.lab.plan import LabPlan
 
@@ -50,6 +50,7 @@ class Step:
             raise LabError(
                 f"lab '{plan.name}' has no node '{node}'", hint=f"it has {', '.join(plan.members)}"
             )
+        state.require_outside(plan.name)
         self.folder = plan.pins(node)
         if not namespaces.is_pinned(self.folder):
             raise LabError(

@@ -154,6 +154,7 @@ class Lab:
 
     def faults(self) -> list[str]:
         """What is not as it should be: one line each; nothing if the lab is whole."""
+        state.require_outside(self.name)
         if not (self.plan.state / "ready").exists():
             return ["it did not come up to the end"]
         pins = {member: self.plan.pins(member) for member in self.plan.members}

@@ -22,16 +22,20 @@ from dataclasses import asdict
 from pathlib import Path
 
 from brigade.errors import LabError
-from brigade.lab.plan import STATE_ROOT, FileSystem, LabPlan
+from brigade.lab.plan import INSIDE, STATE_ROOT, FileSystem, LabPlan
 
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """Hold the right to change lab `name`; waits while another process has it."""
-    STATE_ROOT.mkdir(mode=0o755, exist_ok=True)
     path = STATE_ROOT / f"{name}.lock"
     while True:
-        with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as lock:
+        try:
+            STATE_ROOT.mkdir(mode=0o755, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # the last lab went away, and the folder with it, in between
+        with open(handle) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not _is_still(path, lock.fileno()):
                 continue  # its last holder removed it while we waited
@@ -82,6 +86,15 @@ def find(name: str) -> LabPlan:
             hint=f"brigade lab up{'' if name == 'lab' else ' --name ' + name}",
         )
     return plan
+
+
+def require_outside(name: str) -> None:
+    """Raise LabError if this process is in a node of lab `name`, which cannot see the whole."""
+    if (STATE_ROOT / name / "ns" / INSIDE).exists():
+        raise LabError(
+            f"this is a node of lab '{name}': it cannot look at, or change, the lab as a whole",
+            hint="run the command outside the lab",
+        )
 
 
 def names() -> list[str]:

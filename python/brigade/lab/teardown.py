@@ -7,7 +7,7 @@ from pathlib import Path
 
 from brigade.errors import LabError
 from brigade.lab import namespaces, state
-from brigade.lab.plan import INSIDE, STATE_ROOT, LabPlan
+from brigade.lab.plan import STATE_ROOT, LabPlan
 
 
 def clear(name: str) -> bool:
@@ -19,12 +19,9 @@ def clear(name: str) -> bool:
     folder = STATE_ROOT / name
     if not folder.exists():
         return False
+    state.require_outside(name)
     plan = state.load(name)
     pins = folder / "ns"
-    if (pins / INSIDE).exists():
-        raise LabError(
-            f"lab '{name}' cannot be taken down from inside", hint="leave its nodes first"
-        )
     members = sorted(pins.iterdir()) if pins.is_dir() else []
     stubborn = namespaces.kill_all(members)
     if stubborn:
