@@ -88,6 +88,16 @@ static int is_loadable(const char *path)
            head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == machine;
 }
 
+/* ld.so has opened the last candidate, or tried to: one request, which no hook sees. */
+static void end_candidate(int taken)
+{
+    char absolute[PATH_MAX];
+    if (search.candidate[0] &&
+        view_absolute(&view, AT_FDCWD, search.candidate, absolute, sizeof absolute) == 0)
+        record_add(&view, "probe", taken ? 0 : ENOENT, search.requester, absolute, "");
+    search.candidate[0] = '\0';
+}
+
 /* The search is over. `opened` is the object that came of it; NULL if none did: then ld.so found
  * one that it had loaded already, under the last candidate, or nothing. */
 static void end_search(const char *opened)
@@ -98,10 +108,12 @@ static void end_search(const char *opened)
     search.active = 0;
     if (!opened && search.candidate[0] && is_loadable(search.candidate))
         opened = search.candidate;
+    int taken = opened != NULL;
     if (opened && view_absolute(&view, AT_FDCWD, opened, absolute, sizeof absolute) == 0)
         opened = absolute;
     record_add(&view, "search", opened ? 0 : ENOENT, search.requester, search.name,
                opened ? opened : "");
+    end_candidate(taken);
 }
 
 static char *record_search(const char *name, const uintptr_t *cookie, unsigned int flag)
@@ -120,6 +132,7 @@ static char *record_search(const char *name, const uintptr_t *cookie, unsigned i
                 break;
             }
     } else {
+        end_candidate(0);
         copy(search.candidate, sizeof search.candidate, name);
     }
     return (char *)name;

@@ -1,6 +1,7 @@
 /* Executing programs. See exec.h. */
 #include "view/exec.h"
 #include "view/program.h"
+#include "view/record.h"
 #include "view/text.h"
 
 #include <alloca.h>
@@ -69,8 +70,10 @@ int exec_path(const struct view *v, const char *path, char *const argv[], char *
     }
     if (v->mode == VIEW_SERVE)
         return exec_served(v, path, argv, envp, call);
-    if (v->mode == VIEW_RECORD)
+    if (v->mode == VIEW_RECORD) {
         program_record(v, path);
+        record_flush(v);
+    }
     return call(path, argv, envp);
 }
 

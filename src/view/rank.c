@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -112,11 +113,39 @@ static int join_stage(struct view *v, const char *folder, const char *job)
     return 0;
 }
 
+/* What the node has mounted, for the image's builder on another host: the first rank of a node
+ * leaves it. Without it the builder takes its own host's. */
+static void leave_mounts(const char *folder)
+{
+    static char piece[64 << 10];
+    char path[PATH_MAX];
+    struct utsname host;
+    struct text t = text_in(path, sizeof path);
+    if (uname(&host) != 0)
+        return;
+    text_add(&t, folder);
+    text_add(&t, "/");
+    text_add(&t, host.nodename);
+    text_add(&t, ".mountinfo");
+    int to = t.full ? -1 : sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (to < 0)
+        return;
+    int from = sys_open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC, 0);
+    for (;;) {
+        long n = from < 0 ? 0 : sys_read(from, piece, sizeof piece);
+        if (n <= 0 || sys_write(to, piece, (size_t)n) != n)
+            break;
+    }
+    sys_close(from);
+    sys_close(to);
+}
+
 /* A trial: what is tried until the program is found is recorded in the program's own file. */
 static int record_search(struct view *v, const char *folder)
 {
     char shared[64];
     uint64_t start_ns = 0;
+    leave_mounts(folder);
     view_read_process(v);
     record_start_wrapper(v, folder, &start_ns);
     struct text t = text_in(shared, sizeof shared);

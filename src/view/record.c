@@ -1,14 +1,15 @@
 /* Writing trial records. See record.h. */
 #include "view/record.h"
+#include "view/journal.h"
 #include "view/sys.h"
 #include "view/text.h"
 
 #include <errno.h>
-#include <sys/uio.h>
 #include <sys/utsname.h>
 
 enum {
-    SEEN = 16384
+    SEEN = 1 << 16, /* places of the table */
+    TRIED = 4       /* places that a record may take */
 };
 
 enum {
@@ -17,18 +18,12 @@ enum {
     OPEN
 };
 
-struct file_id {
-    uint64_t ino, dev;
-};
-
 /* All of it is lost on purpose in a child of fork (MADV_WIPEONFORK). */
 struct recorder {
     int state;
-    int fd;
-    struct file_id file; /* to notice that the program has taken the descriptor */
     uint64_t start_ns;
-    char path[PATH_MAX];
-    uint64_t seen[SEEN];
+    struct journal journal;
+    char *seen[SEEN]; /* records that this process has written */
 };
 
 static const char *const recorded_env[] = {"LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME",
@@ -36,77 +31,31 @@ static const char *const recorded_env[] = {"LD_LIBRARY_PATH", "PYTHONPATH", "PYT
 static const char *const rank_env[] = {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
                                        "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK"};
 
-/* A high number, so that the program's own descriptors are what they would be without us. */
-static int move_up(int fd)
-{
-    static const int floors[] = {900, 200, 60};
-    for (size_t i = 0; i < sizeof floors / sizeof *floors; i++) {
-        int high = sys_fcntl(fd, F_DUPFD_CLOEXEC, floors[i]);
-        if (high >= 0) {
-            sys_close(fd);
-            return high;
-        }
-    }
-    return fd;
-}
+/* A record's fields as text. */
+struct entry {
+    char status[24], time_ns[24], pid[16];
+    const char *fields[JOURNAL_FIELDS];
+};
 
-/* Without asking the file system's server: a remote one would be asked at every record. */
-static int identify(int fd, struct file_id *id)
+static void fill(const struct view *v, struct entry *e, const char *kind, int64_t status,
+                 const char *by, const char *path, const char *extra)
 {
-    struct statx st;
-    int err = (int)sys_call(SYS_statx, fd, (long)"", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO,
-                            (long)&st, 0);
-    if (err < 0)
-        return err;
-    id->ino = st.stx_ino;
-    id->dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
-    return 0;
-}
-
-static int open_file(struct recorder *r)
-{
-    int fd = sys_open(r->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return fd;
-    fd = move_up(fd);
-    int err = identify(fd, &r->file);
-    if (err < 0) {
-        sys_close(fd);
-        return err;
-    }
-    r->fd = fd;
-    return 0;
-}
-
-/* Programs close descriptors they do not know, and reuse the numbers: look before writing. */
-static int still_ours(const struct recorder *r)
-{
-    struct file_id now;
-    return identify(r->fd, &now) == 0 && now.ino == r->file.ino && now.dev == r->file.dev;
+    struct text t = text_in(e->status, sizeof e->status);
+    text_signed(&t, status);
+    t = text_in(e->time_ns, sizeof e->time_ns);
+    text_number(&t, sys_now_ns(CLOCK_REALTIME) - v->recorder->start_ns, 10);
+    t = text_in(e->pid, sizeof e->pid);
+    text_number(&t, (uint64_t)sys_getpid(), 10);
+    const char *fields[] = {kind, e->status, by, path, extra, e->time_ns, e->pid};
+    memcpy(e->fields, fields, sizeof fields);
 }
 
 static void write_record(const struct view *v, const char *kind, int64_t status, const char *by,
                          const char *path, const char *extra)
 {
-    struct recorder *r = v->recorder;
-    char numbers[3][24];
-    const char *fields[] = {kind, numbers[0], by, path, extra, numbers[1], numbers[2]};
-    enum {
-        FIELDS = sizeof fields / sizeof *fields
-    };
-    struct iovec pieces[FIELDS];
-    struct text t = text_in(numbers[0], sizeof numbers[0]);
-    text_signed(&t, status);
-    t = text_in(numbers[1], sizeof numbers[1]);
-    text_number(&t, sys_now_ns(CLOCK_REALTIME) - r->start_ns, 10);
-    t = text_in(numbers[2], sizeof numbers[2]);
-    text_number(&t, (uint64_t)sys_getpid(), 10);
-    for (int i = 0; i < FIELDS; i++) {
-        pieces[i].iov_base = (void *)fields[i];
-        pieces[i].iov_len = strlen(fields[i]) + 1;
-    }
-    if (still_ours(r) || open_file(r) == 0)
-        sys_call(SYS_writev, r->fd, (long)pieces, FIELDS, 0, 0, 0);
+    struct entry e;
+    fill(v, &e, kind, status, by, path, extra);
+    journal_add(&v->recorder->journal, e.fields);
 }
 
 /* /proc/self/cmdline, arguments joined by U+001F. What does not fit is cut. */
@@ -174,7 +123,7 @@ static int begin(const struct view *v, const char *folder, int with_head)
     memset(&host, 0, sizeof host);
     sys_call(SYS_uname, (long)&host, 0, 0, 0, 0, 0);
     r->start_ns = start_of_file(v);
-    struct text t = text_in(r->path, sizeof r->path);
+    struct text t = text_in(r->journal.path, sizeof r->journal.path);
     text_add(&t, folder);
     text_add(&t, "/");
     text_add(&t, host.nodename);
@@ -183,7 +132,7 @@ static int begin(const struct view *v, const char *folder, int with_head)
     text_add(&t, ".");
     text_number(&t, r->start_ns, 10);
     text_add(&t, ".rec");
-    if (t.full || open_file(r) != 0) {
+    if (t.full || journal_open(&r->journal) != 0) {
         __atomic_store_n(&r->state, CLOSED, __ATOMIC_RELEASE);
         return 0;
     }
@@ -218,17 +167,13 @@ void record_start_wrapper(struct view *v, const char *folder, uint64_t *start_ns
         *start_ns = v->recorder->start_ns;
 }
 
-/* Whether this record is new to the process, as far as the table remembers. */
-static int is_new(struct recorder *r, const char *kind, int64_t status, const char *by,
-                  const char *path, const char *extra)
+/* Where the table may hold a record; the rest of it follows. */
+static size_t first_place(const char *const fields[JOURNAL_FIELDS])
 {
-    uint64_t h = brg_hash(kind, strlen(kind) + 1, BRG_HASH_SEED);
-    h = brg_hash(&status, sizeof status, h);
-    h = brg_hash(by, strlen(by) + 1, h);
-    h = brg_hash(path, strlen(path) + 1, h);
-    h = brg_hash(extra, strlen(extra) + 1, h) | 1;
-    uint64_t *place = &r->seen[(h >> 20) % SEEN];
-    return __atomic_exchange_n(place, h, __ATOMIC_RELAXED) != h;
+    uint64_t h = BRG_HASH_SEED;
+    for (int i = 0; i < JOURNAL_COMPARED; i++)
+        h = brg_hash(fields[i], strlen(fields[i]) + 1, h);
+    return (size_t)((h >> 20) % SEEN);
 }
 
 void record_add(const struct view *v, const char *kind, int64_t status, const char *by,
@@ -237,8 +182,24 @@ void record_add(const struct view *v, const char *kind, int64_t status, const ch
     if (v->mode != VIEW_RECORD || !begin(v, view_env(v, "BRIGADE_RECORD"), 1))
         return;
     by = by ? by : v->exe;
-    if (is_new(v->recorder, kind, status, by, path, extra))
-        write_record(v, kind, status, by, path, extra);
+    struct entry e;
+    fill(v, &e, kind, status, by, path, extra);
+    char **seen = v->recorder->seen;
+    size_t first = first_place(e.fields), empty = first;
+    for (size_t i = 0; i < TRIED; i++) {
+        size_t place = (first + i) % SEEN;
+        char *record = __atomic_load_n(&seen[place], __ATOMIC_ACQUIRE);
+        if (!record) {
+            empty = place;
+            break;
+        }
+        if (journal_repeat(record, e.fields))
+            return;
+    }
+    /* Threads may do so together, and a full table forgets: counts of equal records add up. */
+    char *record = journal_add(&v->recorder->journal, e.fields);
+    if (record)
+        __atomic_store_n(&seen[empty], record, __ATOMIC_RELEASE);
 }
 
 void record_lookup(const struct view *v, const char *kind, int err, int dirfd, const char *path,
@@ -257,8 +218,21 @@ void record_lookup(const struct view *v, const char *kind, int err, int dirfd, c
     record_add(v, kind, err, NULL, path, extra);
 }
 
+static int is_open(const struct view *v)
+{
+    return v->mode == VIEW_RECORD && __atomic_load_n(&v->recorder->state, __ATOMIC_ACQUIRE) == OPEN;
+}
+
+void record_flush(const struct view *v)
+{
+    if (is_open(v))
+        journal_flush(&v->recorder->journal);
+}
+
 void record_end(const struct view *v, int status)
 {
-    if (v->mode == VIEW_RECORD && __atomic_load_n(&v->recorder->state, __ATOMIC_ACQUIRE) == OPEN)
-        write_record(v, "end", status, "", "", "");
+    if (!is_open(v))
+        return;
+    write_record(v, "end", status, "", "", "");
+    journal_flush(&v->recorder->journal);
 }

@@ -1,11 +1,10 @@
 /* Trial records: what this process looked up, appended to its own file.
  *
- * The record is the one of docs/design/0002-start-up-contracts.md: seven NUL-terminated strings.
- * Each is one write(2) to a file opened with O_APPEND, so that threads, the auditor and the
- * preloaded library can share the file without a lock, and kill -9 loses nothing. A child of fork
- * gets a file of its own when it first records something: the descriptor lives in a page that the
- * kernel wipes in the child. The same record is written once a process (a small table of hashes,
- * which may forget). Freestanding, async-signal-safe, no allocation.
+ * The record is the one of docs/design/0002-start-up-contracts.md. How records reach the file, and why
+ * kill -9 loses none, is in journal.h. What has been recorded and happens again is counted in its
+ * record (found by a small table, which may forget: then it is recorded again). A child of fork
+ * gets a file of its own when it first records something: all that is known about the file lies in
+ * pages that the kernel wipes in the child. Freestanding, async-signal-safe, no lock.
  *
  * The wrapper and the program it becomes share a file: the wrapper leaves its name in
  * BRIGADE_SAVED_RECORD ("<pid>.<start_ns>"), which counts for that pid only, so that what was tried
@@ -34,6 +33,9 @@ void record_add(const struct view *v, const char *kind, int64_t status, const ch
  * /dev are left out: they are never on a shared file system. */
 void record_lookup(const struct view *v, const char *kind, int err, int dirfd, const char *path,
                    const char *extra);
+
+/* Before the process becomes another program; see journal_flush(). */
+void record_flush(const struct view *v);
 
 /* The `end` record, if this process has recorded anything. */
 void record_end(const struct view *v, int status);

@@ -16,7 +16,28 @@ def test_a_record_comes_back_as_it_was_written() -> None:
     written = record("open", "/a b/ü", by="/bin/x", extra="100", time_ns=7, pid=9)
     (read,) = parse(io.BytesIO(written))
     assert read is not None
-    assert read == ("open", 0, "/bin/x", "/a b/ü", "100", 7, 9)
+    assert read == ("open", 0, "/bin/x", "/a b/ü", "100", 7, 9, 1)
+
+
+def test_a_record_says_how_often_it_happened() -> None:
+    written = record("stat", "/a").replace(b"\x00100\0", b"\x00100*00001000\0")
+    (read,) = parse(io.BytesIO(written))
+    assert read is not None
+    assert (read.pid, read.times) == (100, 1000)
+
+
+@given(st.lists(st.integers(min_value=0, max_value=3 << 19), max_size=3))
+def test_room_that_was_taken_and_not_filled_means_nothing(room: list[int]) -> None:
+    data = b"".join(bytes(n) + record("end") for n in room) + bytes(70_000)
+    assert list(parse(io.BytesIO(data))) == list(parse(io.BytesIO(record("end") * len(room))))
+
+
+@given(st.integers(min_value=0, max_value=100))
+def test_a_record_whose_first_byte_is_missing_is_none(kept: int) -> None:
+    torn = (b"\0" + record("open", "/torn", by="/bin/x")[1:])[: kept + 1]
+    data = record("stat", "/a") + torn.ljust(104, b"\0") + record("stat", "/b")
+    paths = [r.path for r in parse(io.BytesIO(data)) if r is not None]
+    assert paths == ["/a", "/b"]
 
 
 def test_a_path_that_is_no_text_survives() -> None:

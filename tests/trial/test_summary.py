@@ -26,9 +26,19 @@ START = [record("load", "/s/liba.so"), record("load", "/s/libb.so"),
 def test_look_ups_are_counted_under_the_covered_roots_only(tmp_path: Path) -> None:
     process(tmp_path, START)
     (rank,) = summary(load(tmp_path)).ranks
-    assert (rank.lookups, rank.found, rank.failed) == (2, 1, 1)
+    assert (rank.lookups, rank.found, rank.failed, rank.distinct) == (2, 1, 1, 2)
     assert rank.by_kind == {"open": 1, "stat": 1}
     assert rank.last_lookup_s == 2.0
+
+
+def test_look_ups_are_counted_as_often_as_they_were_made(tmp_path: Path) -> None:
+    again = record("stat", "/s/a").replace(b"\x00100\0", b"\x00100*00000998\0")
+    process(tmp_path, [again, again, record("probe", "/s/liba.so", status=2), *START])
+    found = summary(load(tmp_path))
+    (rank,) = found.ranks
+    assert (rank.lookups, rank.distinct, rank.by_kind["stat"]) == (1999, 5, 1997)
+    assert (rank.libraries_at_start, rank.libraries_opened_later) == (0, 3)
+    assert found.as_json()["lookups_per_rank"] == 1999.0
 
 
 def test_libraries_loaded_before_the_program_begins_are_those_of_the_start(tmp_path: Path) -> None:
@@ -59,7 +69,7 @@ def test_ranks_that_do_the_same_agree(tmp_path: Path) -> None:
     found = summary(load(tmp_path))
     assert found.agreed
     assert found.text().startswith(
-        "The 2 ranks agreed: 2 different look-ups a rank (1 found nothing)"
+        "The 2 ranks agreed: 2 look-ups a rank (1 found nothing, 2 different)"
     )
     assert found.as_json()["agreed"] is True
     assert found.lookups_per_rank == 2.0

@@ -174,19 +174,143 @@ int main(int argc, char **argv)
     }
 
 
-def test_the_same_look_up_is_recorded_once(world: World) -> None:
-    source = """
+REPEATS = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
-int main(int argc, char **argv)
+#include <sys/wait.h>
+#include <unistd.h>
+static void *many(void *path)
 {
     struct stat s;
-    for (int i = 0; i < 1000; i++) { stat(argv[1], &s); lstat(argv[1], &s); }
+    for (int i = 0; i < 1000; i++) { stat(path, &s); lstat(path, &s); }
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread[4];
+    if (argc > 2 && strcmp(argv[2], "threads") == 0) {
+        for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, many, argv[1]);
+        for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    } else {
+        many(argv[1]);
+    }
+    if (argc > 2 && strcmp(argv[2], "kill") == 0) raise(SIGKILL);
+    if (argc > 2 && strcmp(argv[2], "exec") == 0) execl(argv[0], argv[0], argv[1], NULL);
+    if (argc > 2 && strcmp(argv[2], "fork") == 0) { if (fork()) wait(NULL); else many(argv[1]); }
     return 0;
 }
 """
-    trial, _ = world.record(compile_c(source, world.base / "p"), world.tree)
+
+
+@pytest.mark.parametrize(
+    ("end", "times"), [("exit", 1), ("kill", 1), ("exec", 2), ("fork", 2), ("threads", 4)]
+)
+def test_the_same_look_up_is_one_record_that_counts(world: World, end: str, times: int) -> None:
+    program = compile_c(REPEATS, world.base / "p", "-pthread")
+    trial, _ = world.record(program, world.tree, end)
     mine = [r for _, r in trial.records() if r.path == str(world.tree)]
-    assert sorted(r.kind for r in mine) == ["lstat", "stat"]
+    for kind in ("stat", "lstat"):
+        assert sum(r.times for r in mine if r.kind == kind) == 1000 * times
+    assert len(mine) <= 2 * times
+    assert trial.damaged == 0
+
+
+def test_libraries_that_ld_so_tried_are_counted_each_time(world: World) -> None:
+    compile_c("int a;", world.tree / "lib" / "liba.so", "-shared")
+    source = """#include <dlfcn.h>
+int main(void)
+{
+    for (int i = 0; i < 10; i++) { dlclose(dlopen("liba.so", 1)); dlopen("libnone.so", 1); }
+    return 0;
+}"""
+    (world.tree / "first").mkdir()
+    run_path = f"-Wl,-rpath,{world.tree}/first:{world.tree}/lib"
+    exe = compile_c(source, world.tree / "p", run_path)
+    trace = world.base / "trace"
+    wanted = re.compile(f"{world.tree}/(first|lib)/(.*/)?lib(a|none)\\.so")
+    run(["strace", "-f", "-e", "trace=openat", "-s", "5000", "-o", str(trace),
+         *recorder(world.base / "rec"), exe])  # fmt: skip
+    opened: dict[tuple[str, int], int] = {}
+    for line in trace.read_text().splitlines():
+        call = _CALL.match(line)
+        if call and wanted.fullmatch(call[2]):
+            key = (call[2], errno.ENOENT if "ENOENT" in call[3] else 0)
+            opened[key] = opened.get(key, 0) + 1
+    counted: dict[tuple[str, int], int] = {}
+    for _, r in load(world.base / "rec").records():
+        if r.kind == "probe" and wanted.fullmatch(r.path):
+            counted[r.path, r.status] = counted.get((r.path, r.status), 0) + r.times
+    assert counted == opened
+    assert counted[f"{world.tree}/lib/liba.so", 0] == 10
+
+
+def test_records_of_many_threads_stay_whole(world: World) -> None:
+    source = """
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+static char *tree;
+static void *many(void *name)
+{
+    char path[4096];
+    struct stat s;
+    for (int i = 0; i < 2000; i++) {
+        snprintf(path, sizeof path, "%s/%s/%0*d", tree, (char *)name, 1 + i % 90, i);
+        stat(path, &s);
+    }
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread[4];
+    tree = argv[1];
+    for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, many, argv[2 + i]);
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    return 0;
+}
+"""
+    program = compile_c(source, world.base / "p", "-pthread")
+    trial, _ = world.record(program, world.tree, "a", "b", "c", "d")
+    mine = {(r.path, r.times) for _, r in trial.records() if r.kind == "stat"}
+    expected = {(f"{world.tree}/{n}/{i:0{1 + i % 90}d}", 1) for n in "abcd" for i in range(2000)}
+    assert expected <= mine
+    assert trial.damaged == 0
+
+
+def test_recording_costs_few_calls(world: World) -> None:
+    """Each call on the record file may be a request to a file server."""
+    script = f"import os\nfor i in range(5000): os.path.exists('{world.tree}/' + str(i))"
+    trace = world.base / "trace"
+    done = run(["strace", "-f", "-y", "-o", str(trace), *recorder(world.base / "rec"),
+                "/usr/bin/python3", "-S", "-c", script])  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    on_file = [line for line in trace.read_text().splitlines() if f"{world.base}/rec/" in line]
+    size = sum(file.stat().st_size for file in (world.base / "rec").glob("*.rec"))
+    assert size > 5000 * 100
+    assert len(on_file) < 40 + 8 * size / 65536, on_file[:100]
+
+
+def test_the_file_of_a_program_that_goes_on_looking_grows_within_a_second(world: World) -> None:
+    script = ("import os, sys, time\n"
+              "for i in range(1000):\n"
+              "    os.path.exists(sys.argv[1] + '/' + str(i)); time.sleep(0.05)\n")  # fmt: skip
+    child = subprocess.Popen([*recorder(world.base / "rec"), "/usr/bin/python3", "-S", "-c",
+                              script, world.tree])  # fmt: skip
+    sizes = []
+    for _ in range(4):
+        time.sleep(1)
+        sizes.append(sum(f.stat().st_size for f in (world.base / "rec").glob("*.rec")))
+    child.kill()
+    child.wait()
+    assert len(set(sizes[1:])) == len(sizes[1:]), sizes
+
+
+def test_a_small_file_size_limit_does_not_end_the_program(world: World) -> None:
+    done = run([*recorder(world.base / "rec"), "/bin/sh", "-c", "ulimit -f 0; ls -d /; echo $?"])
+    assert (done.stdout, done.returncode) == ("/\n0\n", 0)
 
 
 def test_a_program_that_takes_the_descriptor_gets_no_records_in_its_file(world: World) -> None:
@@ -216,6 +340,14 @@ def test_records_carry_rank_environment_and_time(world: World) -> None:
     assert shell.argv == ["/bin/sh", "-c", ":"]
     assert before < shell.start_ns < time.time_ns()
     assert all(0 <= r.time_ns < 60e9 for r in shell.records)
+
+
+def test_the_mounts_of_a_node_are_kept_once(world: World) -> None:
+    for _ in range(2):
+        trial, _ = world.record("/bin/true")
+        (kept,) = Path(trial.folder).glob("*.mountinfo")
+        assert kept.name == f"{os.uname().nodename}.mountinfo"
+        assert kept.read_bytes() == Path("/proc/self/mountinfo").read_bytes()
 
 
 def test_an_unwritable_folder_leaves_the_program_alone(world: World) -> None:

@@ -84,8 +84,9 @@ class World:
     ) -> World:
         """Stage an image of everything below `root`.
 
-        `unlisted` directories are known but not listed, `snapshots` of them keep their names; `unread` files have no content; `forget`
-        leaves paths (and what is below them) out; paths are relative to the root.
+        `unlisted` directories are known but not listed, `snapshots` of them keep their names;
+        `unread` files have no content; `forget` leaves paths (and what is below them) out; paths
+        are relative to the root.
         """
         root = root or self.tree
         gone = [f"{root}/{name}" for name in forget]

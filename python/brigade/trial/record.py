@@ -3,9 +3,12 @@
 A trial leaves a folder of `<host>.<pid>.<start_ns>.rec` files, and for each process that
 runs Python a `<host>.<pid>.<start_ns>.py.rec` beside it with what the import system did. A
 record is seven NUL-terminated strings (docs/design/0002-start-up-contracts.md). Files are
-read in pieces and parsed as a stream. A process may die at any moment, so the last record of a
-file may be torn, and a signal handler may have cut one in the middle: such places are
-skipped and counted, never guessed at.
+read in pieces and parsed as a stream. NULs between records mean nothing: recorders take
+room in a file before they fill it. A process may die at any moment, so a record may be
+torn: such places are skipped and counted, never guessed at.
+
+What was recorded and happened again is counted in the first record's `times`; equal records
+may follow each other, and their times add up.
 
 What must stay true: paths are text as `os.fsdecode` gives it, so that every byte string
 the kernel accepts survives; a record that is returned has all seven fields.
@@ -25,11 +28,13 @@ from brigade.errors import TrialError
 FIELDS = 7
 ARGUMENT_SEPARATOR = "\x1f"
 LOOKUPS = frozenset({"stat", "lstat", "access", "open", "list", "readlink"})
+PROBE = "probe"  # ld.so opened a candidate of its search, or tried to
 KINDS = LOOKUPS | frozenset(
-    "process argv env exec write search load import path-entry interpreter end".split()
+    "process argv env exec write search probe load import path-entry interpreter end".split()
 )
 _NAME = re.compile(r"(.+)\.(\d+)\.(\d+)(\.py)?\.rec")
 _PIECE_BYTES = 1 << 20
+_ROOM = re.compile(rb"\0{9,}")  # more than any record has in a row
 
 
 class Record(NamedTuple):
@@ -40,8 +45,9 @@ class Record(NamedTuple):
     by: str
     path: str
     extra: str
-    time_ns: int
+    time_ns: int  # when it happened first
     pid: int
+    times: int = 1
 
 
 @dataclass
@@ -96,7 +102,7 @@ def _fields(stream: BinaryIO) -> Iterator[bytes | None]:
         piece = stream.read(_PIECE_BYTES)
         if not piece:
             break
-        parts = (rest + piece).split(b"\0")
+        parts = _ROOM.sub(bytes(9), rest + piece).split(b"\0")
         rest = parts.pop()
         yield from parts
     if rest:
@@ -109,11 +115,13 @@ def _record(fields: list[bytes]) -> Record | None:
     if kind not in KINDS:
         return None
     try:
-        status, time_ns, pid = int(fields[1] or 0), int(fields[5] or 0), int(fields[6] or 0)
+        status, time_ns = int(fields[1] or 0), int(fields[5] or 0)
+        pid, star, times = fields[6].partition(b"*")
+        numbers = int(pid or 0), int(times) if star else 1
     except ValueError:
         return None
     by, path, extra = (os.fsdecode(text) for text in fields[2:5])
-    return Record(kind, status, by, path, extra, time_ns, pid)
+    return Record(kind, status, by, path, extra, time_ns, *numbers)
 
 
 def parse(stream: BinaryIO) -> Iterator[Record | None]:
@@ -124,6 +132,8 @@ def parse(stream: BinaryIO) -> Iterator[Record | None]:
         if text is None:
             lost = True
             break
+        if not text and not window:
+            continue
         window.append(text)
         if len(window) < FIELDS:
             continue

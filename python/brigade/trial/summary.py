@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Callable
 
 from brigade.trial.answers import Conflict
-from brigade.trial.record import LOOKUPS, Process, Trial
+from brigade.trial.record import LOOKUPS, PROBE, Process, Trial
 
 _CODE = (".py", ".pyc", ".pth", ".so")
 SHOWN = 5  # differences of a kind that the text names
@@ -26,11 +26,13 @@ SHOWN = 5  # differences of a kind that the text names
 
 @dataclass
 class RankCount:
-    """Look-ups of one rank under the covered roots."""
+    """Look-ups of one rank under the covered roots: each call that named a path, and each file
+    that ld.so tried. `distinct` counts the same look-up of a process once."""
 
     rank: int
     processes: int = 0
     lookups: int = 0
+    distinct: int = 0
     found: int = 0
     failed: int = 0
     by_kind: dict[str, int] = field(default_factory=dict)
@@ -67,15 +69,20 @@ class Summary:
 
     @property
     def lookups_per_rank(self) -> float:
-        """Look-ups of the rank that made most of them: the width multiplies this number. It is
-        a lower bound: a recorder writes the same look-up of a process once."""
+        """Look-ups, repeats among them, of the rank that made most: the width multiplies this
+        number."""
         return float(max((rank.lookups for rank in self.ranks), default=0))
+
+    @property
+    def distinct_lookups_per_rank(self) -> float:
+        """Different look-ups of the rank that made most."""
+        return float(max((rank.distinct for rank in self.ranks), default=0))
 
     def as_json(self) -> dict[str, Any]:
         return {
             "agreed": self.agreed,
             "lookups_per_rank": self.lookups_per_rank,
-            "lookups_counted": "distinct",  # recorders write the same look-up once a process
+            "distinct_lookups_per_rank": self.distinct_lookups_per_rank,
             "ranks": [asdict(rank) for rank in self.ranks],
             "differences": [asdict(difference) for difference in self.differences],
             "programs": self.programs,
@@ -100,8 +107,8 @@ class Summary:
     def _headline(self) -> str:
         first = self.ranks[0] if self.ranks else RankCount(0)
         counts = (
-            f"{self.lookups_per_rank:,.0f} different look-ups a rank "
-            f"({first.failed:,} found nothing), "
+            f"{self.lookups_per_rank:,.0f} look-ups a rank ({first.failed:,} found nothing, "
+            f"{self.distinct_lookups_per_rank:,.0f} different), "
             f"{_many(len(self.libraries), 'library', 'libraries')}, "
             f"{_many(self.modules, 'module')}"
         )
@@ -172,16 +179,18 @@ def _count(
         running = False  # the program itself has begun: later loads are dlopen's
         for record in process.records:
             kind, ok = record.kind, record.status == 0
-            if kind in LOOKUPS:
-                running = True
+            if kind in LOOKUPS or kind == PROBE:
+                running = running or kind != PROBE
                 if not covered(record.path):
                     continue
-                count.lookups += 1
-                count.found += ok
-                count.failed += not ok
-                count.by_kind[kind] = count.by_kind.get(kind, 0) + 1
+                times = record.times
+                count.lookups += times
+                count.distinct += 1
+                count.found += times * ok
+                count.failed += times * (not ok)
+                count.by_kind[kind] = count.by_kind.get(kind, 0) + times
                 count.last_lookup_s = max(count.last_lookup_s, record.time_ns / 1e9)
-                if not passing(record.path):
+                if kind != PROBE and not passing(record.path):
                     seen.paths[record.path] = ok
                     if kind == "open" and ok and not record.path.endswith(_CODE):
                         read.add(record.path)
