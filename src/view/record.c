@@ -218,6 +218,36 @@ void record_lookup(const struct view *v, const char *kind, int err, int dirfd, c
     record_add(v, kind, err, NULL, path, extra);
 }
 
+int record_message(const struct view *v, const char *path)
+{
+    enum {
+        STRINGS = 5
+    };
+    char *strings[STRINGS];
+    if (v->mode != VIEW_RECORD || !text_starts(path, BRG_RECORD_MESSAGE))
+        return 0;
+    path += sizeof BRG_RECORD_MESSAGE - 1;
+    size_t n = strlen(path) + 1, found = 1;
+    char *copy = sys_map(n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (!copy)
+        return 1;
+    memcpy(copy, path, n);
+    strings[0] = copy;
+    for (char *at = copy; *at; at++) {
+        if (*at != '\x1f')
+            continue;
+        *at = '\0';
+        if (found < STRINGS)
+            strings[found] = at + 1;
+        found++;
+    }
+    if (found == STRINGS && strings[0][0])
+        record_add(v, strings[0], text_to_number(strings[1], 0), strings[2], strings[3],
+                   strings[4]);
+    sys_unmap(copy, n);
+    return 1;
+}
+
 static int is_open(const struct view *v)
 {
     return v->mode == VIEW_RECORD && __atomic_load_n(&v->recorder->state, __ATOMIC_ACQUIRE) == OPEN;

@@ -17,6 +17,9 @@
 
 #define BRG_RECORD_SHARED "BRIGADE_SAVED_RECORD"
 
+/* A message is this, then kind, status, by, path and extra with U+001F between them. */
+#define BRG_RECORD_MESSAGE "/.brigade/record/"
+
 /* Sets v->recorder and v->mode = VIEW_RECORD, and writes the `process`, `argv` and `env` records;
  * leaves VIEW_OFF if the folder cannot be written. */
 void record_start(struct view *v, const char *folder);
@@ -33,6 +36,10 @@ void record_add(const struct view *v, const char *kind, int64_t status, const ch
  * /dev are left out: they are never on a shared file system. */
 void record_lookup(const struct view *v, const char *kind, int err, int dirfd, const char *path,
                    const char *extra);
+
+/* How the Python view's recorder, which has no way to call C, gives its records: as the path of a
+ * readlink. Returns 1 if `path` was a message, which is then recorded. */
+int record_message(const struct view *v, const char *path);
 
 /* Before the process becomes another program; see journal_flush(). */
 void record_flush(const struct view *v);

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from world import ODD, World, compile_c, everything, grow, run
 
+from brigade.imports import table
 from brigade.paths import native
 from brigade.trial.record import LOOKUPS, Trial, load
 
@@ -340,6 +341,25 @@ def test_records_carry_rank_environment_and_time(world: World) -> None:
     assert shell.argv == ["/bin/sh", "-c", ":"]
     assert before < shell.start_ns < time.time_ns()
     assert all(0 <= r.time_ns < 60e9 for r in shell.records)
+
+
+@pytest.mark.parametrize("last", ["pass", "os._exit(3)", "os.kill(os.getpid(), 9)"])
+def test_imports_stand_among_the_records_of_their_process(world: World, last: str) -> None:
+    (world.tree / "part.py").write_text("")
+    script = f"import os, sys\nsys.path.append({str(world.tree)!r})\nimport part\n{last}\n"
+    site = Path(table.__file__).parent / "site"
+    wrapper = [str(native("brigade-rank")), "--record", str(world.base / "rec"), "--python-view"]
+    (world.base / "rec").mkdir()
+    run([*wrapper, str(site), "--", "/usr/bin/python3", "-c", script])
+    assert not list((world.base / "rec").glob("*.py.rec"))
+    trial = load(world.base / "rec")
+    assert trial.damaged == 0
+    imported = {r.path: r.extra for _, r in trial.records() if r.kind == "import"}
+    assert imported["part"] == f"{world.tree}/part.py"
+    kinds = [r.kind for _, r in trial.records()]
+    assert kinds.count("interpreter") == 1 and "path-entry" in kinds
+    asked = [r.path for _, r in trial.records() if r.kind in LOOKUPS]
+    assert not [path for path in asked if path.startswith("/.brigade")]
 
 
 def test_the_mounts_of_a_node_are_kept_once(world: World) -> None:

@@ -1,7 +1,8 @@
 """Trial records: what each process of a trial run looked up, as typed values.
 
-A trial leaves a folder of `<host>.<pid>.<start_ns>.rec` files, and for each process that
-runs Python a `<host>.<pid>.<start_ns>.py.rec` beside it with what the import system did. A
+A trial leaves a folder of `<host>.<pid>.<start_ns>.rec` files. What a Python interpreter's import
+system did is among a process's records, or, if the preloaded library was not there to take it,
+in a `<host>.<pid>.<start_ns>.py.rec` beside them. A
 record is seven NUL-terminated strings (docs/design/0002-start-up-contracts.md). Files are
 read in pieces and parsed as a stream. NULs between records mean nothing: recorders take
 room in a file before they fill it. A process may die at any moment, so a record may be

@@ -202,8 +202,8 @@ def _count(
                     count.libraries_at_start += 1
             elif kind == "import":
                 running = True
-                count.imports += ok
-                count.imports_failed += not ok
+                count.imports += record.times * ok
+                count.imports_failed += record.times * (not ok)
                 if ok:
                     seen.modules.append(record.path)
     count.data_files_read = len(read.difference(seen.loads))

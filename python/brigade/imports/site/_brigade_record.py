@@ -1,16 +1,19 @@
 """The trial's observer of imports: every search of the import system becomes a record.
 
 It stands around `importlib._bootstrap._find_spec`, through which each search of each import
-passes, whatever finder answers. Records are the seven NUL-terminated strings of the contract
-(kind, status, by, path, extra, time_ns, pid), in `<host>.<pid>.<start_ns>.py.rec`:
+passes, whatever finder answers. Records are those of the contract:
 
     interpreter   once a process   what decides how this interpreter searches, as JSON
     import        each search      who asked, the name, where it was found
     path-entry    each new one     a string that was searched, as in sys.path_importer_cache
 
-What must stay true: the program imports what it would have imported; each record is written at
-once and the file closed again, so that nothing is lost when the process is killed, no descriptor
-is held, and a forked child writes its own file.
+They go to the preloaded library, if it records this process, as the path of a `readlink` that
+never reaches the kernel (BRG_RECORD_MESSAGE in record.h). Without it they go to
+`<host>.<pid>.<start_ns>.py.rec`, as the seven NUL-terminated strings of the contract (kind,
+status, by, path, extra, time_ns, pid), each written at once and the file closed again.
+
+What must stay true: the program imports what it would have imported; nothing is lost when the
+process is killed, no descriptor is held, and a forked child's records are its own.
 """
 
 import sys
@@ -33,6 +36,7 @@ def _borrow(name):
 _monotonic_ns = _borrow("time").monotonic_ns
 _wall_ns = _borrow("time").time_ns
 _MACHINERY = ("importlib", "_frozen_importlib", "_frozen_importlib_external", __name__)
+_MESSAGE = b"/.brigade/record/"
 _FLAGS = _posix.O_WRONLY | _posix.O_CREAT | _posix.O_APPEND | _posix.O_CLOEXEC
 
 
@@ -45,7 +49,26 @@ class _Log:
 
 
 def _write(*records):
-    """Append records: (kind, status, by, path, extra)."""
+    """Record (kind, status, by, path, extra), each."""
+    records = [record for record in records if not _hand_over(record)]
+    if records:
+        _append(records)
+
+
+def _hand_over(record):
+    """Give a record to the preloaded library. False if there is none, or it could not tell where
+    a string ends."""
+    text = "\x1f".join(record)
+    if text.count("\x1f") >= len(record):
+        return False
+    try:
+        _posix.readlink(_MESSAGE + text.encode("utf-8", "surrogateescape"))
+    except OSError:
+        return False
+    return True
+
+
+def _append(records):
     pid = _posix.getpid()
     if pid != _Log.pid:
         _Log.pid = pid
