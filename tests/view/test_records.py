@@ -219,6 +219,47 @@ def test_the_same_look_up_is_one_record_that_counts(world: World, end: str, time
     assert trial.damaged == 0
 
 
+NO_SHARED_MAPS = """
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[3])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MAP_SHARED | MAP_FIXED, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENODEV),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, 2, &filter)) return 77;
+    execv(argv[1], argv + 1);
+    return 1;
+}
+"""
+
+
+@pytest.mark.parametrize("end", ["exit", "exec", "kill"])
+def test_a_file_that_cannot_be_mapped_is_written(world: World, end: str) -> None:
+    program = compile_c(REPEATS, world.base / "p", "-pthread")
+    refuse = compile_c(NO_SHARED_MAPS, world.base / "refuse")
+    done = run([refuse, *recorder(world.base / "rec"), program, world.tree, end])
+    if done.returncode == 77:
+        pytest.skip("needs seccomp filters")
+    trial = load(world.base / "rec")
+    assert trial.damaged == 0
+    times = [r.times for _, r in trial.records() if r.path == str(world.tree)]
+    expected = {"exit": [1000] * 2, "exec": [1000] * 4, "kill": [1] * 2}
+    assert times == expected[end]  # repeats are written at the end
+
+
 def test_libraries_that_ld_so_tried_are_counted_each_time(world: World) -> None:
     compile_c("int a;", world.tree / "lib" / "liba.so", "-shared")
     source = """#include <dlfcn.h>
