@@ -9,7 +9,7 @@
 enum {
     WINDOW = 64 << 10, /* a multiple of every page size */
     DIGITS = 8,
-    BEAT_NS = 250 * 1000 * 1000
+    BEAT_NS = 500 * 1000 * 1000
 };
 
 /* Lies behind its own window, in memory of the process. */

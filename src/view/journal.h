@@ -40,7 +40,7 @@ struct journal {
 int journal_open(struct journal *j);
 
 /* Appends a record that has happened once. Returns where it lies, for the life of the process; NULL
- * if the file system does not take it. The file grows at least four times a second while there are
+ * if the file system does not take it. The file grows at least twice a second while there are
  * new records, so that who watches its size sees that there are. */
 char *journal_add(struct journal *j, const char *const fields[JOURNAL_FIELDS]);
 
