@@ -71,6 +71,8 @@ struct brg_entry { /* 144 bytes */
     uint64_t reserved[2];
 };
 
+_Static_assert(sizeof(struct brg_entry) == 144, "Python reads entries, too");
+
 /* Bytes of a file. All contents form one raw stream in this order; blocks cut the stream. */
 struct brg_content {
     uint64_t hash[2]; /* XXH3-128: low, high */

@@ -19,10 +19,11 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from brigade.image import layout
 from brigade.imports import table
 
 HEADER_BYTES = 208
-ENTRY_BYTES = 160
+ENTRY_BYTES = layout.ENTRY.size
 STATE_HEADER_BYTES = 136
 SLOT_BYTES = 128
 N_MISSES = 4

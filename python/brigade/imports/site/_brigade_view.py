@@ -48,7 +48,7 @@ _SOURCE, _EXTENSION, _SOURCELESS = 3, 5, 7  # of a module; one more: of a packag
 _SOURCE_ONLY = 1  # in place of the size of a .pyc
 
 _HEADER_BYTES = 136  # of struct brg_index, as far as it is needed here
-_ENTRY_BYTES, _KIND_OFFSET, _DIR = 160, 16, 2
+_ENTRY_BYTES, _KIND_OFFSET, _DIR = 144, 16, 2
 # struct brg_state, struct brg_slot, struct brg_miss, and enum brg_miss_cause
 _SLOTS_OFF, _DIRTY_OFF, _MISSES_OFF, _NEXT_MISS, _DIRTY_ANY = 32, 40, 48, 60, 64
 _SLOT_BYTES, _LAST_LOAD, _HITS, _MISSES = 128, 16, 32, 40
