@@ -93,14 +93,17 @@ def prepare(lab: Lab, options: argparse.Namespace) -> dict[str, str]:
     options.cache.mkdir(parents=True, exist_ok=True)
     step("installing NumPy, SciPy, pandas, Matplotlib, mpi4py on the local disk")
     local = stack.local_stack(options.cache)
-    (options.cache / "science.py").write_bytes(APP.read_bytes())
     step("copying them to the shared file system")
     shared = str(lab.shared)
     lab.exec("n0", stack.copy_command(local, f"{shared}/venv"), check=True)
     lab.exec("n0", ["cp", str(APP), f"{shared}/science.py"], check=True)
+    step("copying them to each node's own disk")
+    for node in lab.nodes:
+        lab.exec(node, stack.copy_command(local, f"{lab.local}/venv"), check=True)
+        lab.exec(node, ["cp", str(APP), f"{lab.local}/science.py"], check=True)
     places = {
-        "local": str(local),
-        "local_app": str(options.cache / "science.py"),
+        "local": f"{lab.local}/venv",
+        "local_app": f"{lab.local}/science.py",
         "shared": f"{shared}/venv",
         "shared_app": f"{shared}/science.py",
         "images": f"{shared}/images",
@@ -152,7 +155,7 @@ def start(
     lab.reset()
     begin = time.time()
     environment = {"BENCH_T0": repr(begin), "BRIGADE_CACHE": places["images"]}
-    result = lab.run(job, env=environment, cwd=str(lab.shared), stdout=PIPE, stderr=PIPE, text=True)
+    result = lab.run(job, env=environment, cwd="/", stdout=PIPE, stderr=PIPE, text=True)
     total = time.time() - begin
     if result.returncode:
         raise SystemExit(

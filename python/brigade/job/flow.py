@@ -224,14 +224,11 @@ def _stage(course: Course, launch: Launch, views: list[str], progress: Progress)
     """Stage the image; returns the command line of the job under it."""
     assert course.image and course.image_id
     settings = course.settings
-    mpi = launch.mpi_library()
-    if mpi == "auto":
-        mpi = course.meta.get("mpi_library") or "auto"
     course.staged = stage.put(
         launch,
         course.image,
         _job_id(),
-        mpi=mpi,
+        mpi=launch.mpi_library(course.meta.get("mpi_library")),
         readers=settings.readers,
         changed=course.moved,
         progress=lambda done, total: progress.show("stage", done, total),

@@ -51,7 +51,9 @@ def put(
         "--base",
         node_base(),
     ]
-    tool += ["--mpi", mpi, "--progress", "2"]
+    tool += ["--progress", "2"]
+    if mpi != "auto":  # the stager then asks the launcher's own variables
+        tool += ["--mpi", mpi]
     if readers:
         tool += ["--readers", str(readers)]
     if changed:
@@ -59,10 +61,20 @@ def put(
     results, said, status = run_step(launch.per_node(tool), progress)
     if not results:
         raise StageError(f"staging ended with status {status} and said: {_short(said)}")
-    result = results[-1]
-    if not result.get("ok"):
-        raise StageError(_reason(result))
-    return result
+    for result in results:
+        if not result.get("ok"):
+            raise StageError(_reason(result))
+    return _joined(results)
+
+
+def _joined(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """One result for all nodes. Without MPI each node staged for itself and says so."""
+    return {
+        **results[0],
+        "nodes": [node for result in results for node in result["nodes"]],
+        "read_bytes": sum(result["read_bytes"] for result in results),
+        "seconds": max(result["seconds"] for result in results),
+    }
 
 
 def drop(launch: Launch, image_id: str, job: str, *, keep: bool) -> list[dict[str, Any]]:

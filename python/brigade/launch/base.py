@@ -52,8 +52,11 @@ class Launch(ABC):
     def per_node(self, tool: list[str]) -> list[str]:
         """`tool`, one process on each node of the job."""
 
-    def mpi_library(self) -> str:
-        """The MPI library that processes of this launcher use: a path, a soname, or 'none'."""
+    def mpi_library(self, recorded: str | None) -> str:
+        """The MPI library that processes of this launcher use: a path, 'auto', or 'none'.
+
+        `recorded` is the one that the program loaded in its trial, perhaps under another launcher.
+        """
         return "none"
 
     @contextmanager
@@ -63,7 +66,11 @@ class Launch(ABC):
 
 
 def library_beside(launcher: str, sonames: list[str]) -> str:
-    """The first of `sonames` in the lib folders of the launcher's prefix, else its bare name."""
+    """The first of `sonames` in the lib folders of the launcher's own prefix, else 'auto'.
+
+    A launcher in /usr uses the system's library, which the stager finds by what the launcher
+    tells its processes.
+    """
     prefix = os.path.dirname(os.path.dirname(os.path.realpath(launcher)))
     if prefix != "/usr":
         for folder in ("lib", "lib64"):
@@ -71,7 +78,7 @@ def library_beside(launcher: str, sonames: list[str]) -> str:
                 path = os.path.join(prefix, folder, soname)
                 if os.path.exists(path):
                     return path
-    return sonames[0]
+    return "auto"
 
 
 def count(text: str | None) -> int | None:

@@ -88,7 +88,7 @@ class MpichLaunch(Launch):
             return [str(node) for node in range(int(os.environ["SLURM_JOB_NUM_NODES"]))]
         return list(dict.fromkeys(host.split(":")[0].strip() for host in hosts if host.strip()))
 
-    def mpi_library(self) -> str:
+    def mpi_library(self, recorded: str | None) -> str:
         return library_beside(self._executable, ["libmpi.so.12", "libmpich.so.12", "libmpi.so"])
 
 

@@ -80,5 +80,5 @@ class OpenMpiLaunch(Launch):
             "--oversubscribe", *tool,
         ]  # fmt: skip
 
-    def mpi_library(self) -> str:
+    def mpi_library(self, recorded: str | None) -> str:
         return library_beside(self._executable, ["libmpi.so.40", "libmpi.so"])

@@ -162,9 +162,10 @@ class SrunLaunch(Launch):
             job, self._job = self._job, None
             _slurm(["scancel", "--quiet", job])
 
-    def mpi_library(self) -> str:
-        """srun serves every MPI: which one, the program says (see `brigade.job.stage`)."""
-        return "auto"
+    def mpi_library(self, recorded: str | None) -> str:
+        """srun serves every MPI: which one, the program says. Without any, each node reads the
+        image for itself."""
+        return "none" if self._value("mpi") == "none" else recorded or "auto"
 
 
 def _slurm(command: list[str]) -> str:

@@ -1,0 +1,176 @@
+"""`brigade run` on a cluster: four nodes, a shared file system, real launchers, an exact budget.
+
+The budget is a count, not a time: what the file system's clients asked of their server for a whole
+job, from before `brigade run` starts until after it has ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+
+from brigade.lab import Lab
+from brigade.lab.debian import missing_packages
+
+NAME = "testrun"
+BUDGET = 200  # requests of a whole job, whatever its width
+APP = """\
+import json, os, sys
+import numpy, numpy.linalg, numpy.random, numpy.testing, rich.console, click.testing
+world = sys.argv[1:] == ["mpi"]
+if world:
+    from mpi4py import MPI
+    rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.allreduce(1)
+else:
+    rank, size = 0, 0
+sys.stdout.write(json.dumps([rank, size, numpy.__file__, sys.executable, sys.path]) + "\\n")
+"""
+
+
+def missing() -> str:
+    if os.geteuid() != 0:
+        return "the lab needs root"
+    lacking = missing_packages("moosefs")
+    return " ".join(["packages missing:", *lacking]) if lacking else ""
+
+
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=missing() or "the lab can be brought up"),
+    pytest.mark.timeout(400),
+]
+
+
+class Cluster:
+    """A lab with an environment and a program on its shared file system."""
+
+    def __init__(self, lab: Lab, reports: Path) -> None:
+        self.lab = lab
+        self.venv = f"{lab.shared}/venv"
+        self.app = f"{lab.shared}/project/app.py"
+        self.reports = reports
+
+    def install(self) -> None:
+        """NumPy and others as they are installed for these tests, copied with their times."""
+        import numpy
+
+        site = Path(numpy.__file__).parents[1]
+        names = [n for n in os.listdir(site) if n.split("-")[0].split(".")[0] in PACKAGES]
+        script = (
+            'set -e; cd "$1"; venv="$2"; shift 2; /usr/bin/python3 -m venv --without-pip "$venv"; '
+            'to=$(echo "$venv"/lib/python3*/site-packages); tar cf - "$@" | tar xf - -C "$to"; '
+            f"mkdir -p {self.lab.shared}/project"
+        )
+        self.lab.exec(
+            "n0", ["/bin/sh", "-c", script, "sh", str(site), self.venv, *names], check=True
+        )
+        write = f"cat > {self.app} <<'END'\n{APP}END\n"
+        self.lab.exec("n0", ["/bin/sh", "-c", write], check=True)
+
+    def job(self, *launcher: str, brigade: tuple[str, ...] | None = (), mpi: bool = True):
+        """Run the program; returns (sorted answers, requests, report or None)."""
+        command = [*launcher, f"{self.venv}/bin/python", self.app, *(["mpi"] if mpi else [])]
+        report = self.reports / "report.json"
+        if brigade is not None:
+            front = [sys.executable, "-m", "brigade", "run", "-q", "--json", str(report)]
+            command = [*front, *brigade, "--", *command]
+        self.lab.drop_caches()
+        self.lab.reset()
+        done = self.lab.run(
+            command,
+            cwd="/",
+            env={"BRIGADE_CACHE": f"{self.lab.shared}/images"},
+            stdout=PIPE,
+            stderr=PIPE,
+            text=True,
+            timeout=180,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        answers = sorted(json.loads(line) for line in done.stdout.splitlines() if line[:1] == "[")
+        told = json.loads(report.read_text()) if brigade is not None else None
+        return answers, self.lab.stats().total, told
+
+
+PACKAGES = {
+    "numpy",
+    "rich",
+    "click",
+    "mpi4py",
+    "pygments",
+    "markdown_it",
+    "mdurl",
+    "markdown_it_py",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory):
+    reports = Path("/var/tmp") / f"brigade-{NAME}-{os.getpid()}"  # a folder that nodes share
+    reports.mkdir()
+    lab = Lab.up(name=NAME, nodes=4)
+    try:
+        cluster = Cluster(lab, reports)
+        cluster.install()
+        _, _, first = cluster.job("srun", "--mpi=pmix", "-N4", "-n4")
+        assert first["unstaged"] is None and first["image"]["trial"]
+        yield cluster
+    finally:
+        lab.down()
+        shutil.rmtree(reports)
+
+
+def test_a_job_stays_in_its_budget_whatever_its_width(cluster: Cluster) -> None:
+    plain, direct, _ = cluster.job("srun", "--mpi=pmix", "-N4", "-n4", brigade=None)
+    counts, read = {}, {}
+    for ranks in (4, 16):
+        answers, asked, report = cluster.job("srun", "--mpi=pmix", "-N4", f"-n{ranks}")
+        assert report["unstaged"] is None and not report["image"]["trial"]
+        assert report["misses"]["total"] == 0, report["misses"]
+        assert [answer[0] for answer in answers] == list(range(ranks))
+        assert {answer[1] for answer in answers} == {ranks}
+        assert {str(answer[2:]) for answer in answers} == {str(plain[0][2:])}
+        counts[ranks], read[ranks] = asked.requests, asked.bytes_read / report["image"]["bytes"]
+    assert max(counts.values()) <= BUDGET, counts
+    assert max(counts.values()) <= 1.1 * min(counts.values()), counts
+    assert max(read.values()) <= 1.1, read
+    assert direct.requests > 5 * max(counts.values())
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        ("mpirun", "-n", "8"),
+        ("mpiexec.mpich", "-n", "8"),
+        ("srun", "-n", "8", "-N", "2", "--mpi=none"),
+    ],
+    ids=lambda launcher: launcher[0],
+)
+def test_every_launcher_runs_the_same_job_staged(cluster: Cluster, launcher) -> None:
+    answers, _, report = cluster.job(*launcher, mpi=False)
+    plain, _, _ = cluster.job(*launcher, mpi=False, brigade=None)
+    assert answers == plain and len(answers) == 8
+    assert report["unstaged"] is None
+    assert report["staging"]["nodes"] > 1
+    assert report["startup"]["ranks"] == 8
+
+
+def test_nothing_is_left_in_any_nodes_memory(cluster: Cluster) -> None:
+    cluster.job("srun", "--mpi=pmix", "-N4", "-n4")
+    for node in cluster.lab.nodes:
+        shm = cluster.lab.host_path(node, "/dev/shm")
+        assert [path.name for path in shm.glob("brigade-*/[0-9a-f]*")] == []
+
+
+def test_a_full_node_starts_the_job_unstaged_and_is_named(cluster: Cluster) -> None:
+    cluster.lab.exec("n2", ["mount", "-o", "remount,size=20M", "/dev/shm"], check=True)
+    try:
+        answers, _, report = cluster.job("srun", "--mpi=pmix", "-N4", "-n4")
+        assert len(answers) == 4
+        assert "n2" in report["unstaged"] and "free" in report["unstaged"]
+    finally:
+        cluster.lab.exec("n2", ["mount", "-o", "remount,size=50%", "/dev/shm"], check=True)
