@@ -93,14 +93,16 @@ def prepare(lab: Lab, options: argparse.Namespace) -> dict[str, str]:
     options.cache.mkdir(parents=True, exist_ok=True)
     step("installing NumPy, SciPy, pandas, Matplotlib, mpi4py on the local disk")
     local = stack.local_stack(options.cache)
+    app = options.cache / "science.py"  # nodes have a /tmp of their own: this may lie there
+    app.write_bytes(APP.read_bytes())
     step("copying them to the shared file system")
     shared = str(lab.shared)
     lab.exec("n0", stack.copy_command(local, f"{shared}/venv"), check=True)
-    lab.exec("n0", ["cp", str(APP), f"{shared}/science.py"], check=True)
+    lab.exec("n0", ["cp", str(app), f"{shared}/science.py"], check=True)
     step("copying them to each node's own disk")
     for node in lab.nodes:
         lab.exec(node, stack.copy_command(local, f"{lab.local}/venv"), check=True)
-        lab.exec(node, ["cp", str(APP), f"{lab.local}/science.py"], check=True)
+        lab.exec(node, ["cp", str(app), f"{lab.local}/science.py"], check=True)
     places = {
         "local": f"{lab.local}/venv",
         "local_app": f"{lab.local}/science.py",
