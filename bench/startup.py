@@ -5,9 +5,9 @@ warm local disk, and under Brigade, in turn; count what reached the file system 
     python bench/startup.py --demo            four widths, once: what `make demo` runs
     python bench/startup.py --ranks 32 --repeats 5 --out out/startup32
 
-Before every start the caches of the shared file system's clients are dropped and the local disk's
-copies are read once, so that "local" is a warm local disk. Writes OUT/startup.json (raw samples)
-and OUT/startup.png.
+Each node has a copy of its own on its own disk, as real nodes have. Before every start the caches of
+the shared file system's clients are dropped and every node's copy is read once, so that "local" is a
+warm local disk. Writes OUT/startup.json (raw samples) and OUT/startup.png.
 """
 
 from __future__ import annotations
@@ -147,13 +147,8 @@ def start(
         job = [*brigade, "--", *job]
     if drop:
         lab.drop_caches()
-        stack.warm(
-            [
-                Path(places["local"]),
-                Path("/usr/lib/python3"),
-                *Path("/usr/lib").glob("python3.[0-9]*"),
-            ]
-        )
+        for node in lab.nodes:
+            lab.exec(node, stack.warm_command(places["local"]), check=True)
     lab.reset()
     begin = time.time()
     environment = {"BENCH_T0": repr(begin), "BRIGADE_CACHE": places["images"]}
