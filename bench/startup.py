@@ -5,9 +5,9 @@ warm local disk, and under Brigade, in turn; count what reached the file system 
     python bench/startup.py --demo            four widths, once: what `make demo` runs
     python bench/startup.py --ranks 32 --repeats 5 --out out/startup32
 
-Each node has a copy of its own on its own disk, as real nodes have. Before every start the caches of
-the shared file system's clients are dropped and every node's copy is read once, so that "local" is a
-warm local disk. Writes OUT/startup.json (raw samples) and OUT/startup.png.
+Each node has a copy of its own on its own disk, as real nodes have. Before every start the caches
+of the shared file system's clients are dropped and every node's copy is read once, so that "local"
+is a warm local disk. Writes OUT/startup.json (raw samples) and OUT/startup.png.
 """
 
 from __future__ import annotations
@@ -204,10 +204,10 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
         "direct s",
         "local s",
         "Brigade s",
-        "Brigade / local",
-        "requests direct",
-        "requests Brigade",
-        "MiB read",
+        "Brigade\n/ local",
+        "requests\ndirect",
+        "requests\nBrigade",
+        "MiB\nread",
     ):
         table.add_column(name, justify="right")
     for ranks in options.ranks:
