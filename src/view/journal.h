@@ -2,7 +2,7 @@
  *
  * The file usually lies on a shared file system, where each write would be a request, and nothing
  * may be lost when the process is killed. So it is written through shared mappings of it: windows
- * of 64 KiB. What a thread has stored in one belongs to the kernel, which writes it out in few large
+ * of 64 KiB. What a thread has stored in one belongs to the kernel, which writes it out in few big
  * requests, at the latest when the process is gone, however it ended. Where the file system
  * cannot map files for writing, windows are plain memory, and each record is written at once.
  *
@@ -48,7 +48,7 @@ char *journal_add(struct journal *j, const char *const fields[JOURNAL_FIELDS]);
 int journal_repeat(char *record, const char *const fields[JOURNAL_FIELDS]);
 
 /* Before the process ends or becomes another: what is not in the kernel's hands yet is written, and
- * the descriptor is there, so that the file system hands the file over when the kernel closes it. */
+ * the descriptor is there, so that the file system hands it over when the kernel closes it. */
 void journal_flush(struct journal *j);
 
 #endif

@@ -1,6 +1,6 @@
 /* Trial records: what this process looked up, appended to its own file.
  *
- * The record is the one of docs/design/0002-start-up-contracts.md. How records reach the file, and why
+ * The record is the one of docs/design/0002-start-up-contracts.md. How they reach the file, and why
  * kill -9 loses none, is in journal.h. What has been recorded and happens again is counted in its
  * record (found by a small table, which may forget: then it is recorded again). A child of fork
  * gets a file of its own when it first records something: all that is known about the file lies in
