@@ -17,7 +17,7 @@ from brigade.imports import table
 from brigade.paths import native
 from brigade.trial.record import LOOKUPS, Trial, load
 
-_CALL = re.compile(r'^(?:\d+ )?(\w+)\((?:(?:AT_FDCWD|\d+)[^,"]*, )?"([^"]*)"(.*)$')
+_CALL = re.compile(r'^(?:\d+ +)?(\w+)\((?:(?:AT_FDCWD|\d+)[^,"]*, )?"([^"]*)"(.*)$')
 
 
 def recorder(folder: Path) -> list[str]:
