@@ -168,6 +168,17 @@ int brg_head_check(const void *head, const char *where, struct brg_error *err)
     return table_check(head, where, err);
 }
 
+void brg_head_seal(void *head)
+{
+    struct brg_image_header *h = head;
+    struct brg_index *x = (struct brg_index *)((char *)head + h->index_off);
+    x->checksum = brg_index_checksum(x);
+    XXH128_hash_t id = XXH3_128bits(x, h->index_bytes);
+    h->id[0] = id.low64;
+    h->id[1] = id.high64;
+    h->checksum = brg_header_checksum(head);
+}
+
 int brg_trailer_check(const struct brg_image_header *h, const struct brg_image_trailer *t,
                       const char *where, struct brg_error *err)
 {

@@ -92,6 +92,10 @@ int brg_header_check(const void *page, uint64_t file_bytes, const char *where,
  * has passed, index and table may be used without further care. Returns 0 or -EBADMSG. */
 int brg_head_check(const void *head, const char *where, struct brg_error *err);
 
+/* After a change to the index of a head in memory: its checksums, and the id, which becomes that of
+ * another image. */
+void brg_head_seal(void *head);
+
 int brg_trailer_check(const struct brg_image_header *h, const struct brg_image_trailer *t,
                       const char *where, struct brg_error *err);
 

@@ -16,7 +16,8 @@ struct put_options {
     uint32_t readers;
     uint32_t workers; /* 0: chosen from the processors allowed */
     uint32_t segment_bytes;
-    int progress_fd; /* -1: none */
+    uint64_t memory_bytes; /* that the image may take of a node; UINT64_MAX: no limit */
+    int progress_fd;       /* -1: none */
     uint64_t timeout_ns;
     uint64_t start_ns, ready_ns; /* CLOCK_MONOTONIC: main() began, MPI had started */
 };

@@ -19,7 +19,7 @@
 static const char usage[] =
     "usage: brigade-stage put --image FILE --job ID [--base DIR] [--readers N] [--segment BYTES]\n"
     "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
-    "                         [--changed ENTRY,ENTRY,...]\n"
+    "                         [--memory BYTES] [--changed ENTRY,ENTRY,...]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep]\n"
     "In DIR, %r stands for the rank: several \"nodes\" on one machine, for tests.\n";
 
@@ -35,22 +35,18 @@ enum option_code {
     OPT_PROGRESS,
     OPT_TIMEOUT,
     OPT_CHANGED,
+    OPT_MEMORY,
     OPT_KEEP
 };
 
-static const struct option options[] = {{"image", 1, NULL, OPT_IMAGE},
-                                        {"image-id", 1, NULL, OPT_IMAGE_ID},
-                                        {"job", 1, NULL, OPT_JOB},
-                                        {"base", 1, NULL, OPT_BASE},
-                                        {"readers", 1, NULL, OPT_READERS},
-                                        {"segment", 1, NULL, OPT_SEGMENT},
-                                        {"workers", 1, NULL, OPT_WORKERS},
-                                        {"mpi", 1, NULL, OPT_MPI},
-                                        {"progress", 1, NULL, OPT_PROGRESS},
-                                        {"timeout", 1, NULL, OPT_TIMEOUT},
-                                        {"changed", 1, NULL, OPT_CHANGED},
-                                        {"keep", 0, NULL, OPT_KEEP},
-                                        {NULL, 0, NULL, 0}};
+static const struct option options[] = {
+    {"image", 1, NULL, OPT_IMAGE},       {"image-id", 1, NULL, OPT_IMAGE_ID},
+    {"job", 1, NULL, OPT_JOB},           {"base", 1, NULL, OPT_BASE},
+    {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
+    {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
+    {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
+    {"changed", 1, NULL, OPT_CHANGED},   {"memory", 1, NULL, OPT_MEMORY},
+    {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
 
 struct words {
     const char *value[OPT_KEEP + 1];
@@ -160,7 +156,7 @@ static int put(const struct words *w)
     struct put_options o = {.start_ns = now_ns()};
     const char *list = w->value[OPT_CHANGED];
     uint32_t changed[list ? strlen(list) / 2 + 1 : 1];
-    uint64_t readers, workers, segment, fd, timeout;
+    uint64_t readers, workers, segment, fd, timeout, memory;
     struct stream_net *net;
     struct brg_error err;
     int stuck = 0;
@@ -170,7 +166,8 @@ static int put(const struct words *w)
         number(w, OPT_WORKERS, 1, 64, 0, &workers) ||
         number(w, OPT_SEGMENT, 4096, SEGMENT_MAX, 1u << 20, &segment) ||
         number(w, OPT_PROGRESS, 0, 1u << 20, UINT64_MAX, &fd) ||
-        number(w, OPT_TIMEOUT, 1, 86400, 60, &timeout))
+        number(w, OPT_TIMEOUT, 1, 86400, 60, &timeout) ||
+        number(w, OPT_MEMORY, 0, UINT64_MAX - 1, UINT64_MAX, &memory))
         return EXIT_USAGE;
     if (numbers(list, changed, &o.job.n_changed))
         return EXIT_USAGE;
@@ -189,6 +186,7 @@ static int put(const struct words *w)
     o.readers = (uint32_t)readers;
     o.workers = (uint32_t)workers;
     o.segment_bytes = (uint32_t)segment;
+    o.memory_bytes = memory;
     o.progress_fd = fd == UINT64_MAX ? -1 : (int)fd;
     o.timeout_ns = timeout * 1000000000u;
     int code = put_run(&o, net, &stuck);

@@ -1,6 +1,7 @@
 /* brigade-stage put: brings an image into the memory of every node, or leaves nothing anywhere.
  *
- *   1  rank 0 reads the header and tells it; each node looks whether it has the image
+ *   1  rank 0 reads the header and tells it; each node looks whether it has the image. With
+ *      --memory rank 0 reads the head too, and may cut it to that: see fit.h
  *   2  rank 0 reads the head and tells what is needed; each node looks whether it has room
  *   3  the head goes round; each node makes directories and links
  *   4  the blocks go round; each node verifies, decompresses and writes
@@ -174,6 +175,16 @@ static void look_whether_it_is_here(struct put *p)
     p->already = p->job_added = found;
 }
 
+static void allocate_head(struct put *p)
+{
+    p->head = malloc(put_header(p)->data_off);
+    if (p->head)
+        memcpy(p->head, p->page, BRG_PAGE);
+    else
+        put_fail_text(p, -ENOMEM, "no memory for the index: %" PRIu64 " bytes",
+                      put_header(p)->data_off);
+}
+
 static void read_head(struct put *p)
 {
     const struct brg_image_header *h = put_header(p);
@@ -185,17 +196,20 @@ static void read_head(struct put *p)
         return;
     }
     long page = sysconf(_SC_PAGESIZE);
-    p->need = space_needed(p->head, page > 4096 ? (uint32_t)page : 4096);
+    uint32_t page_bytes = page > 4096 ? (uint32_t)page : 4096;
+    int rc = fit_memory(p->head, page_bytes, p->options->memory_bytes, &p->fit, &err);
+    if (rc)
+        put_fail(p, &err);
+    memcpy(p->page, p->head, BRG_PAGE);
+    p->need = space_needed(p->head, page_bytes);
 }
 
-static void allocate_head(struct put *p)
+/* Before anybody looks for the image by its id: cut, it has another. */
+static void start_head(struct put *p)
 {
-    p->head = malloc(put_header(p)->data_off);
-    if (p->head)
-        memcpy(p->head, p->page, BRG_PAGE);
-    else
-        put_fail_text(p, -ENOMEM, "no memory for the index: %" PRIu64 " bytes",
-                      put_header(p)->data_off);
+    allocate_head(p);
+    if (p->net->rank == 0 && !p->err.code)
+        read_head(p);
 }
 
 static void make_room(struct put *p)
@@ -207,11 +221,12 @@ static void make_room(struct put *p)
     if (rc)
         put_fail_text(p, rc, "cannot see how much is free in %s", p->folder.path);
     else if (p->have.bytes < p->need.bytes)
-        put_fail_text(p, -ENOSPC,
-                      "%s has room for %" PRIu64 " MiB, the image needs %" PRIu64
-                      " MiB: give the job more memory, or choose another folder with "
-                      "BRIGADE_NODE_DIR",
-                      p->folder.path, p->have.bytes >> 20, (p->need.bytes >> 20) + 1);
+        put_fail_text(
+            p, -ENOSPC,
+            "%s has room for %" PRIu64 " MiB, the image needs %" PRIu64
+            " MiB: give the job more memory, cap the image's with --memory, or choose another "
+            "folder with BRIGADE_NODE_DIR",
+            p->folder.path, p->have.bytes >> 20, (p->need.bytes >> 20) + 1);
     else if (p->have.inodes < p->need.inodes)
         put_fail_text(p, -ENOSPC,
                       "%s has room for %" PRIu64 " more files, the image has %" PRIu64
@@ -296,6 +311,8 @@ static int course(struct put *p)
         put_fail(p, &err);
     if (p->net->rank == 0)
         read_header(p);
+    if (p->net->rank == 0 && !p->err.code && p->options->memory_bytes != UINT64_MAX)
+        start_head(p);
     if (p->err.code)
         memset(p->page, 0, sizeof p->page); /* magic 0: there is no image */
     broadcast(p, p->page, sizeof p->page, 0);
@@ -306,9 +323,8 @@ static int course(struct put *p)
     if (p->all_already)
         return 0;
 
-    allocate_head(p);
-    if (p->net->rank == 0 && !p->err.code)
-        read_head(p);
+    if (!p->head)
+        start_head(p);
     broadcast(p, &p->need, sizeof p->need, 0);
     if (!p->stuck && p->need.bytes) {
         make_room(p);
@@ -370,6 +386,7 @@ int put_run(const struct put_options *options, struct stream_net *net, int *stuc
     folder_close(&p->folder);
     free(p->head);
     free(p->firsts);
+    free(p->stops);
     pthread_mutex_destroy(&p->err_lock);
     free(p);
     return failed ? EXIT_NOT_STAGED : 0;

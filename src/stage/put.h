@@ -9,6 +9,7 @@
 #include "brigade/error.h"
 #include "image/format.h"
 #include "stage/commands.h"
+#include "stage/fit.h"
 #include "stage/folder.h"
 #include "stage/space.h"
 #include "stage/tree.h"
@@ -49,7 +50,8 @@ struct put {
     _Alignas(8) char page[BRG_PAGE]; /* the image's header */
     char id[BRG_ID_TEXT];
     int image_fd;
-    char *head; /* header, index, block table */
+    char *head; /* header, index, block table; cut to --memory by rank 0, before it goes round */
+    struct fit fit; /* on rank 0 */
 
     struct folder folder;
     struct folder_tmp tmp;
@@ -60,8 +62,8 @@ struct put {
     struct tree tree;
 
     struct plan plan;
-    uint32_t *firsts; /* of each segment, the first block; one more at the end */
-    uint64_t longest; /* segment, in bytes */
+    uint32_t *firsts, *stops; /* of each segment: its first block, and the one after its last */
+    uint64_t longest;         /* segment, in bytes */
     uint32_t n_workers;
     struct put_worker workers[PUT_MAX_WORKERS];
     _Atomic uint64_t read_bytes, read_ns, decode_ns, write_ns;

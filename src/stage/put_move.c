@@ -121,26 +121,65 @@ void put_move_head(struct put *p)
 
 /* ---- the blocks ---- */
 
+/* Which blocks hold something that is staged: not all, when the image was cut to --memory. */
+static void mark_wanted(const struct put *p, char *wanted)
+{
+    const struct brg_index *x = brg_head_index(p->head);
+    uint64_t block = put_header(p)->block_bytes;
+    for (uint32_t i = 0; i < x->n_entries; i++) {
+        uint32_t c = brg_entries(x)[i].content;
+        if (c == BRG_NONE || brg_contents(x)[c].size == 0)
+            continue;
+        uint64_t start = brg_contents(x)[c].raw_off, end = start + brg_contents(x)[c].size;
+        memset(wanted + start / block, 1, (end - 1) / block - start / block + 1);
+    }
+}
+
+/* Cuts each run of wanted blocks into segments. Returns the number of segments. */
+static uint32_t cut_runs(struct put *p, const char *wanted, uint64_t *ends)
+{
+    const struct brg_block *blocks = brg_head_blocks(p->head);
+    uint32_t total = put_header(p)->n_blocks, n = 0;
+    for (uint32_t first = 0, stop; first < total; first = stop) {
+        stop = first + 1;
+        if (!wanted[first])
+            continue;
+        while (stop < total && wanted[stop])
+            stop++;
+        for (uint32_t b = first; b < stop; b++)
+            ends[b - first] = blocks[b].off + blocks[b].bytes - blocks[first].off;
+        uint32_t cuts = plan_cut(ends, stop - first, p->options->segment_bytes, p->firsts + n);
+        for (uint32_t s = 0; s < cuts; s++) {
+            p->stops[n + s] = s + 1 < cuts ? first + p->firsts[n + s + 1] : stop;
+            p->firsts[n + s] += first;
+        }
+        n += cuts;
+    }
+    return n;
+}
+
 int put_plan_blocks(struct put *p)
 {
-    const struct brg_image_header *h = put_header(p);
     const struct brg_block *blocks = brg_head_blocks(p->head);
-    uint64_t *ends = malloc(((size_t)h->n_blocks + 1) * sizeof *ends);
-    p->firsts = malloc(((size_t)h->n_blocks + 1) * sizeof *p->firsts);
-    if (!ends || !p->firsts) {
+    size_t room = (size_t)put_header(p)->n_blocks + 1;
+    uint64_t *ends = malloc(room * sizeof *ends);
+    char *wanted = calloc(room, 1);
+    p->firsts = malloc(room * sizeof *p->firsts);
+    p->stops = malloc(room * sizeof *p->stops);
+    if (!ends || !wanted || !p->firsts || !p->stops) {
         free(ends);
-        return put_fail_text(p, -ENOMEM, "no memory for the list of %u blocks", h->n_blocks);
+        free(wanted);
+        return put_fail_text(p, -ENOMEM, "no memory for the list of %zu blocks", room);
     }
-    for (uint32_t b = 0; b < h->n_blocks; b++)
-        ends[b] = blocks[b].off + blocks[b].bytes - h->data_off;
-    uint32_t n = plan_cut(ends, h->n_blocks, p->options->segment_bytes, p->firsts);
-    p->firsts[n] = h->n_blocks;
+    mark_wanted(p, wanted);
+    uint32_t n = cut_runs(p, wanted, ends);
     for (uint32_t s = 0; s < n; s++) {
-        uint64_t start = p->firsts[s] ? ends[p->firsts[s] - 1] : 0;
-        uint64_t bytes = ends[p->firsts[s + 1] - 1] - start;
+        const struct brg_block *last = &blocks[p->stops[s] - 1];
+        uint64_t bytes = last->off + last->bytes - blocks[p->firsts[s]].off;
         p->longest = bytes > p->longest ? bytes : p->longest;
     }
     free(ends);
+    free(wanted);
     return plan_spread(&p->plan, p->net->size, p->options->readers, n);
 }
 
@@ -149,7 +188,7 @@ static int block_read(void *context, uint32_t segment, void *buf, size_t *bytes)
     struct put *p = context;
     const struct brg_block *blocks = brg_head_blocks(p->head);
     const struct brg_block *first = &blocks[p->firsts[segment]];
-    const struct brg_block *last = &blocks[p->firsts[segment + 1] - 1];
+    const struct brg_block *last = &blocks[p->stops[segment] - 1];
     *bytes = last->off + last->bytes - first->off;
     return put_read_image(p, buf, *bytes, first->off);
 }
@@ -174,7 +213,7 @@ static int block_take(void *context, uint32_t worker, uint32_t segment, const vo
     uint64_t base = blocks[p->firsts[segment]].off;
     struct brg_error err;
     maybe_die(p);
-    for (uint32_t b = p->firsts[segment]; b < p->firsts[segment + 1]; b++) {
+    for (uint32_t b = p->firsts[segment]; b < p->stops[segment]; b++) {
         struct brg_block block = blocks[b];
         if (block.off - base + block.bytes > bytes)
             return put_fail_text(p, -EPROTO, "segment %u came with %zu bytes", segment, bytes);

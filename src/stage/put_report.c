@@ -9,6 +9,8 @@
 #include "stage/json.h"
 #include "stage/put.h"
 
+#define NAME_BYTES 80u /* of a path that is named */
+
 static double seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
@@ -51,6 +53,24 @@ static void add_node(struct json *j, const struct put_node *n)
              n->peak_bytes, seconds(n->read_ns), seconds(n->decode_ns), seconds(n->write_ns));
 }
 
+/* What --memory did. Long paths are cut at their start: launchers cut long lines. */
+static void add_fit(const struct put *p, struct json *j)
+{
+    const struct brg_index *x = brg_head_index(p->head);
+    json_add(j,
+             ",\"memory\":{\"allowed\":%" PRIu64 ",\"whole\":%" PRIu64
+             ",\"left_out_bytes\":%" PRIu64 ",\"left_out_files\":%" PRIu32 ",\"largest\":[",
+             p->options->memory_bytes, p->fit.whole_bytes, p->fit.left_out_bytes,
+             p->fit.left_out_files);
+    for (uint32_t i = 0; i < FIT_NAMES && p->fit.largest[i] != BRG_NONE; i++) {
+        struct brg_str path = brg_entries(x)[p->fit.largest[i]].path;
+        uint32_t skip = path.len > NAME_BYTES ? path.len - NAME_BYTES : 0;
+        json_add(j, "%s", i ? "," : "");
+        json_add_string(j, brg_string(x, path) + skip, path.len - skip);
+    }
+    json_add(j, "]}");
+}
+
 static void print_success(struct put *p, const struct put_node *nodes)
 {
     struct json j = {0};
@@ -66,9 +86,12 @@ static void print_success(struct put *p, const struct put_node *nodes)
     }
     json_add(&j,
              "],\"read_bytes\":%" PRIu64 ",\"seconds\":%.4f,\"bytes\":%" PRIu64
-             ",\"image_bytes\":%" PRIu64 ",\"mpi_seconds\":%.4f}",
+             ",\"image_bytes\":%" PRIu64 ",\"mpi_seconds\":%.4f",
              read, seconds(put_now_ns() - p->options->start_ns), bytes, put_header(p)->total_bytes,
              seconds(p->options->ready_ns - p->options->start_ns));
+    if (p->options->memory_bytes != UINT64_MAX)
+        add_fit(p, &j);
+    json_add(&j, "}");
     json_print(&j, STDOUT_FILENO);
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.size import size
 from brigade.errors import UsageError
 from brigade.trial.mounts import is_under
 
@@ -104,19 +105,6 @@ def _make(
         ),
         target, trial=None, progress=bar.written, **options,
     )  # fmt: skip
-
-
-def size(text: str | None) -> int | None:
-    """Bytes of a size as people write it: 300, 20k, 500M, 2G."""
-    if text is None:
-        return None
-    units = {"k": 10, "m": 20, "g": 30, "t": 40}
-    digits, shift = text.strip().lower().removesuffix("b").removesuffix("i"), 0
-    if digits[-1:] in units:
-        digits, shift = digits[:-1], units[digits[-1]]
-    if not digits.isdigit():
-        raise UsageError(f"{text!r} is not a size", hint="write it as 300, 20k, 500M or 2G")
-    return int(digits) << shift
 
 
 def _report(built: Any) -> None:

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from brigade.cli.size import Size
 from brigade.job.flow import Settings, run_job
 
 EPILOG = """\b
@@ -71,6 +72,14 @@ Examples:
 )
 @click.option(
     "--readers", type=click.IntRange(1), help="Processes that read the image.  [default: 4 at most]"
+)
+@click.option(
+    "--memory",
+    type=Size(),
+    metavar="SIZE",
+    envvar="BRIGADE_MEMORY",
+    help="Most memory of a node that the image may take, as 500M or 2G; what is least useful then "
+    "stays on the file system.",
 )
 @click.option("--keep", is_flag=True, help="Leave the image in the nodes' memory for later jobs.")
 @click.option(

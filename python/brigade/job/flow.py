@@ -43,6 +43,7 @@ class Settings:
     trial_quiet: float = 10.0
     trial_limit: float = 600.0
     readers: int | None = None
+    memory: int | None = None
     keep: bool = False
     strict: bool = False
     json_file: str | None = None
@@ -104,8 +105,10 @@ def run_job(settings: Settings) -> int:
         try:
             course.status = _execute(course, command)
         finally:
-            if course.staged and course.image_id:
-                course.nodes = stage.drop(launch, course.image_id, _job_id(), keep=settings.keep)
+            if course.staged:
+                course.nodes = stage.drop(
+                    launch, course.staged["image_id"], _job_id(), keep=settings.keep
+                )
     return _finish(course, course.status)
 
 
@@ -224,19 +227,20 @@ def _stage(course: Course, launch: Launch, views: list[str], progress: Progress)
     """Stage the image; returns the command line of the job under it."""
     assert course.image and course.image_id
     settings = course.settings
-    course.staged = stage.put(
+    course.staged = staged = stage.put(
         launch,
         course.image,
         _job_id(),
         mpi=launch.mpi_library(course.meta.get("mpi_library")),
         readers=settings.readers,
         changed=course.moved,
+        memory=settings.memory,
         progress=lambda done, total: progress.show("stage", done, total),
     )
     if settings.view == "auto" and not course.meta.get("python"):
         views = ["interpose"]
     course.views = views
-    folder = stage.staged_folder(course.image_id)
+    folder = stage.staged_folder(staged["image_id"])
     wrapper = [
         f"{folder}/root/.brigade/bin/brigade-rank",
         "--job",

@@ -33,11 +33,13 @@ def put(
     mpi: str,
     readers: int | None,
     changed: list[int],
+    memory: int | None = None,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """Stage `image` on all nodes of `launch`. Returns the stager's result (contracts page).
 
-    For the entries in `changed` (numbers) the image does not answer in this job.
+    For the entries in `changed` (numbers) the image does not answer in this job. With `memory`
+    (bytes a node) the staged folder may have another id than the image: the result says which.
 
     Raises StageError when the image is not on every node; nothing is then left on any.
     """
@@ -56,6 +58,8 @@ def put(
         tool += ["--mpi", mpi]
     if readers:
         tool += ["--readers", str(readers)]
+    if memory is not None:
+        tool += ["--memory", str(memory)]
     if changed:
         tool += ["--changed", ",".join(map(str, changed))]
     results, said, status = run_step(launch.per_node(tool), progress)

@@ -81,6 +81,7 @@ def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
         "seconds": seconds,
         "bytes_per_node": size,
         "read_bytes": staged.get("read_bytes"),
+        "memory": staged.get("memory"),
         "bytes_per_second_per_node": size / seconds if seconds and size else None,
     }
 

@@ -36,6 +36,7 @@ def rows(report: dict[str, Any]) -> list[tuple[str, str]]:
         ("file-system look-ups a rank", _operations(report["operations"])),
         ("image", _image(report["image"], report["staging"])),
         ("staging", _staging(report["staging"])),
+        ("node memory", _memory(report["staging"])),
         ("start-up seconds a rank", _startup(report["startup"])),
         ("misses", _misses(report["misses"])),
     ]
@@ -96,6 +97,22 @@ def _staging(staging: dict[str, Any] | None) -> str:
     if staging["bytes_per_second_per_node"]:
         text += f", {size(staging['bytes_per_second_per_node'])}/s into each node"
     return text + f", {size(staging['read_bytes'])} read from the file system in all"
+
+
+def _memory(staging: dict[str, Any] | None) -> str:
+    """What `--memory` did, if it was given."""
+    memory = (staging or {}).get("memory")
+    if not memory:
+        return ""
+    allowed, whole = size(memory["allowed"]), size(memory["whole"])
+    files = memory["left_out_files"]
+    if not files:
+        return f"{whole} of the {allowed} allowed: nothing left out"
+    return (
+        f"{allowed} allowed, {whole} wanted: {files:,} file{'s' if files != 1 else ''} "
+        f"({size(memory['left_out_bytes'])}) left on the file system, the largest "
+        + ", ".join(memory["largest"])
+    )
 
 
 def _startup(startup: dict[str, Any] | None) -> str:

@@ -1,0 +1,34 @@
+"""Sizes as people write them: 300, 20k, 500M, 2G."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from brigade.errors import UsageError
+
+_SHIFTS = {"k": 10, "m": 20, "g": 30, "t": 40}
+
+
+def size(text: str | None) -> int | None:
+    """Bytes of a size as people write it (units are powers of 1024); None of None."""
+    if text is None:
+        return None
+    digits, shift = text.strip().lower().removesuffix("b").removesuffix("i"), 0
+    if digits[-1:] in _SHIFTS:
+        digits, shift = digits[:-1], _SHIFTS[digits[-1]]
+    if not (digits.isascii() and digits.isdigit()):
+        raise UsageError(f"{text!r} is not a size", hint="write it as 300, 20k, 500M or 2G")
+    return int(digits) << shift
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # not generic in older click
+    """An option's value that is a size; an int afterwards."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        bytes_ = value if isinstance(value, int) else size(value)
+        assert bytes_ is not None
+        return bytes_
