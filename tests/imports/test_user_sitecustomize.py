@@ -40,3 +40,13 @@ def test_a_sitecustomize(world: Staged, name: str) -> None:
 def test_without_one_the_interpreter_s_own_or_none_is_there(world: Staged) -> None:
     plain, view = world.plain(["-c", SHOW], world.env), world.run(["-c", SHOW], world.env)
     assert view.stdout == plain.stdout and not view.stderr
+
+
+def test_its_search_is_that_of_a_module_not_yet_imported(own_world: Staged) -> None:
+    """Brigade's own module of that name is gone by then: it would make this the search of a reload,
+    which no finder of the view answers, and which other finders may treat as one."""
+    own = write(own_world.lib / "sitecustomize.py", "print('staged')")
+    own_world.trial(["-c", "pass"], own_world.env)
+    own_world.stage()
+    write(own, "print('from the shared file system')")
+    assert own_world.run(["-c", "pass"], own_world.env).stdout == "staged\n"

@@ -36,6 +36,13 @@ def _borrow(name):
 _monotonic_ns = _borrow("time").monotonic_ns
 _wall_ns = _borrow("time").time_ns
 _MACHINERY = ("importlib", "_frozen_importlib", "_frozen_importlib_external", __name__)
+_COMPILED_AHEAD = (
+    "sitecustomize",
+    "_brigade_state",
+    "_brigade_loaders",
+    "_brigade_finders",
+    "_brigade_view",
+)
 _MESSAGE = b"/.brigade/record/"
 _FLAGS = _posix.O_WRONLY | _posix.O_CREAT | _posix.O_APPEND | _posix.O_CLOEXEC
 
@@ -167,7 +174,7 @@ def _interpreter(folder):
         "path": [entry for entry in sys.path if isinstance(entry, str)],
         "prefix": sys.prefix,
         "base_prefix": sys.base_prefix,
-        "view": _compiled(folder, ["sitecustomize", "_brigade_view"]),
+        "view": _compiled(folder, _COMPILED_AHEAD),
     }
 
 

@@ -42,8 +42,13 @@ def _restore(environ, folder):
         environ.pop(name, None)
 
 
-def _load(posix, marshal, magic, tag, optimize, folder, name):
-    """The globals of `folder/name.py`, run with the file name that importlib's own code has.
+# Brigade's parts, in the order in which they need each other; the last one has start()
+_RECORDER = ("_brigade_record",)
+_VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
+
+
+def _code(posix, marshal, magic, tag, optimize, folder, name):
+    """The code of `folder/name.py`, with the file name that importlib's own code has.
 
     Python leaves frames with that name out of the tracebacks of failed imports, which then read
     as they do without Brigade. Compiled code beside it is used when it is this interpreter's.
@@ -57,26 +62,40 @@ def _load(posix, marshal, magic, tag, optimize, folder, name):
             posix.close(fd)
 
     level = f".opt-{optimize}" if optimize else ""
-    code = None
     try:
         data = read(f"{folder}/__pycache__/{name}.{tag}{level}.pyc")
         # only code that Brigade itself compiled ahead (unchecked) is taken without a look
         if data[:8] == magic + b"\1\0\0\0":
-            code = marshal.loads(data[16:])
+            return marshal.loads(data[16:])
     except OSError:
         pass
-    if code is None:
-        source = read(f"{folder}/{name}.py")
-        code = compile(source, "<frozen importlib._bootstrap_external>", "exec", dont_inherit=True)
-    scope = {"__name__": name, "__builtins__": __builtins__}
-    exec(code, scope)
-    return scope
+    source = read(f"{folder}/{name}.py")
+    return compile(source, "<frozen importlib._bootstrap_external>", "exec", dont_inherit=True)
+
+
+def _load(sys, folder, names):
+    """The start() of the last module in `names`; each may import those before it.
+
+    They stand in sys.modules only meanwhile, and only there: no search can find them.
+    """
+    marshal = sys.modules["marshal"]
+    magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER
+    tag, optimize = sys.implementation.cache_tag, sys.flags.optimize
+    try:
+        for name in names:
+            module = type(sys)(name)
+            code = _code(sys.modules["posix"], marshal, magic, tag, optimize, folder, name)
+            sys.modules[name] = module
+            exec(code, module.__dict__)
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+    return module.start
 
 
 def _start():
     import sys
 
-    external = sys.modules["_frozen_importlib_external"]
     posix = sys.modules["posix"]
     folder = __file__.rpartition("/")[0]
     sys.path[:] = [p for p in sys.path if p != folder]
@@ -84,21 +103,13 @@ def _start():
     before = dict(posix.environ)
     _restore(posix.environ, folder.encode(sys.getfilesystemencoding(), "surrogateescape"))
     if b"BRIGADE_RECORD" in before:
-        name = "_brigade_record"
+        names = _RECORDER
     elif b"BRIGADE_STAGE" in before and b"python" in before.get(b"BRIGADE_VIEW", b"").split(b","):
-        name = "_brigade_view"
+        names = _VIEW
     else:
         return
     try:
-        _load(
-            posix,
-            sys.modules["marshal"],
-            external.MAGIC_NUMBER,
-            sys.implementation.cache_tag,
-            sys.flags.optimize,
-            folder,
-            name,
-        )["start"](before, folder)
+        _load(sys, folder, names)(before, folder)
     except Exception as problem:
         sys.stderr.write(
             "brigade: the import view is off in this process: "

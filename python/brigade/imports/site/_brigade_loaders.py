@@ -1,0 +1,167 @@
+"""The loaders of the import view: importlib's own, except that code comes from node memory once.
+
+    Source, CheckedSource    a .pyc, or a source to compile          Sourceless    a .pyc alone
+    Extension                a library, where nothing redirects ld.so
+
+A finder sets `_staged`, the file in node memory, and `_bytes`, its size or SOURCE_ONLY. Whatever
+goes wrong with the staged file, the loader does what importlib's does with the original.
+
+What must stay true: the rules of _brigade_view.py; loaders compare, hash, print and pickle as
+those that they stand for.
+"""
+
+import sys
+
+from _brigade_state import CAUSE_STAGE, miss, word
+
+_external = sys.modules["_frozen_importlib_external"]
+_bootstrap = sys.modules["_frozen_importlib"]
+_imp = sys.modules["_imp"]
+_posix = sys.modules["posix"]
+
+_open, _pread, _close = _posix.open, _posix.pread, _posix.close
+_stat, _fstat = _posix.stat, _posix.fstat
+_loads = sys.modules["marshal"].loads
+_READ = _posix.O_RDONLY | _posix.O_CLOEXEC
+_fix_co_filename = _imp._fix_co_filename
+_ModuleSpec = _bootstrap.ModuleSpec
+_SourceFileLoader = _external.SourceFileLoader
+_SourcelessFileLoader = _external.SourcelessFileLoader
+_ExtensionFileLoader = _external.ExtensionFileLoader
+
+SOURCE_ONLY = 1  # in place of the size of a .pyc, as in brigade.imports.table
+_PYC_HEADER = 16
+
+
+def _staged_code(loader):
+    """The code object from node memory, once for each loader; None if it must be got for real."""
+    size = loader._bytes
+    loader._bytes = 0
+    try:
+        if size == SOURCE_ONLY:
+            return loader.source_to_code(_read_whole(loader._staged), loader.path)
+        fd = _open(loader._staged, _READ)
+        try:
+            data = _pread(fd, size, _PYC_HEADER)
+        finally:
+            _close(fd)
+        if len(data) != size - _PYC_HEADER:
+            raise OSError("its size is wrong")
+    except OSError:
+        miss(CAUSE_STAGE, loader.path)
+        return None
+    return _loads(data)
+
+
+def _read_whole(path):
+    fd = _open(path, _READ)
+    try:
+        return _pread(fd, _fstat(fd).st_size, 0)
+    finally:
+        _close(fd)
+
+
+class Source(_SourceFileLoader):
+    """A SourceFileLoader whose first get_code() takes the code from node memory.
+
+    Where there was no valid .pyc, the staged source is compiled, and no .pyc is written: hundreds
+    of ranks would write the same one. Later calls, and everything else, are SourceFileLoader's
+    own and see the real files.
+    """
+
+    __slots__ = ("_staged", "_bytes")
+
+    def get_code(self, fullname):
+        if self._bytes and fullname == self.name:
+            code = _staged_code(self)
+            if code is not None:
+                if code.co_filename != self.path:
+                    _fix_co_filename(code, self.path)
+                return code
+        return _SourceFileLoader.get_code(self, fullname)
+
+    def __eq__(self, other):
+        return isinstance(other, _SourceFileLoader) and self.__dict__ == other.__dict__
+
+    __hash__ = _SourceFileLoader.__hash__
+
+    def __reduce__(self):
+        return _SourceFileLoader, (self.name, self.path)
+
+
+class CheckedSource(Source):
+    """The same where sources may change unseen: one stat of the source, as importlib makes."""
+
+    __slots__ = ()
+
+    def get_code(self, fullname):
+        if self._bytes and not self._matches_source():
+            self._bytes = 0
+        return Source.get_code(self, fullname)
+
+    def _matches_source(self):
+        try:
+            source = _stat(self.path)
+            if self._bytes == SOURCE_ONLY:
+                staged = _stat(self._staged)
+                return (source.st_mtime_ns, source.st_size) == (staged.st_mtime_ns, staged.st_size)
+            fd = _open(self._staged, _READ)
+            try:
+                header = _pread(fd, _PYC_HEADER, 0)
+            finally:
+                _close(fd)
+        except OSError:
+            return False
+        return not any(header[4:8]) and header[8:] == (
+            word(int(source.st_mtime)) + word(source.st_size)
+        )
+
+
+class Sourceless(_SourcelessFileLoader):
+    """A SourcelessFileLoader whose first get_code() takes the code from node memory."""
+
+    __slots__ = ("_staged", "_bytes")
+
+    def get_code(self, fullname):
+        if self._bytes and fullname == self.name:
+            code = _staged_code(self)
+            if code is not None:
+                return code
+        return _SourcelessFileLoader.get_code(self, fullname)
+
+    def __eq__(self, other):
+        return isinstance(other, _SourcelessFileLoader) and self.__dict__ == other.__dict__
+
+    __hash__ = _SourcelessFileLoader.__hash__
+
+    def __reduce__(self):
+        return _SourcelessFileLoader, (self.name, self.path)
+
+
+class Extension(_ExtensionFileLoader):
+    """An ExtensionFileLoader that maps the staged file; only where nothing redirects ld.so."""
+
+    __slots__ = ("_staged",)
+
+    def create_module(self, spec):
+        staged = _ModuleSpec(spec.name, spec.loader, origin=self._staged)
+        try:
+            module = _bootstrap._call_with_frames_removed(_imp.create_dynamic, staged)
+        except ImportError as problem:
+            if problem.path != self._staged:
+                raise
+        else:
+            module.__file__ = spec.origin
+            return module
+        # ld.so refused the staged file: the original gives the right error, or the right module
+        module = _ExtensionFileLoader.create_module(self, spec)
+        miss(CAUSE_STAGE, self.path)
+        return module
+
+    def __eq__(self, other):
+        return isinstance(other, _ExtensionFileLoader) and self.__dict__ == other.__dict__
+
+    __hash__ = _ExtensionFileLoader.__hash__
+
+    def __reduce__(self):
+        return _ExtensionFileLoader, (self.name, self.path)
