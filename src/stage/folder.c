@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "stage/fault.h"
 #include "stage/remove.h"
+#include "stage/trust.h"
 #include "view/state.h"
 
 #define LOCK_TRIES 3000 /* of 10 ms */
@@ -71,7 +72,9 @@ static int open_in_base(struct folder *f, const char *base, int create, struct b
 int folder_open(struct folder *f, const char *base, int create, struct brg_error *err)
 {
     f->fd = f->lock_fd = -1;
-    int rc = open_in_base(f, base, create, err);
+    int rc = trust_folder(base, err);
+    if (!rc)
+        rc = open_in_base(f, base, create, err);
     if (!rc)
         rc = check_owner(f, err);
     if (!rc) {

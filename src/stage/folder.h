@@ -5,7 +5,8 @@
  *   <id>/jobs/<job>/state    keeps the staged folder alive
  *   <id>.tmp-<pid>/          being made, or being removed; its maker holds a flock on it
  *
- * What must stay true: the folder is a real directory, ours, 0700, or nothing is done; everything
+ * What must stay true: the folder is a real directory, ours, 0700, in a place where nobody else can
+ * exchange it (trust.h), or nothing is done; everything
  * inside is reached through descriptors with O_NOFOLLOW, so that no link leads out of it; a
  * `.tmp-` folder whose flock is free belongs to nobody and may be removed.
  * Calls return 0 or -errno with text for people in *err.

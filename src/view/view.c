@@ -112,6 +112,12 @@ int view_absolute(const struct view *v, int dirfd, const char *path, char *buf, 
     return t.full ? -ENAMETOOLONG : 0;
 }
 
+/* Only what this user staged is believed: not a folder that somebody else has put in its place. */
+static int is_ours(const struct stat *st)
+{
+    return st->st_uid == (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) && !(st->st_mode & 022);
+}
+
 static void *map_file(const char *path, int flags, int prot, size_t *bytes, uint64_t *dev)
 {
     struct stat st;
@@ -119,7 +125,7 @@ static void *map_file(const char *path, int flags, int prot, size_t *bytes, uint
     int fd = sys_open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0);
     if (fd < 0)
         return NULL;
-    if (sys_fstat(fd, &st) == 0 && st.st_size > 0) {
+    if (sys_fstat(fd, &st) == 0 && is_ours(&st) && st.st_size > 0) {
         *bytes = (size_t)st.st_size;
         *dev = st.st_dev;
         at = sys_map(*bytes, prot, MAP_SHARED, fd);

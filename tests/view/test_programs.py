@@ -202,8 +202,8 @@ def test_a_set_user_id_program_is_executed_in_place(programs: World) -> None:
     for folder in [programs.base, *programs.base.parents]:
         if not folder.stat().st_mode & stat.S_IXOTH:
             folder.chmod(folder.stat().st_mode | 0o055)
-    programs.state.chmod(0o666)
-    done = programs.run(exe, user=65534, group=65534, extra_groups=[])
+    with programs.staged_by(65534):
+        done = programs.run(exe, user=65534, group=65534, extra_groups=[])
     assert done.stdout == "65534 0\n"
 
 

@@ -11,7 +11,8 @@ import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,6 +180,18 @@ class World:
             _STATE_MAGIC, 1, _N_SLOTS, _N_MISSES, self.entries, size, slots, dirty, misses, 0, 0, 0
         )
         self.state.write_bytes(header + bytes(size - len(header)))
+
+    @contextmanager
+    def staged_by(self, user: int) -> Iterator[None]:
+        """As if that user had staged it: a view believes only what is its own user's."""
+        files = (self.stage / "index", self.state)
+        for file in files:
+            os.chown(file, user, -1)
+        try:
+            yield
+        finally:
+            for file in files:
+                os.chown(file, os.geteuid(), -1)
 
     def slots(self) -> list[tuple[int, ...]]:
         """pid, rank, start_ns, last_load_ns, ready_ns, hits, 8 misses, loads, processes."""

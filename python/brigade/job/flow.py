@@ -137,7 +137,8 @@ def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
     course.image = path
     reason = "--renew" if settings.renew and not settings.image else None
     if reason is None and (settings.image or os.path.exists(path)):
-        reason = _use_image(course, path)
+        reason = _whose(path) if not settings.image else None
+        reason = reason or _use_image(course, path)
     elif reason is None:
         reason = "first run"
     if reason is None:
@@ -145,6 +146,12 @@ def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
     progress.note(f"making an image ({reason})")
     _make_image(course, launch, path, progress)
     _use_image(course, path, checked=True)
+
+
+def _whose(path: str) -> str | None:
+    """Why an image in the cache is not to be believed: what it holds is run. Root's is."""
+    owner = os.stat(path).st_uid
+    return None if owner in (0, os.geteuid()) else f"{path} belongs to user {owner}"
 
 
 def _use_image(course: Course, path: str, checked: bool = False) -> str | None:

@@ -78,6 +78,8 @@ def table_key():
 def _read_tables():
     fd = _open(Settings.index, _READ)
     try:
+        if _posix.fstat(fd).st_uid != _posix.geteuid():
+            return {}  # somebody else's: not to be believed, least of all unmarshalled
         header = _pread(fd, _HEADER_BYTES, 0)
         size = read_number(header, 128, 8)
         section = _pread(fd, size, read_number(header, 120, 8))
