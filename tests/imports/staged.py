@@ -19,6 +19,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from disk_tree import DiskTree
+
 from brigade.image import layout
 from brigade.imports import table
 
@@ -95,7 +97,7 @@ class Staged:
         self.records = folder / "records"
         self.state = self.stage_folder / "jobs" / "1" / "state"
         self.content: Callable[[str], bool] = lambda path: not path.endswith(".txt")
-        self.tree = table.DiskTree(self.roots, [str(p) for p in listed], lambda p: self.content(p))
+        self.tree = DiskTree(self.roots, [str(p) for p in listed], lambda p: self.content(p))
         self.folders: list[str] = []
         self.cwd = str(folder)
         self.lib = folder

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from disk_tree import DiskTree
 from module_tree import write
 from staged import Staged
 
@@ -34,7 +35,7 @@ def restage_sizes(world: Staged) -> None:
     tree = world.tree
     root = str(world.stage_folder / "root")
 
-    class Restaged(table.DiskTree):
+    class Restaged(DiskTree):
         def read(self, path: str) -> bytes:
             return super().read(root + path if path.endswith(".pyc") else path)
 

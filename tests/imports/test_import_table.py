@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from disk_tree import DiskTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from module_tree import write
@@ -35,7 +36,7 @@ def describe(
     names: set[str] | None = None,
     tree: table.Tree | None = None,
 ) -> dict[str, int]:
-    tree = tree or table.DiskTree([str(folder)], [str(folder)] if listed else [])
+    tree = tree or DiskTree([str(folder)], [str(folder)] if listed else [])
     what = table.Seen({THIS.key: THIS}, {str(folder): None}, names or set())
     blob = marshal.loads(table.build(tree, what))[THIS.key][str(folder)]
     canonical, is_listed, mtime_ns, found = marshal.loads(blob)
@@ -98,10 +99,10 @@ def test_hash_pycs_are_checked_only_if_they_ask_for_it(tmp_path: Path) -> None:
 def test_a_pyc_without_content_in_the_image_is_not_used(tmp_path: Path) -> None:
     compiled(tmp_path)
     root = str(tmp_path)
-    tree = table.DiskTree([root], [root], lambda path: not path.endswith(".pyc"))
+    tree = DiskTree([root], [root], lambda path: not path.endswith(".pyc"))
     with_source = table.SOURCE_MODULE | table.SOURCE_ONLY << table.KIND_BITS
     assert describe(tmp_path, tree=tree)["m"] == with_source
-    tree = table.DiskTree([root], [root], lambda path: False)
+    tree = DiskTree([root], [root], lambda path: False)
     assert describe(tmp_path, tree=tree)["m"] == table.SOURCE_MODULE
 
 
@@ -126,14 +127,14 @@ def test_a_folder_that_is_not_listed_tells_only_of_names_that_were_searched(
 
 
 def test_a_path_entry_outside_the_image_has_no_table(tmp_path: Path) -> None:
-    tree = table.DiskTree([str(tmp_path / "elsewhere")])
+    tree = DiskTree([str(tmp_path / "elsewhere")])
     entries = dict.fromkeys([str(tmp_path), "", "relative", str(tmp_path / "absent")])
     section = table.build(tree, table.Seen({THIS.key: THIS}, entries))
     assert marshal.loads(section) == {THIS.key: {}}
 
 
 def test_no_interpreter_no_section(tmp_path: Path) -> None:
-    assert table.build(table.DiskTree([str(tmp_path)]), table.Seen()) == b""
+    assert table.build(DiskTree([str(tmp_path)]), table.Seen()) == b""
 
 
 def test_a_damaged_interpreter_record_is_explained() -> None:
@@ -161,7 +162,7 @@ def test_every_folder_below_a_prefix_is_an_entry_without_a_trial(tmp_path: Path)
     write(tmp_path / "pkg/sub/m.py")
     write(tmp_path / "pkg/__pycache__/m.pyc")
     write(tmp_path / "name-1.0.dist-info/METADATA")
-    found = table.package_entries(table.DiskTree([str(tmp_path)]), str(tmp_path))
+    found = table.package_entries(DiskTree([str(tmp_path)]), str(tmp_path))
     assert [os.path.relpath(f, tmp_path) for f in found] == [".", "pkg", "pkg/sub"]
 
 
