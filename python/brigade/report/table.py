@@ -1,4 +1,8 @@
-"""The end table of `brigade run`, for people, on standard error."""
+"""The end table of `brigade run`, for people, on standard error.
+
+A heading for each thing that was measured, its figures below it, one fact a line: nothing needs to
+be wrapped on a terminal of 60 columns, except long paths, which are parted behind a slash.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,12 @@ import sys
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from brigade.report.causes import CAUSES
 
 _PATHS_SHOWN = 5
+_INDENT = "  "
 
 
 def print_report(report: dict[str, Any]) -> None:
@@ -20,31 +24,40 @@ def print_report(report: dict[str, Any]) -> None:
     if report["unstaged"]:
         console.print(Text(f"brigade: the job ran without an image: {report['unstaged']}"))
         return
-    table = Table(
-        title=_title(report), title_justify="left", show_header=False, box=None, pad_edge=False
-    )
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, text in rows(report):
-        table.add_row(label, Text(text))
-    console.print(table)
+    console.print(Text(_title(report)))
+    room = console.width - len(_INDENT)
+    for heading, facts in sections(report):
+        console.print(Text(heading, style="bold"))
+        for fact in facts:
+            for line in _parted(fact, room):
+                console.print(Text(_INDENT + line))
 
 
-def rows(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """The lines of the table: (label, text). Lines about what was not measured are left out."""
-    lines = [
-        ("file-system look-ups a rank", _operations(report["operations"])),
+def sections(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """The table: (heading, facts). What was not measured is left out."""
+    found = [
+        (
+            "shared-file-system operations per rank",
+            _operations(report["operations"], report["views"]),
+        ),
         ("image", _image(report["image"], report["staging"])),
         ("staging", _staging(report["staging"])),
         ("node memory", _memory(report["staging"])),
-        ("start-up seconds a rank", _startup(report["startup"])),
+        ("start-up, seconds per rank (min, median, max)", _startup(report["startup"])),
         ("misses", _misses(report["misses"])),
     ]
-    for miss in report["misses"]["paths"][:_PATHS_SHOWN]:
-        lines.append(
-            ("", f"{miss['count']} x {miss['op']} {miss['path']} ({_cause(miss['cause'])})")
-        )
-    return [(label, text) for label, text in lines if text]
+    return [(heading, facts) for heading, facts in found if facts]
+
+
+def _parted(fact: str, room: int) -> list[str]:
+    """`fact` in lines of at most `room` characters, parted behind spaces and slashes; only what
+    has neither is cut anywhere."""
+    lines = []
+    while len(fact) > room:
+        cut = max(fact.rfind(" ", 0, room), fact.rfind("/", 0, room)) + 1 or room
+        lines.append(fact[:cut].rstrip())
+        fact = fact[cut:]
+    return [*lines, fact]
 
 
 def size(number: float) -> str:
@@ -62,77 +75,82 @@ def _title(report: dict[str, Any]) -> str:
     return f"brigade: {ranks} ranks on {nodes} node{'s' if nodes != 1 else ''}"
 
 
-def _operations(operations: dict[str, Any] | None) -> str:
+def _operations(operations: dict[str, Any] | None, views: list[str] | None) -> list[str]:
+    """Both figures count calls that name a path under a covered root, not a server's requests."""
     if not operations:
-        return ""
+        return []
+    facts = []
+    if operations["before_per_rank"] is not None:
+        facts.append(f"before {operations['before_per_rank']:,.0f} (counted in the trial)")
     after = operations["after_per_rank"]
-    before = operations["before_per_rank"]
-    text = f"{before:,.0f} before, " if before is not None else ""
-    text += f"{after['median']:,.0f} now"
-    if after["max"] > after["median"]:
-        text += f" (at most {after['max']:,.0f})"
-    return text
+    most = f", at most {after['max']:,.0f}" if after["max"] > after["median"] else ""
+    how = "counted in this job" if views != ["python"] else "imports only, counted in this job"
+    return [*facts, f"now {after['median']:,.0f}{most} ({how})"]
 
 
-def _image(image: dict[str, Any] | None, staging: dict[str, Any] | None) -> str:
+def _image(image: dict[str, Any] | None, staging: dict[str, Any] | None) -> list[str]:
     if not image:
-        return ""
-    text = size(image["bytes"]) if image["bytes"] else ""
+        return []
+    sizes = [size(image["bytes"])] if image["bytes"] else []
     if staging and staging["bytes_per_node"]:
-        text += f", {size(staging['bytes_per_node'])} in a node's memory"
+        sizes.append(f"{size(staging['bytes_per_node'])} in a node's memory")
+    facts = [", ".join(sizes)] if sizes else []
     if image["trial"]:
         trial, writing = image["trial"]["seconds"], image["trial"]["build_seconds"]
-        text += f", new (trial {trial:.1f} s, writing {writing:.1f} s)"
+        facts.append(f"new: trial {trial:.1f} s, writing {writing:.1f} s")
     if image["ranks_agreed"] is False:
-        text += "; the trial's ranks differed (brigade image info says how)"
-    return text
+        facts.append("the trial's ranks differed: see brigade image info")
+    return facts
 
 
-def _staging(staging: dict[str, Any] | None) -> str:
+def _staging(staging: dict[str, Any] | None) -> list[str]:
     if not staging:
-        return ""
+        return []
+    seconds = f"{staging['seconds']:.2f} s"
     if staging["already"] == staging["nodes"]:
-        return f"{staging['seconds']:.2f} s (every node had it)"
-    text = f"{staging['seconds']:.2f} s"
+        return [f"{seconds} (every node had it)"]
     if staging["bytes_per_second_per_node"]:
-        text += f", {size(staging['bytes_per_second_per_node'])}/s into each node"
-    return text + f", {size(staging['read_bytes'])} read from the file system in all"
+        seconds += f", {size(staging['bytes_per_second_per_node'])}/s into each node"
+    return [seconds, f"{size(staging['read_bytes'])} read from the file system in all"]
 
 
-def _memory(staging: dict[str, Any] | None) -> str:
+def _memory(staging: dict[str, Any] | None) -> list[str]:
     """What `--memory` did, if it was given."""
     memory = (staging or {}).get("memory")
     if not memory:
-        return ""
+        return []
     allowed, whole = size(memory["allowed"]), size(memory["whole"])
     files = memory["left_out_files"]
     if not files:
-        return f"{whole} of the {allowed} allowed: nothing left out"
-    return (
-        f"{allowed} allowed, {whole} wanted: {files:,} file{'s' if files != 1 else ''} "
-        f"({size(memory['left_out_bytes'])}) left on the file system, the largest "
-        + ", ".join(memory["largest"])
-    )
+        return [f"{whole} of the {allowed} allowed: nothing left out"]
+    return [
+        f"{allowed} allowed, {whole} wanted",
+        f"{files:,} file{'s' if files != 1 else ''} ({size(memory['left_out_bytes'])}) left on the "
+        "file system, largest:",
+        *memory["largest"],
+    ]
 
 
-def _startup(startup: dict[str, Any] | None) -> str:
+def _startup(startup: dict[str, Any] | None) -> list[str]:
     if not startup:
-        return ""
-    own = startup["per_rank"]
-    launch = startup["after_launch"]
-    return (
-        f"{own['min']:.2f} / {own['median']:.2f} / {own['max']:.2f} (min, median, max); "
-        f"the last {launch['max']:.2f} s after the launch"
-    )
+        return []
+    own, launch = startup["per_rank"], startup["after_launch"]
+    return [
+        f"{own['min']:.2f}, {own['median']:.2f}, {own['max']:.2f}",
+        f"the last rank {launch['max']:.2f} s after the launch",
+    ]
 
 
-def _misses(misses: dict[str, Any]) -> str:
+def _misses(misses: dict[str, Any]) -> list[str]:
     if not misses["total"]:
-        return "none"
-    causes = ", ".join(
-        f"{number:,} {_cause(cause)}" for cause, number in misses["by_cause"].items()
-    )
-    return f"{misses['total']:,}: {causes}"
+        return ["none"]
+    return [
+        *[f"{number:,} {_cause(cause)}" for cause, number in misses["by_cause"].items()],
+        *[
+            f"{miss['count']} x {miss['op']} {miss['path']} ({_cause(miss['cause'])})"
+            for miss in misses["paths"][:_PATHS_SHOWN]
+        ],
+    ]
 
 
 def _cause(name: str) -> str:

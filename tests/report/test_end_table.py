@@ -1,0 +1,109 @@
+"""The end table of `brigade run`: readable on narrow terminals, and clear about what it counted."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from brigade.report.table import print_report
+
+LONG = "/mnt/shared/project/venv/lib/python3.11/site-packages/matplotlib/mpl-data/DejaVuSans.ttf"
+REPORT: dict[str, Any] = {
+    "unstaged": None,
+    "ranks": 4096,
+    "views": ["interpose", "python"],
+    "image": {
+        "bytes": 1023 << 20,
+        "trial": {"seconds": 1234.5, "build_seconds": 123.4},
+        "ranks_agreed": False,
+    },
+    "staging": {
+        "nodes": 128,
+        "already": 0,
+        "seconds": 123.45,
+        "bytes_per_node": 1023 << 20,
+        "read_bytes": 1023 << 20,
+        "bytes_per_second_per_node": 1000 << 20,
+        "memory": {
+            "allowed": 1000 << 20,
+            "whole": 1023 << 20,
+            "left_out_files": 1234,
+            "left_out_bytes": 100 << 20,
+            "largest": [LONG, LONG],
+        },
+    },
+    "startup": {
+        "ranks": 4096,
+        "per_rank": {"min": 100.25, "median": 200.5, "max": 300.75},
+        "after_launch": {"min": 1.0, "median": 2.0, "max": 1234.56},
+    },
+    "operations": {
+        "before_per_rank": 123456.0,
+        "after_per_rank": {"min": 1.0, "median": 2.0, "max": 12345.0},
+    },
+    "misses": {
+        "total": 123456,
+        "by_cause": {"UNKNOWN": 123000, "DIRECTORY": 456},
+        "paths": [{"count": 4096, "op": "readlink", "path": LONG, "cause": "DIRECTORY"}],
+    },
+}
+
+
+def printed(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    columns: int,
+    **changes: Any,
+) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    print_report({**copy.deepcopy(REPORT), **changes})
+    return capsys.readouterr().err.splitlines()
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+def test_no_fact_but_one_with_a_path_takes_more_than_a_line(monkeypatch, capsys, columns):
+    narrow = printed(monkeypatch, capsys, columns)
+    wide = printed(monkeypatch, capsys, 500)
+    assert max(map(len, narrow)) <= columns
+    assert [line for line in wide if LONG not in line and line not in narrow] == []
+
+
+@pytest.mark.parametrize("columns", [80, 60])
+def test_a_long_path_is_parted_only_behind_slashes_and_nothing_of_it_is_lost(
+    monkeypatch, capsys, columns
+):
+    lines = [line.removeprefix("  ") for line in printed(monkeypatch, capsys, columns)]
+    assert "".join(lines).count(LONG) == 3
+    parts = [line for line in lines if line.startswith(LONG.split("project/")[0])]
+    assert parts and all(line.endswith("/") for line in parts)
+
+
+def test_start_up_says_its_unit_and_which_figure_is_which(monkeypatch, capsys):
+    lines = printed(monkeypatch, capsys, 80)
+    at = lines.index("start-up, seconds per rank (min, median, max)")
+    assert lines[at + 1] == "  100.25, 200.50, 300.75"
+
+
+@pytest.mark.parametrize(
+    "views, how",
+    [
+        (["interpose", "python"], "counted in this job"),
+        (["interpose"], "counted in this job"),
+        (["python"], "imports only, counted in this job"),
+    ],
+)
+def test_operations_say_how_they_were_counted(monkeypatch, capsys, views, how):
+    lines = printed(monkeypatch, capsys, 80, views=views)
+    at = lines.index("shared-file-system operations per rank")
+    assert lines[at + 1 : at + 3] == [
+        "  before 123,456 (counted in the trial)",
+        f"  now 2, at most 12,345 ({how})",
+    ]
+
+
+def test_what_was_not_measured_is_left_out(monkeypatch, capsys):
+    lines = printed(monkeypatch, capsys, 80, startup=None, staging=None, operations=None)
+    headings = [line for line in lines[1:] if not line.startswith(" ")]
+    assert headings == ["image", "misses"]
