@@ -282,3 +282,19 @@ def environment():
 
     package = os.path.dirname(os.path.dirname(brigade.__file__))
     return {**os.environ, "PYTHONPATH": package, "BRIGADE_NATIVE": str(native_dir())}
+
+
+def test_verify_covers_brigades_own_parts(tmp_path):
+    path = tmp_path / "own.brg"
+    with ImageWriter(path) as writer:
+        writer.add_root("/sw")
+        writer.add("/.brigade", kind=DIR)
+        writer.add("/.brigade/tool", kind=FILE, source=os.urandom(5000))
+        writer.commit()
+    with Image(path) as image:
+        image.verify()
+    data = bytearray(path.read_bytes())
+    data[-40] ^= 1
+    path.write_bytes(data)
+    with Image(path) as image, pytest.raises(ImageError, match="own.brg"):
+        image.verify()

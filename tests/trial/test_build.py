@@ -13,14 +13,17 @@ import pytest
 from click.testing import CliRunner
 from made import World, missing, process, record
 
+from brigade.cli.image import command as image_command
 from brigade.cli.image_create import command, size
-from brigade.errors import TrialError, UsageError
+from brigade.errors import ImageError, TrialError, UsageError
 from brigade.image.assemble import assemble
 from brigade.image.build import build, make
 from brigade.image.layout import EXISTS, MISSING, OUTSIDE, UNKNOWN
+from brigade.image.own_parts import own_parts
 from brigade.image.prefix import ask, assemble_prefix
 from brigade.image.reader import Image
 from brigade.image.writer import search_context
+from brigade.imports.table import Seen
 from brigade.trial.record import load
 
 
@@ -81,6 +84,26 @@ def test_brigades_own_parts_are_inside_and_answer_for_nothing(world: World) -> N
             "python/sitecustomize.py",
         )}  # fmt: skip
         assert image.lookup("/.brigade/bin/brigade-rank").status == OUTSIDE
+
+
+def test_brigades_own_parts_can_be_read_and_listed(world: World) -> None:
+    world.trial()
+    with image_of(world) as image:
+        for part in own_parts(Seen()):
+            if part.source is not None:
+                data = part.source
+                assert image.read(part.path) == (
+                    data if isinstance(data, bytes) else Path(data).read_bytes()
+                )
+        with pytest.raises(ImageError, match="has no file /.brigade/bin/none"):
+            image.read("/.brigade/bin/none")
+        with pytest.raises(ImageError, match="does not hold its contents"):
+            image.read("/.brigade/bin")
+    said = CliRunner().invoke(image_command, ["ls", str(world.base / "image.brg"), "/.brigade/bin"])
+    lines = [line.split() for line in said.output.splitlines()]
+    assert [(line[0], line[-1]) for line in lines] == [
+        ("--", "/.brigade/bin"), ("C-", "/.brigade/bin/brigade-rank"),
+    ]  # fmt: skip
 
 
 def test_the_description_says_what_the_image_is(world: World) -> None:

@@ -15,6 +15,8 @@ UNKNOWN, EXISTS, MISSING, OUTSIDE = 0, 1, 2, 3
 
 NONE = 0xFFFFFFFF
 
+OWN_PARTS = "/.brigade"  #: reserved folder of Brigade's own parts; under no covered root
+
 HEADER = struct.Struct("<Q2I2Q6I12Q32x")
 ENTRY = struct.Struct("<4I2BH9I5Q3q2I16x")
 ANSWER = struct.Struct("<Q6II4x")

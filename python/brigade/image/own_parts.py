@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace as Metadata
 from typing import Any
 
-from brigade.image.layout import DIR, FILE
+from brigade.image.layout import DIR, FILE, OWN_PARTS
 from brigade.imports.table import SITE, Seen, site_files
 from brigade.paths import native
 
-FOLDER = "/.brigade"
 NATIVE = {
     "bin/brigade-rank": "brigade-rank",
     "lib/libbrigade-audit.so": "libbrigade-audit.so",
@@ -41,11 +40,11 @@ def own_parts(python: Seen) -> list[Part]:
     files: dict[str, Part] = {}
     for place, name in NATIVE.items():
         source = str(native(name))
-        files[place] = Part(f"{FOLDER}/{place}", FILE, os.stat(source), source)
+        files[place] = Part(f"{OWN_PARTS}/{place}", FILE, os.stat(source), source)
     for place, data in site_files(python).items():
         place = f"python/{place}"
-        files[place] = Part(f"{FOLDER}/{place}", FILE, _of_bytes(data), data)
-    folders = {FOLDER}
+        files[place] = Part(f"{OWN_PARTS}/{place}", FILE, _of_bytes(data), data)
+    folders = {OWN_PARTS}
     for part in files.values():
         above = part.path.rpartition("/")[0]
         while above:

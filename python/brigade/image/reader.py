@@ -25,6 +25,7 @@ from brigade.image.layout import (
     HEADER,
     MISSING,
     NONE,
+    OWN_PARTS,
     STRING,
     Answer,
     Content,
@@ -256,15 +257,23 @@ class Image:
     # ---- contents ----
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file of the image."""
-        found = self.lookup(path)
-        if found.status != EXISTS or found.entry is None:
+        """The bytes of a file of the image; also of Brigade's own parts, by their exact path."""
+        if path.startswith(OWN_PARTS + "/"):
+            entry = self._own_part(path)
+        else:
+            found = self.lookup(path)
+            entry = found.entry if found.status == EXISTS else None
+        if entry is None:
             raise ImageError(
                 f"{self.path} has no file {path}", hint="see `brigade image ls` for what it has"
             )
-        if found.entry.content is None:
+        if entry.content is None:
             raise ImageError(f"{self.path} knows {path}, but does not hold its contents")
-        return self.read_content(found.entry.content)
+        return self.read_content(entry.content)
+
+    def _own_part(self, path: str) -> Entry | None:
+        """lookup() answers as for a program, for which these paths lie outside the image."""
+        return next((entry for entry in self.entries() if entry.path == path), None)
 
     def read_content(self, number: int, offset: int = 0, length: int | None = None) -> bytes:
         """Bytes of a content, from `offset`; all of them by default."""
