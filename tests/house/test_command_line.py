@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from brigade.cli import COMMANDS
+from brigade.cli import COMMANDS, cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +32,28 @@ def test_every_command_explains_itself(name):
     result = brigade(name, "--help")
     assert result.returncode == 0, result.stderr
     assert "Usage: brigade " + name in result.stdout
+
+
+def tree(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    """(words, help) of a command and of all below it."""
+    yield context.command_path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from tree(below, click.Context(below, info_name=name, parent=context))
+
+
+def test_every_command_shows_examples_of_itself():
+    helps = dict(tree(cli, click.Context(cli, info_name="brigade")))
+    assert {"brigade run", "brigade image create", "brigade lab drop-caches"} <= set(helps)
+    without = [
+        words
+        for words, text in helps.items()
+        if not re.search(rf"^\W*{words} ?", text.partition("Examples:\n")[2], re.MULTILINE)
+        and not re.search(rf'"\$\({words} ', text)
+    ]
+    assert without == []
 
 
 def test_the_list_of_commands_imports_none_of_them():

@@ -39,13 +39,19 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+Examples:
+  brigade run -- srun -N 4 -n 32 python app.py
+  brigade run -n 8 -- python app.py            one machine, no MPI needed
+  brigade image info app                       what an image is made of
+  brigade COMMAND --help                       more about a command, with examples""",
+)
 @click.version_option(__version__, "-V", "--version", message="brigade %(version)s")
 def cli() -> None:
     """I/O for jobs too wide for their file system.
 
-    Put two words in front of your launcher:
-
-    \b
-        brigade run -- srun -N 4 -n 32 python app.py
+    Put two words in front of your launcher: brigade run.
     """

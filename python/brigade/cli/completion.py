@@ -18,7 +18,8 @@ _HOW = {
 @click.command(
     "completion",
     help="Print the script that completes brigade's command line in SHELL.\n\n"
-    "Load it when the shell starts:\n\n\b\n" + "\n".join(f"    {line}" for line in _HOW.values()),
+    "Load it when the shell starts.",
+    epilog="\b\nExamples:\n" + "\n".join(f"  {line}" for line in _HOW.values()),
     short_help="Print shell completion for bash, zsh or fish.",
 )
 @click.argument("shell", type=click.Choice(list(_HOW)))

@@ -59,7 +59,14 @@ class _Group(click.Group):
             formatter.write_dl(lines)
 
 
-@click.group(cls=_Group)
+@click.group(
+    cls=_Group,
+    epilog="""\b
+Examples:
+  brigade image create --prefix /sw/env -o env.brg
+  brigade image info env.brg
+  brigade image verify env.brg""",
+)
 def command() -> None:
     """Create, look into and check images.
 

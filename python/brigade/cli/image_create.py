@@ -14,17 +14,17 @@ from brigade.errors import UsageError
 from brigade.trial.mounts import is_under
 
 _EXAMPLES = """\b
-    brigade image create --prefix /shared/env -o env.brg
-    brigade image create --record trial/ --cover /shared/project
-    brigade run --image env.brg -- srun -n 64 /shared/env/bin/python app.py
-"""
+Examples:
+  brigade image create --prefix /shared/env -o env.brg
+  brigade image create --record trial/ --cover /shared/project
+  brigade run --image env.brg -- srun -n 64 /shared/env/bin/python app.py"""
 
 
 @click.command(
     "create",
     help="Make an image.\n\nWith --prefix, of a whole folder of installed software, without a trial"
-    " run: every file in it, whatever its name. With --record, of what a trial run recorded.\n\n"
-    + _EXAMPLES,
+    " run: every file in it, whatever its name. With --record, of what a trial run recorded.",
+    epilog=_EXAMPLES,
     short_help="Make an image of a folder, or from a trial's records.",
 )
 @click.option("--prefix", type=click.Path(), metavar="DIR", help="Take in this whole folder.")

@@ -25,7 +25,14 @@ _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _COMMAND = click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
 
 
-@click.group()
+@click.group(
+    epilog="""\b
+Examples:
+  brigade lab up
+  brigade lab run -- srun -N4 -n8 hostname
+  brigade lab stats
+  brigade lab down"""
+)
 def command() -> None:
     """A cluster in a box: nodes, network, Slurm, MPI and a shared file system, all on this machine.
 
@@ -33,7 +40,13 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(
+    epilog="""\b
+Examples:
+  brigade lab up                               4 nodes, MooseFS
+  brigade lab up --name mine --nodes 2 --fs slow:0.5ms
+  brigade lab up --bind /tmp/project           the nodes have a /tmp of their own"""
+)
 @click.option("--nodes", "n_nodes", default=4, show_default=True, help="How many nodes.")
 @click.option("--fs", default="moosefs", show_default=True, help="moosefs or slow:0.5ms.")
 @click.option("--bind", "binds", multiple=True, help="Show this folder below /tmp to the nodes.")
@@ -47,7 +60,12 @@ def up(n_nodes: int, fs: str, binds: tuple[str, ...], name: str) -> None:
     click.echo(f"lab '{name}' is up: {', '.join(lab.nodes)}; shared file system at {SHARED}")
 
 
-@command.command()
+@command.command(
+    epilog="""\b
+Examples:
+  brigade lab down
+  brigade lab down --name mine"""
+)
 @_NAME
 def down(name: str) -> None:
     """Take a lab down, whatever state it is in; leaves nothing behind."""
@@ -57,7 +75,15 @@ def down(name: str) -> None:
     click.echo(f"lab '{name}' is down" if there else f"there is no lab '{name}'")
 
 
-@command.command(name="exec", context_settings=_REST)
+@command.command(
+    name="exec",
+    context_settings=_REST,
+    epilog="""\b
+Examples:
+  brigade lab exec n0 -- hostname
+  brigade lab exec --user nobody n2 -- df /mnt/brigade-lab
+  brigade lab exec --host-network n0 -- /mnt/brigade-lab/venv/bin/pip install numpy""",
+)
 @_NAME
 @click.option("--user", help="Run as this user of the machine.")
 @click.option("--host-network", is_flag=True, help="Keep the host's network (to install packages).")
@@ -66,21 +92,33 @@ def down(name: str) -> None:
 def exec_(
     name: str, user: str | None, host_network: bool, node: str, argv: tuple[str, ...]
 ) -> None:
-    """Run a command on a node: brigade lab exec n0 -- hostname"""
+    """Run a command on a node. Its exit code is the command's own."""
     inside.become(state.find(name), node, _bare(argv), user=user, host_network=host_network)
 
 
-@command.command(context_settings=_REST)
+@command.command(
+    context_settings=_REST,
+    epilog="""\b
+Examples:
+  brigade lab run -- srun -N4 -n8 hostname
+  brigade lab run -- mpirun -n 8 hostname
+  brigade lab run --user nobody -- mpiexec.mpich -n 8 hostname""",
+)
 @_NAME
 @click.option("--user", help="Run as this user of the machine.")
 @_COMMAND
 def run(name: str, user: str | None, argv: tuple[str, ...]) -> None:
-    """Run a launcher from inside the first node: brigade lab run -- srun -N4 -n8 hostname"""
+    """Run a launcher from inside the first node. The exit code is the launcher's own."""
     plan = state.find(name)
     inside.become(plan, plan.nodes[0], _bare(argv), user=user)
 
 
-@command.command()
+@command.command(
+    epilog="""\b
+Examples:
+  brigade lab status
+  brigade lab status --json | jq .faults"""
+)
 @_NAME
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def status(name: str, as_json: bool) -> None:
@@ -100,7 +138,13 @@ def status(name: str, as_json: bool) -> None:
     sys.exit(1 if faults else 0)
 
 
-@command.command()
+@command.command(
+    epilog="""\b
+Examples:
+  brigade lab stats --reset                    count from now on
+  brigade lab run -- srun -N4 -n8 hostname
+  brigade lab stats --json | jq .total.requests"""
+)
 @_NAME
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--reset", is_flag=True, help="Count from now on; prints what was counted so far.")
@@ -118,7 +162,13 @@ def stats(name: str, as_json: bool, reset: bool) -> None:
         _print_stats(found)
 
 
-@command.command(name="drop-caches")
+@command.command(
+    name="drop-caches",
+    epilog="""\b
+Examples:
+  brigade lab drop-caches
+  brigade lab drop-caches --name mine""",
+)
 @_NAME
 def drop_caches(name: str) -> None:
     """Make the next access to the shared file system a cold one, on every node."""
