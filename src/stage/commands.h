@@ -27,6 +27,13 @@ struct drop_options {
     int keep;
 };
 
+struct clean_options {
+    const char *base;
+    const char *live; /* comma list of jobs that the caller knows to be alive; may be NULL */
+    uint64_t idle_s;  /* a younger job is left alone: its ranks may not have started yet */
+    int dry_run, all; /* all: also images that --keep has left for later jobs */
+};
+
 /* The signal that asked this process to end, or 0. */
 extern volatile sig_atomic_t put_interrupted;
 
@@ -36,5 +43,8 @@ int put_run(const struct put_options *options, struct stream_net *net, int *stuc
 
 /* Prints JSON lines for this node. Returns the exit code. */
 int drop_run(const struct drop_options *options);
+
+/* Removes from this node what dead jobs of this user have left. JSON lines as drop_run. */
+int clean_run(const struct clean_options *options);
 
 #endif

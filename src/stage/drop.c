@@ -159,7 +159,7 @@ int drop_run(const struct drop_options *options)
     if (!rc) {
         rc = folder_job_remove(&f, options->id, options->job, options->keep, read_state, &d,
                                &removed, &err);
-        folder_sweep(&f);
+        folder_sweep(&f, NULL);
         folder_close(&f);
     }
     if (rc == -ENOENT)

@@ -174,42 +174,6 @@ void folder_tmp_remove(struct folder *f, struct folder_tmp *tmp)
     tmp->name[0] = '\0';
 }
 
-/* Takes over an abandoned tmp folder, or returns -1. Lock held. */
-static int tmp_take_over(struct folder *f, const char *name)
-{
-    int fd = openat(f->fd, name, OPEN_DIR);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-void folder_sweep(struct folder *f)
-{
-    int copy = openat(f->fd, ".", OPEN_DIR);
-    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-    if (!dir) {
-        if (copy >= 0)
-            close(copy);
-        return;
-    }
-    for (struct dirent *d; (d = readdir(dir));) {
-        struct folder_tmp tmp = {.fd = -1};
-        if (!strstr(d->d_name, ".tmp-") || strlen(d->d_name) >= sizeof tmp.name)
-            continue;
-        if (folder_lock(f, NULL))
-            break;
-        tmp.fd = tmp_take_over(f, d->d_name);
-        folder_unlock(f);
-        if (tmp.fd < 0)
-            continue;
-        strcpy(tmp.name, d->d_name);
-        folder_tmp_remove(f, &tmp);
-    }
-    closedir(dir);
-}
-
 /* ---- jobs ---- */
 
 static int open_dir_at(int parent, const char *name, int create)

@@ -57,8 +57,13 @@ int folder_tmp_create(struct folder *f, const char *id, struct folder_tmp *tmp,
 /* Removes a tmp folder with all that is in it, and closes it. */
 void folder_tmp_remove(struct folder *f, struct folder_tmp *tmp);
 
-/* Removes tmp folders that nobody holds: what a killed process left. */
-void folder_sweep(struct folder *f);
+/* Removes tmp folders that nobody holds: what a killed process left. `by` may be NULL. */
+struct folder_sweeper {
+    void (*on_each)(void *user, const char *name, int fd); /* sees each before it goes */
+    void *user;
+    int dry_run; /* remove nothing */
+};
+void folder_sweep(struct folder *f, const struct folder_sweeper *by);
 
 /* Adds job to the staged folder `id` if that is there: *found is set. The job's state is made
  * for n_entries; with n_entries BRG_NONE the number is read from the staged index. */

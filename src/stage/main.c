@@ -21,6 +21,8 @@ static const char usage[] =
     "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
     "                         [--memory BYTES] [--changed ENTRY,ENTRY,...]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep]\n"
+    "       brigade-stage clean [--base DIR] [--live JOB,JOB,...] [--idle SECONDS] [--all]\n"
+    "                           [--dry-run]\n"
     "In DIR, %r stands for the rank: several \"nodes\" on one machine, for tests.\n";
 
 enum option_code {
@@ -36,6 +38,10 @@ enum option_code {
     OPT_TIMEOUT,
     OPT_CHANGED,
     OPT_MEMORY,
+    OPT_LIVE,
+    OPT_IDLE,
+    OPT_ALL,
+    OPT_DRY_RUN,
     OPT_KEEP
 };
 
@@ -46,6 +52,8 @@ static const struct option options[] = {
     {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
     {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
     {"changed", 1, NULL, OPT_CHANGED},   {"memory", 1, NULL, OPT_MEMORY},
+    {"live", 1, NULL, OPT_LIVE},         {"idle", 1, NULL, OPT_IDLE},
+    {"all", 0, NULL, OPT_ALL},           {"dry-run", 0, NULL, OPT_DRY_RUN},
     {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
 
 struct words {
@@ -66,8 +74,6 @@ static int parse(int argc, char **argv, struct words *w)
         w->value[code] = optarg ? optarg : "";
     if (code != -1 || optind != argc)
         return refuse("arguments", "are wrong");
-    if (!w->value[OPT_JOB])
-        return refuse("--job", "is missing");
     return 0;
 }
 
@@ -162,6 +168,8 @@ static int put(const struct words *w)
     int stuck = 0;
     if (!w->value[OPT_IMAGE])
         return refuse("--image", "is missing");
+    if (!w->value[OPT_JOB])
+        return refuse("--job", "is missing");
     if (number(w, OPT_READERS, 1, PLAN_MAX_FLOWS, 4, &readers) ||
         number(w, OPT_WORKERS, 1, 64, 0, &workers) ||
         number(w, OPT_SEGMENT, 4096, SEGMENT_MAX, 1u << 20, &segment) ||
@@ -207,6 +215,8 @@ static int drop(const struct words *w)
     const char *id = w->value[OPT_IMAGE_ID];
     if (!id)
         return refuse("--image-id", "is missing");
+    if (!w->value[OPT_JOB])
+        return refuse("--job", "is missing");
     if (strlen(id) != 32 || strspn(id, "0123456789abcdef") != 32)
         return refuse(id, "is not an image id: 32 hex digits");
     struct drop_options o = {
@@ -214,13 +224,28 @@ static int drop(const struct words *w)
     return drop_run(&o);
 }
 
+static int clean(const struct words *w)
+{
+    struct clean_options o = {.base = base_of(w),
+                              .live = w->value[OPT_LIVE],
+                              .dry_run = w->value[OPT_DRY_RUN] != NULL,
+                              .all = w->value[OPT_ALL] != NULL};
+    int code = number(w, OPT_IDLE, 0, UINT32_MAX, 600, &o.idle_s);
+    return code ? code : clean_run(&o);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct {
+        const char *name;
+        int (*run)(const struct words *);
+    } commands[] = {{"put", put}, {"drop", drop}, {"clean", clean}};
     struct words w = {{NULL}};
-    if (argc < 2 || (strcmp(argv[1], "put") != 0 && strcmp(argv[1], "drop") != 0))
-        return refuse(argc < 2 ? "a command" : argv[1], "must be put or drop");
-    int code = parse(argc, argv, &w);
-    if (code)
-        return code;
-    return argv[1][0] == 'p' ? put(&w) : drop(&w);
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(argv[1], commands[i].name) != 0)
+            continue;
+        int code = parse(argc, argv, &w);
+        return code ? code : commands[i].run(&w);
+    }
+    return refuse(argc < 2 ? "a command" : argv[1], "must be put, drop or clean");
 }

@@ -171,7 +171,7 @@ static void look_whether_it_is_here(struct put *p)
         put_fail(p, &err);
         return;
     }
-    folder_sweep(&p->folder);
+    folder_sweep(&p->folder, NULL);
     p->already = p->job_added = found;
 }
 

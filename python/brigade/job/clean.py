@@ -1,0 +1,58 @@
+"""Remove from nodes what dead jobs of this user have left there; `brigade-stage clean` does it.
+
+A node knows which jobs have processes on it; this host knows which of its own `brigade run` are
+alive, though their ranks may not have started. The second is told to the nodes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from brigade.errors import StageError
+from brigade.job.stage import node_base
+from brigade.job.step import run_step
+from brigade.launch import parse
+from brigade.paths import native
+
+
+def clean(
+    words: list[str], *, idle_s: int, everything: bool, dry_run: bool
+) -> list[dict[str, Any]]:
+    """What was found (and, unless `dry_run`, removed), on this node or on those of the launcher
+    `words`. `everything`: kept images too. Raises StageError if a node did not answer."""
+    tool = [str(native("brigade-stage")), "clean", "--base", node_base(), "--idle", str(idle_s)]
+    live = list(jobs_of_this_host())
+    if live:
+        tool += ["--live", ",".join(live)]
+    if everything:
+        tool.append("--all")
+    if dry_run:
+        tool.append("--dry-run")
+    # a launcher's command needs some program
+    command = parse([*words, "true"]).per_node(tool) if words else tool
+    results, said, status = run_step(command, lambda done, total: None)
+    if status or not any(result.get("done") for result in results):
+        raise StageError(
+            f"cleaning ended with status {status} and said: {said or 'nothing'}",
+            hint="is the launcher's command right? `brigade clean` alone cleans this node",
+        )
+    return [result for result in results if "what" in result]
+
+
+def jobs_of_this_host() -> Iterator[str]:
+    """The jobs of this user's `brigade run` processes that are alive on this host."""
+    host = os.uname().nodename
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            if os.stat(f"/proc/{name}").st_uid != os.geteuid():
+                continue
+            with open(f"/proc/{name}/cmdline", "rb") as line:
+                words = line.read().split(b"\0")
+        except OSError:
+            continue  # it has ended since
+        if b"run" in words and any(word.rpartition(b"/")[2] == b"brigade" for word in words):
+            yield f"{host}-{name}"

@@ -1,0 +1,17 @@
+/* Whether a job still runs on this node: asked of /proc, with nothing changed.
+ *
+ * Every program under a view that can map files maps its job's state; a static one does not, but its
+ * wrapper has left its process number and start time in a slot of the state. A process that cannot
+ * be looked into counts as alive.
+ */
+#ifndef BRG_STAGE_ALIVE_H
+#define BRG_STAGE_ALIVE_H
+
+#include <stdint.h>
+
+/* A process of this user that uses the job's state, or 0. `state_fd`: the state, open for reading;
+ * `tail`: how its path ends, from the image id on ("<id>/jobs/<job>/state"). Processes in other PID
+ * namespaces are not seen. */
+uint32_t alive_user_of(int state_fd, const char *tail);
+
+#endif
