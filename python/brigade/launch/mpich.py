@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from brigade.launch.base import Launch, count, library_beside
-from brigade.launch.options import Option, flatten, split_contexts, split_words
+from brigade.launch.base import count, library_beside
+from brigade.launch.mpmd import MpmdLaunch
 
 # From `mpiexec.hydra --help` of MPICH 4.0 to 4.3: how many words follow an option.
 _ARITY = dict.fromkeys(
@@ -26,22 +26,13 @@ _KEPT = frozenset({
 })  # fmt: skip
 
 
-class MpichLaunch(Launch):
+class MpichLaunch(MpmdLaunch):
     """`mpiexec [options] program [: [options] program]…`."""
 
     kind = "mpiexec"
 
-    def __init__(self, words: list[str], executable: str) -> None:
-        super().__init__(words)
-        self.mpiexec = words[0]
-        self._executable = executable
-        self.contexts: list[tuple[list[Option], list[str]]] = [
-            split_words(context, _ARITY) for context in split_contexts(words[1:])
-        ]
-
-    @property
-    def program(self) -> list[str]:
-        return self.contexts[0][1]
+    arity = _ARITY
+    kept = _KEPT
 
     @property
     def ranks(self) -> int | None:
@@ -53,26 +44,11 @@ class MpichLaunch(Launch):
             total += numbers[-1]
         return total
 
-    def _kept(self) -> list[str]:
-        return flatten(option for option in self.contexts[0][0] if option.name in _KEPT)
-
-    def job(self, prefix: list[str]) -> list[str]:
-        words = [self.mpiexec]
-        for at, (options, program) in enumerate(self.contexts):
-            words += [":"] if at else []
-            words += [*flatten(options), *prefix, *program]
-        return words
-
-    def trial(self, ranks: int, prefix: list[str]) -> list[str]:
-        share = max(1, min(ranks, self.ranks or ranks) // len(self.contexts))
-        words = [self.mpiexec, *self._kept()]
-        for at, (_, program) in enumerate(self.contexts):
-            words += [":"] if at else []
-            words += ["-n", str(share), *prefix, *program]
-        return words
+    def _own_step(self) -> list[str]:
+        return [self.launcher, *self._kept()]
 
     def per_node(self, tool: list[str]) -> list[str]:
-        return [self.mpiexec, *self._kept(), "-ppn", "1", "-n", str(len(self._hosts()) or 1), *tool]
+        return [*self._own_step(), "-ppn", "1", "-n", str(len(self._hosts()) or 1), *tool]
 
     def _hosts(self) -> list[str]:
         """The hosts of the job, in the order given, each once."""
@@ -89,7 +65,7 @@ class MpichLaunch(Launch):
         return list(dict.fromkeys(host.split(":")[0].strip() for host in hosts if host.strip()))
 
     def mpi_library(self, recorded: str | None) -> str:
-        return library_beside(self._executable, ["libmpi.so.12", "libmpich.so.12", "libmpi.so"])
+        return library_beside(self.executable, ["libmpi.so.12", "libmpich.so.12", "libmpi.so"])
 
 
 def _read_hosts(path: str) -> list[str]:
