@@ -1,6 +1,7 @@
 """What an import view shares with the job: its settings, its counters, and what has changed.
 
     hit(), miss()    add to this rank's slot of the job's state file (src/view/state.h)
+    counted()        what they added up to
     changed()        asks the dirty bits that the preloaded library sets there
 
 What must stay true: the rules of _brigade_view.py. Counters are read and written without lock, for
@@ -81,6 +82,22 @@ def hit():
             _close(fd)
     except OSError:
         _Tally.startup_over = True  # nobody counts any more
+
+
+def counted():
+    """(answers, {cause in words: misses}) of this rank's slot, with what is not yet in it."""
+    try:
+        fd = _open(Settings.state, _READ)
+        try:
+            slot = read_number(_pread(fd, 8, _SLOTS_OFF), 0, 8) + _SLOT_BYTES * Settings.slot
+            data = _pread(fd, _SLOT_BYTES, slot)
+        finally:
+            _close(fd)
+    except OSError:
+        return _Tally.hits, {}
+    words = {**_CAUSES, CAUSE_CHANGED: "changed or not to be trusted any more"}
+    misses = {words[c]: read_number(data, _MISSES + 8 * c, 8) for c in sorted(words)}
+    return _Tally.hits + read_number(data, _HITS, 8), {w: n for w, n in misses.items() if n}
 
 
 def _add(fd, at, value, width):

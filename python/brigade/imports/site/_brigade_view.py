@@ -24,7 +24,7 @@ sys.modules (see sitecustomize.py); specs and modules are what FileFinder would 
 import sys
 
 from _brigade_finders import Finder
-from _brigade_state import Settings, read_number
+from _brigade_state import Settings, counted, read_number
 
 _external = sys.modules["_frozen_importlib_external"]
 _imp = sys.modules["_imp"]
@@ -91,7 +91,10 @@ def _read_tables():
 
 
 def start(environ, _folder):
-    """Install the view. `environ`: the environment before it was cleaned, bytes to bytes."""
+    """Install the view. `environ`: the environment before it was cleaned, bytes to bytes.
+
+    Returns what tells its counters; None if there is no table for this Python, or no place for it.
+    """
 
     def variable(name):
         return environ.get(name, b"").decode(sys.getfilesystemencoding(), "surrogateescape")
@@ -112,8 +115,9 @@ def start(environ, _folder):
     Settings.tables = tables = _read_tables()
     files = [h for h in sys.path_hooks if getattr(h, "__name__", "") == "path_hook_for_FileFinder"]
     if not tables or len(files) != 1:
-        return
+        return None
     sys.path_hooks[:] = _make_hooks(files[0], sys.path_hooks)
     for path, finder in list(sys.path_importer_cache.items()):
         if path in tables and type(finder) is _FileFinder:
             sys.path_importer_cache[path] = Finder(path, tables[path])
+    return counted

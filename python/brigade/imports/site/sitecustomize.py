@@ -131,5 +131,6 @@ def _chain():
     bootstrap._load(spec)
 
 
-_start()
-_chain()
+if __name__ == "sitecustomize":  # brigade.imports.inside_node starts the view by itself
+    _start()
+    _chain()
