@@ -30,28 +30,34 @@ static int real_fstatat(int dirfd, const char *path, struct stat *st, int flags)
                          : REAL(__fxstatat)(STAT_VERSION, dirfd, path, st, flags);
 }
 
-/* Returns whether the call is answered, with its result. Otherwise *path is where to ask. */
+/* What a look-up without a hit means for a call that returns -1 on failure: whether it is answered,
+ * with its result. Otherwise *path is where to ask. */
+static int answered_no_hit(const struct view *v, enum look found, const struct look_result *r,
+                           const char **path, int *result)
+{
+    if (found == LOOK_PASS)
+        return 0;
+    look_hit(v);
+    if (found == LOOK_ELSEWHERE) {
+        *path = r->path;
+        return 0;
+    }
+    errno = r->err;
+    *result = -1;
+    return 1;
+}
+
+/* The same of a call that wants metadata. */
 static int answered(const struct view *v, const char *op, int dirfd, const char **path, int follow,
                     struct stat *st, struct look_result *r, int *result)
 {
-    switch (look_up(v, op, dirfd, *path, follow, r)) {
-    case LOOK_HIT:
-        look_hit(v);
-        look_stat(r->entry, st);
-        *result = 0;
-        return 1;
-    case LOOK_MISSING:
-        look_hit(v);
-        errno = r->err;
-        *result = -1;
-        return 1;
-    case LOOK_ELSEWHERE:
-        look_hit(v);
-        *path = r->path;
-        return 0;
-    case LOOK_PASS: break;
-    }
-    return 0;
+    enum look found = look_up(v, op, dirfd, *path, follow, r);
+    if (found != LOOK_HIT)
+        return answered_no_hit(v, found, r, path, result);
+    look_hit(v);
+    look_stat(r->entry, st);
+    *result = 0;
+    return 1;
 }
 
 /* The entry of a staged file by its path in the staged tree, or NULL. */
@@ -257,33 +263,22 @@ static int access_answered(const struct view *v, int dirfd, const char **path, i
     struct stat st;
     if (mode == F_OK)
         return answered(v, "access", dirfd, path, follow, &st, r, result);
-    switch (look_up(v, "access", dirfd, *path, follow, r)) {
-    case LOOK_HIT:
-        if (look_permits_anyone(r->entry, mode) ||
-            ((effective || same_ids()) && look_permits(r->entry, mode))) {
-            look_hit(v);
-            *result = 0;
-            return 1;
-        }
-        if ((mode & X_OK) && r->entry->kind == BRG_FILE && !(r->entry->mode & 0111)) {
-            look_hit(v); /* no bit at all: neither root nor an access list has it */
-            errno = EACCES;
-            *result = -1;
-            return 1;
-        }
-        look_miss(v, BRG_MISS_UNSUPPORTED, "access", dirfd, *path);
-        return 0;
-    case LOOK_MISSING:
+    enum look found = look_up(v, "access", dirfd, *path, follow, r);
+    if (found != LOOK_HIT)
+        return answered_no_hit(v, found, r, path, result);
+    if (look_permits_anyone(r->entry, mode) ||
+        ((effective || same_ids()) && look_permits(r->entry, mode))) {
         look_hit(v);
-        errno = r->err;
+        *result = 0;
+        return 1;
+    }
+    if ((mode & X_OK) && r->entry->kind == BRG_FILE && !(r->entry->mode & 0111)) {
+        look_hit(v); /* no bit at all: neither root nor an access list has it */
+        errno = EACCES;
         *result = -1;
         return 1;
-    case LOOK_ELSEWHERE:
-        look_hit(v);
-        *path = r->path;
-        return 0;
-    case LOOK_PASS: break;
     }
+    look_miss(v, BRG_MISS_UNSUPPORTED, "access", dirfd, *path);
     return 0;
 }
 

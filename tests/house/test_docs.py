@@ -20,6 +20,19 @@ def test_every_link_to_a_file_leads_to_one(page):
     assert not broken
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_heading_leads_to_one(page):
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text())
+    assert [link for link in links if "://" not in link[0] and not has_heading(page, *link)] == []
+
+
+def has_heading(page: Path, target: str, anchor: str) -> bool:
+    """Whether the page `target`, as linked from `page`, has a heading for `anchor`."""
+    text = (page.parent / target).read_text() if target else page.read_text()
+    titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    return anchor in {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+
+
 def test_every_page_is_reached_from_the_readme():
     reached, waiting = set(), [ROOT / "README.md"]
     while waiting:
