@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -237,6 +238,42 @@ import pkg.m7
         assert rank["after"] == rank["mine"], "another job of the same user ended only itself"
         assert rank["misses"] == {}
     assert left_in(node) == []
+
+
+def clean(mpi_world: World, node: Path) -> None:
+    environ = mpi_world.environment("openmpi", node, None)
+    command = [sys.executable, "-m", "brigade", "clean", "--idle", "0"]
+    subprocess.run(command, env=environ, check=True, capture_output=True, timeout=60)
+
+
+def test_brigade_clean_spares_a_living_job_and_removes_a_killed_one(mpi_world: World, node: Path):
+    wait = """
+import time
+open(os.path.join(os.environ["TEST_OUT"], "ready"), "w").close()
+while not os.path.exists(os.path.join(os.environ["TEST_OUT"], "go")):
+    time.sleep(0.05)
+"""
+    out = node / "out"
+    out.mkdir()
+    environ = mpi_world.environment("openmpi", node, {"TEST_OUT": str(out)})
+    command = [str(mpi_world.python), str(mpi_world.app(BROADCAST + wait))]  # a job of one rank
+    with subprocess.Popen(command, env=environ, start_new_session=True) as job:
+        try:
+            deadline = time.monotonic() + 30
+            while not (out / "ready").exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            clean(mpi_world, node)
+            assert len(left_in(node)) == 1, "it lives"
+        finally:
+            job.kill()
+    clean(mpi_world, node)
+    assert left_in(node) == []
+
+
+def test_what_is_no_communicator_is_named(mpi_world: World, node: Path):
+    body = "brigade.imports.broadcast(comm.Get_group())\n"
+    done = mpi_world.run("openmpi", 1, body, node=node)
+    assert "an intracommunicator of mpi4py, not a Group" in done.ranks[0]["reason"], done.err
 
 
 def test_it_finds_the_image_that_brigade_run_keeps_and_leaves_imports_to_brigade_run(
