@@ -16,7 +16,10 @@ from brigade.image.find import cached, find_image
 from brigade.image.layout import KIND_NAMES
 
 # commands with a module of their own, loaded when they are called: name -> one line of help
-_LAZY = {"create": "Make an image, from a trial's records or of a whole folder."}
+_LAZY = {
+    "create": "Make an image, from a trial's records or of a whole folder.",
+    "update": "Add to an image what its last runs missed.",
+}
 _JSON = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 

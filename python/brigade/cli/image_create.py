@@ -68,7 +68,7 @@ def command(
             f"{target} would lie inside the folder it is made of", hint="choose another with -o"
         )
     options: dict[str, Any] = {"level": level, "threads": jobs}
-    bar = _Bar(not quiet and not as_json and sys.stderr.isatty())
+    bar = Bar(not quiet and not as_json and sys.stderr.isatty())
     try:
         built = _make(prefix, record, target, cover, python, size(max_file), bar, options)
     finally:
@@ -86,16 +86,20 @@ def _make(
     cover: tuple[str, ...],
     python: str | None,
     max_file: int | None,
-    bar: _Bar,
+    bar: Bar,
     options: dict[str, Any],
 ) -> Any:
     from brigade.image import build
 
     if prefix is None:
         assert record is not None
-        return build.build(
+        from brigade.image.grow import keep_records
+
+        built = build.build(
             record, target, cover=cover, max_file=max_file, progress=bar.written, **options
         )
+        keep_records(record, target, cover)
+        return built
     from brigade.image.prefix import assemble_prefix
 
     return build.make(
@@ -123,7 +127,7 @@ def _report(built: Any) -> None:
         click.echo(f"and {len(built.left_out) - 5} more; --json lists all")
 
 
-class _Bar:
+class Bar:
     """A line of progress on a terminal."""
 
     def __init__(self, live: bool) -> None:

@@ -24,6 +24,12 @@ Examples:
 @click.option("--image", metavar="FILE", help="Use this image; make no trial.")
 @click.option("--renew", is_flag=True, help="Make a new trial and image even if there is one.")
 @click.option(
+    "--grow/--no-grow",
+    default=True,
+    show_default=True,
+    help="Add to the image what the last run of it missed.",
+)
+@click.option(
     "--check",
     type=click.Choice(["fast", "full", "none"]),
     default="fast",

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,7 @@ class Settings:
     ranks: int | None = None
     image: str | None = None
     renew: bool = False
+    grow: bool = True
     check: str = "fast"
     cover: list[str] = field(default_factory=list)
     view: str = "auto"
@@ -61,6 +63,9 @@ class Course:
     meta: dict[str, Any] = field(default_factory=dict)
     trial: dict[str, Any] | None = None  # of this run, if one was made
     check: dict[str, Any] | None = None
+    renewed: str | None = None  # why an image was made in this run
+    grown: dict[str, Any] | None = None  # what was added to it in this run
+    left: list[str] = field(default_factory=list)  # folders that changed: listed for real
     moved: list[int] = field(default_factory=list)  # entries that changed without harm
     staged: dict[str, Any] | None = None
     unstaged: str | None = None  # why the job ran without an image
@@ -109,6 +114,7 @@ def run_job(settings: Settings) -> int:
                 course.nodes = stage.drop(
                     launch, course.staged["image_id"], _job_id(), keep=settings.keep
                 )
+    _note_misses(course)
     return _finish(course, course.status)
 
 
@@ -142,10 +148,39 @@ def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
     elif reason is None:
         reason = "first run"
     if reason is None:
+        if settings.grow and not settings.image:
+            _grow_image(course, path, progress)
         return
+    course.renewed = reason
     progress.note(f"making an image ({reason})")
     _make_image(course, launch, path, progress)
     _use_image(course, path, checked=True)
+
+
+def _grow_image(course: Course, path: str, progress: Progress) -> None:
+    """Add to the image what the last runs missed. Without that it still serves."""
+    from brigade.image import grow
+
+    try:
+        grown = grow.grow(path, lambda done, total: progress.show("image", done, total))
+        if grown is None:
+            return
+        progress.note(f"the image has grown by what the last run missed ({grown.paths} paths)")
+        course.grown = {"paths": grown.paths, "seconds": grown.built.seconds}
+        _use_image(course, path, checked=True)
+    except BrigadeError as error:
+        progress.warn(f"the image could not grow: {error.message}")
+
+
+def _note_misses(course: Course) -> None:
+    """Keep what this run missed, for the next one's image to grow by."""
+    if not course.image or not course.nodes or not course.settings.grow:
+        return
+    from brigade.image import grow
+
+    memory = (course.staged or {}).get("memory") or {}
+    with suppress(OSError):  # an image in a folder that is not ours to write to
+        grow.note(course.image, course.nodes, capped=bool(memory.get("left_out_files")))
 
 
 def _whose(path: str) -> str | None:
@@ -180,6 +215,7 @@ def _use_image(course: Course, path: str, checked: bool = False) -> str | None:
                         f"{path} is stale: {path_changed} {what}",
                         hint="make it anew with `brigade run --renew` or `brigade image create`",
                     )
+                course.left = found.moved
                 course.moved = [e.number for e in (image.lookup(p).entry for p in found.moved) if e]
             course.image_id, course.meta = image.id, image.meta
             return None
@@ -191,6 +227,7 @@ def _use_image(course: Course, path: str, checked: bool = False) -> str | None:
 
 def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -> None:
     """Trial and build; leaves no record behind unless it failed."""
+    from brigade.image import grow
     from brigade.image.build import build
     from brigade.job.trialrun import run_trial
 
@@ -209,6 +246,9 @@ def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -
             progress=lambda seconds, size: progress.show("trial", seconds, None),
         )
         start = time.monotonic()
+        added = grow.carried(path) if settings.grow else []
+        grow.supplement(folder, added)
+        grow.keep_records(folder, path, settings.cover, added)
         build(
             folder,
             path,

@@ -67,6 +67,9 @@ def _image(course: Course) -> dict[str, Any] | None:
         "bytes": course.staged.get("image_bytes") if course.staged else None,
         "trial": course.trial,
         "check": course.check,
+        "renewed": course.renewed,
+        "grown": course.grown,
+        "left_to_file_system": course.left,
         "ranks_agreed": course.meta.get("trial", {}).get("agreed"),
     }
 

@@ -98,6 +98,17 @@ def _image(image: dict[str, Any] | None, staging: dict[str, Any] | None) -> list
     if image["trial"]:
         trial, writing = image["trial"]["seconds"], image["trial"]["build_seconds"]
         facts.append(f"new: trial {trial:.1f} s, writing {writing:.1f} s")
+        facts.append(f"why: {image['renewed']}")
+    if image["grown"]:
+        facts.append(
+            f"grown by {image['grown']['paths']:,} paths that the last run missed, "
+            f"writing {image['grown']['seconds']:.1f} s"
+        )
+    if image["left_to_file_system"]:
+        facts.append("changed since, left to the file system:")
+        facts += [f"  {path}" for path in image["left_to_file_system"][:_PATHS_SHOWN]]
+        if len(image["left_to_file_system"]) > _PATHS_SHOWN:
+            facts.append(f"  and {len(image['left_to_file_system']) - _PATHS_SHOWN} more")
     if image["ranks_agreed"] is False:
         facts.append("the trial's ranks differed: see brigade image info")
     return facts
