@@ -57,7 +57,7 @@ def _code(posix, marshal, magic, tag, optimize, folder, name):
     def read(path):
         fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
         try:
-            return posix.read(fd, 1 << 20)
+            return posix.read(fd, posix.fstat(fd).st_size)
         finally:
             posix.close(fd)
 
