@@ -309,8 +309,13 @@ import brigade.imports
 result = brigade.imports.broadcast(strict={strict})
 print(bool(result), result)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "mpi4py cannot be imported" in done.stderr
+    other = subprocess.run(
+        command, env={**os.environ, "PMI_RANK": "3"}, capture_output=True, text=True, check=False
+    )
+    assert bool(other.stderr) == strict, "only the first rank warns"
     if strict:
         assert done.returncode == 1 and "UsageError" in done.stderr
     else:

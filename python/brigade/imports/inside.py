@@ -131,7 +131,7 @@ def broadcast(
             raise _Error[kind](reason) from None
         if not result:
             result.reason = reason
-        if comm is None or comm.rank == 0:
+        if comm.rank == 0 if comm is not None else _first_of_job():
             _warn(reason)
     finally:
         result.seconds = time.monotonic() - start
@@ -214,6 +214,12 @@ def _start_view(offer: dict[str, Any], job: str, slot: int, rank: int) -> tuple[
         return inside_node.View(offer, job, slot, rank), ""
     except Exception as error:
         return None, f"the import view cannot start: {error}"
+
+
+def _first_of_job() -> bool:
+    """Whether the launcher calls this rank the first; where it does not say, every rank is."""
+    names = ("PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
+    return next((os.environ[name] for name in names if name in os.environ), "0") == "0"
 
 
 def _warn(reason: str) -> None:
