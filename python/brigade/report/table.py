@@ -101,8 +101,8 @@ def _image(image: dict[str, Any] | None, staging: dict[str, Any] | None) -> list
         facts.append(f"why: {image['renewed']}")
     if image["grown"]:
         facts.append(
-            f"grown by {image['grown']['paths']:,} paths that the last run missed, "
-            f"writing {image['grown']['seconds']:.1f} s"
+            f"grown by {image['grown']['paths']:,} paths that the last run missed "
+            f"({image['grown']['seconds']:.1f} s)"
         )
     if image["left_to_file_system"]:
         facts.append("changed since, left to the file system:")
