@@ -7,7 +7,8 @@ A finder sets `_staged`, the file in node memory, and `_bytes`, its size or SOUR
 goes wrong with the staged file, the loader does what importlib's does with the original.
 
 What must stay true: the rules of _brigade_view.py; loaders compare, hash, print and pickle as
-those that they stand for.
+those that they stand for, and are nothing else any more (`_shed`) once they have loaded: programs
+look at `type(module.__loader__)`.
 """
 
 import sys
@@ -33,14 +34,27 @@ SOURCE_ONLY = 1  # in place of the size of a .pyc, as in brigade.imports.table
 _PYC_HEADER = 16
 
 
-def _staged_code(loader):
-    """The code object from node memory, once for each loader; None if it must be got for real."""
-    size = loader._bytes
-    loader._bytes = 0
+def _shed(loader, plain):
+    """Make it a loader of importlib's own; what was staged for it: (path or None, size)."""
+    state = loader.__dict__
+    staged = state.pop("_staged", None), state.pop("_bytes", 0)
+    loader.__class__ = plain
+    return staged
+
+
+def _same(loader, other, plain):
+    """Equal as loaders of class `plain` are, whichever of the two is still one of ours."""
+    return isinstance(other, plain) and (loader.name, loader.path) == (other.name, other.path)
+
+
+def _staged_code(loader, staged, size):
+    """The code object from node memory; None if it must be got for real."""
+    if staged is None:
+        return None  # another thread has shed it meanwhile
     try:
         if size == SOURCE_ONLY:
-            return loader.source_to_code(_read_whole(loader._staged), loader.path)
-        fd = _open(loader._staged, _READ)
+            return loader.source_to_code(_read_whole(staged), loader.path)
+        fd = _open(staged, _READ)
         try:
             data = _pread(fd, size, _PYC_HEADER)
         finally:
@@ -69,19 +83,20 @@ class Source(_SourceFileLoader):
     own and see the real files.
     """
 
-    __slots__ = ("_staged", "_bytes")
+    __slots__ = ()
 
     def get_code(self, fullname):
-        if self._bytes and fullname == self.name:
-            code = _staged_code(self)
-            if code is not None:
-                if code.co_filename != self.path:
-                    _fix_co_filename(code, self.path)
-                return code
-        return _SourceFileLoader.get_code(self, fullname)
+        if fullname != self.name:
+            return _SourceFileLoader.get_code(self, fullname)  # raises
+        code = _staged_code(self, *_shed(self, _SourceFileLoader))
+        if code is None:
+            return _SourceFileLoader.get_code(self, fullname)
+        if code.co_filename != self.path:
+            _fix_co_filename(code, self.path)
+        return code
 
     def __eq__(self, other):
-        return isinstance(other, _SourceFileLoader) and self.__dict__ == other.__dict__
+        return _same(self, other, _SourceFileLoader)
 
     __hash__ = _SourceFileLoader.__hash__
 
@@ -95,8 +110,9 @@ class CheckedSource(Source):
     __slots__ = ()
 
     def get_code(self, fullname):
-        if self._bytes and not self._matches_source():
-            self._bytes = 0
+        if fullname == self.name and not self._matches_source():
+            _shed(self, _SourceFileLoader)
+            return _SourceFileLoader.get_code(self, fullname)
         return Source.get_code(self, fullname)
 
     def _matches_source(self):
@@ -120,17 +136,16 @@ class CheckedSource(Source):
 class Sourceless(_SourcelessFileLoader):
     """A SourcelessFileLoader whose first get_code() takes the code from node memory."""
 
-    __slots__ = ("_staged", "_bytes")
+    __slots__ = ()
 
     def get_code(self, fullname):
-        if self._bytes and fullname == self.name:
-            code = _staged_code(self)
-            if code is not None:
-                return code
-        return _SourcelessFileLoader.get_code(self, fullname)
+        if fullname != self.name:
+            return _SourcelessFileLoader.get_code(self, fullname)
+        code = _staged_code(self, *_shed(self, _SourcelessFileLoader))
+        return _SourcelessFileLoader.get_code(self, fullname) if code is None else code
 
     def __eq__(self, other):
-        return isinstance(other, _SourcelessFileLoader) and self.__dict__ == other.__dict__
+        return _same(self, other, _SourcelessFileLoader)
 
     __hash__ = _SourcelessFileLoader.__hash__
 
@@ -141,14 +156,17 @@ class Sourceless(_SourcelessFileLoader):
 class Extension(_ExtensionFileLoader):
     """An ExtensionFileLoader that maps the staged file; only where nothing redirects ld.so."""
 
-    __slots__ = ("_staged",)
+    __slots__ = ()
 
     def create_module(self, spec):
-        staged = _ModuleSpec(spec.name, spec.loader, origin=self._staged)
+        path, _ = _shed(self, _ExtensionFileLoader)
+        if path is None:
+            return self.create_module(spec)
+        staged = _ModuleSpec(spec.name, spec.loader, origin=path)
         try:
             module = _bootstrap._call_with_frames_removed(_imp.create_dynamic, staged)
         except ImportError as problem:
-            if problem.path != self._staged:
+            if problem.path != path:
                 raise
         else:
             module.__file__ = spec.origin
@@ -159,7 +177,7 @@ class Extension(_ExtensionFileLoader):
         return module
 
     def __eq__(self, other):
-        return isinstance(other, _ExtensionFileLoader) and self.__dict__ == other.__dict__
+        return _same(self, other, _ExtensionFileLoader)
 
     __hash__ = _ExtensionFileLoader.__hash__
 

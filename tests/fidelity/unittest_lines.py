@@ -1,0 +1,69 @@
+"""Run unittest modules and write what became of every single test, one JSON object a line.
+
+    python unittest_lines.py FILE MODULE...
+
+A line holds `id`, `outcome` (ok, skip, failure, error, expected failure, unexpected success) and
+`why` (the exception's type, or the reason of the skip) with `detail`, which is for people.
+Resources that CPython's tests ask for (network, much time) are refused, as `python -m test` does.
+Any CPython from 3.9 on runs this file, from anywhere: it needs nothing of Brigade.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+import unittest
+
+
+class Lines(unittest.TestResult):
+    """Writes each result when it is known: what a crash leaves is what came before it."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.file = file
+
+    def line(self, test, outcome, why="", detail=""):
+        row = {"id": test.id(), "outcome": outcome, "why": why, "detail": detail}
+        self.file.write(json.dumps(row) + "\n")
+        self.file.flush()
+
+    def raised(self, test, outcome, error):
+        kind, value, frames = error
+        self.line(test, outcome, kind.__name__, "".join(traceback.format_exception(*error)))
+
+    def addSuccess(self, test):
+        self.line(test, "ok")
+
+    def addError(self, test, error):
+        self.raised(test, "error", error)
+
+    def addFailure(self, test, error):
+        self.raised(test, "failure", error)
+
+    def addSubTest(self, test, subtest, error):
+        if error:
+            self.raised(subtest, "failure", error)
+
+    def addSkip(self, test, reason):
+        self.line(test, "skip", reason)
+
+    def addExpectedFailure(self, test, error):
+        self.line(test, "expected failure")
+
+    def addUnexpectedSuccess(self, test):
+        self.line(test, "unexpected success")
+
+
+def main(file, names):
+    from test import support
+
+    support.use_resources = []
+    with open(file, "w") as lines:
+        for name in names:
+            suite = unittest.defaultTestLoader.loadTestsFromName(name)
+            suite.run(Lines(lines))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
