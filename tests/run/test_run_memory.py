@@ -43,3 +43,16 @@ def test_too_little_for_anything_runs_the_job_unstaged(big: Site) -> None:
     under = big.brigade(run=("--memory", "10k"))
     assert under.returncode == 0 and under.stdout == big.plain().stdout
     assert "--memory allows 10 KiB" in big.report()["unstaged"]
+
+
+@pytest.mark.parametrize("view", ["auto", "python"])
+def test_a_module_that_does_not_fit_is_imported_all_the_same(big: Site, view: str) -> None:
+    """The smallest cap that holds anything: byte code and sources are left out, too."""
+    big.brigade(run=("--memory", "10k"))
+    least = int(big.report()["unstaged"].split(" KiB")[0].split()[-1]) + 1
+    under = big.brigade(run=("--memory", f"{least}k", "--view", view))
+    assert under.returncode == 0, under.stderr
+    assert under.stdout == big.plain().stdout
+    report = big.report()
+    assert report["unstaged"] is None and report["staging"]["memory"]["left_out_files"] >= 5
+    assert set(report["misses"]["by_cause"]) == {"NO_CONTENT"}, report["misses"]

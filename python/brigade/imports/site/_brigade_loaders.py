@@ -13,7 +13,7 @@ look at `type(module.__loader__)`.
 
 import sys
 
-from _brigade_state import CAUSE_STAGE, miss, word
+from _brigade_state import cause_of, miss, word
 
 _external = sys.modules["_frozen_importlib_external"]
 _bootstrap = sys.modules["_frozen_importlib"]
@@ -62,7 +62,7 @@ def _staged_code(loader, staged, size):
         if len(data) != size - _PYC_HEADER:
             raise OSError("its size is wrong")
     except OSError:
-        miss(CAUSE_STAGE, loader.path)
+        miss(cause_of(loader._staged), loader.path)
         return None
     return _loads(data)
 
@@ -173,7 +173,7 @@ class Extension(_ExtensionFileLoader):
             return module
         # ld.so refused the staged file: the original gives the right error, or the right module
         module = _ExtensionFileLoader.create_module(self, spec)
-        miss(CAUSE_STAGE, self.path)
+        miss(cause_of(self._staged), self.path)
         return module
 
     def __eq__(self, other):

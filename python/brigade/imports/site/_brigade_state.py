@@ -18,6 +18,7 @@ _READ_WRITE = _posix.O_RDWR | _posix.O_CLOEXEC
 
 _HEADER_BYTES = 136  # of struct brg_index, as far as it is needed here
 _ENTRY_BYTES, _KIND_OFFSET, _DIR = 144, 16, 2
+_FLAGS_OFFSET, _HAS_CONTENT = 17, 1
 # struct brg_state, struct brg_slot, struct brg_miss, and enum brg_miss_cause
 _SLOTS_OFF, _DIRTY_OFF, _MISSES_OFF, _NEXT_MISS, _DIRTY_ANY = 32, 40, 48, 60, 64
 _SLOT_BYTES, _LAST_LOAD, _HITS, _MISSES = 128, 16, 32, 40
@@ -140,8 +141,9 @@ def miss(cause, path):
         _posix._exit(125)
 
 
-def _entry_number(path):
-    """The entry of folder `path` in the index, or None. Linear probing, FNV-1a (index.h)."""
+def _find_entry(path):
+    """(number, bytes) of the entry of `path` in the index, or None. Linear probing, FNV-1a
+    (index.h)."""
     key = path.encode("utf-8", "surrogateescape")
     mixed = 0xCBF29CE484222325
     for byte in key:
@@ -159,10 +161,27 @@ def _entry_number(path):
             entry = _pread(fd, _ENTRY_BYTES, entries_at + _ENTRY_BYTES * number)
             size = read_number(entry, 4, 4)
             if size == len(key) and _pread(fd, size, strings_at + read_number(entry, 0, 4)) == key:
-                return number if entry[_KIND_OFFSET] == _DIR else None
+                return number, entry
     finally:
         _close(fd)
     return None
+
+
+def _entry_number(path):
+    """The number of the entry of folder `path`, or None."""
+    found = _find_entry(path)
+    return found[0] if found and found[1][_KIND_OFFSET] == _DIR else None
+
+
+def cause_of(staged):
+    """Why the staged file `staged` could not be used: with --memory its contents may have been
+    left out, which the tables do not know and the index does."""
+    try:
+        found = _find_entry(staged[len(Settings.root) :])
+    except OSError:
+        found = None
+    left_out = found and not found[1][_FLAGS_OFFSET] & _HAS_CONTENT
+    return CAUSE_NO_CONTENT if left_out else CAUSE_STAGE
 
 
 _entry_numbers = {}
