@@ -3,14 +3,14 @@
 # Not as root, `sudo` is used for the packages and for what runs in the lab.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check build native man packages lint format clean
+.PHONY: help demo check check-all build native man packages lint format clean
 
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 GIVE_BACK = [ "$$(id -u)" = 0 ] || sudo chown -R "$$(id -u):$$(id -g)" out
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 demo: build ## start a real program wide, three ways, on a cluster in a box: table and figure
 	@mkdir -p out/demo
@@ -18,6 +18,9 @@ demo: build ## start a real program wide, three ways, on a cluster in a box: tab
 
 check: build ## lint and all tests; ends with the counts
 	@$(BIN)/python tools/check.py
+
+check-all: build ## make check, and the tests that take long
+	@$(BIN)/python tools/check.py --all
 
 build: packages ## .venv with Brigade in it, as a user would install it
 	@tools/bootstrap

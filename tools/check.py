@@ -1,6 +1,9 @@
 """Run the linters and all tests, and end with one line of counts.
 
-    tools/check.py [STEP...]        steps: lint, native, ctest, pytest; all of them unless named
+    tools/check.py [--all] [STEP...]    steps: lint, native, ctest, pytest; all unless named
+
+With --all, pytest also runs the tests marked `all`, which take long. What is random in them comes
+from a seed that is printed; BRIGADE_TEST_SEED, set beforehand, repeats it.
 
 Each step runs even if one before it failed, so that one run shows everything. Test counts are read
 from the JUnit files that ctest and pytest write, never from their text; a step that is no test
@@ -12,6 +15,7 @@ Not as root, pytest runs through sudo where that works: the lab needs root.
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 import shutil
@@ -27,7 +31,9 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "check"
 BIN = Path(sys.executable).parent
 STEP_LIMIT_S = 1800
+STEP_LIMIT_ALL_S = 7200
 TEST_LIMIT_S = 120  # ctest; pytest's own is in pyproject.toml
+SEED = os.environ.get("BRIGADE_TEST_SEED") or str(secrets.randbelow(10**9))
 TOKEN = secrets.token_hex(8)  # marks every process that the tests start, in its environment
 
 
@@ -45,7 +51,12 @@ class Tally:
         self.skips += other.skips
 
 
-def run(*command: object, prefix: tuple[str, ...] = (), **variables: object) -> int:
+def run(
+    *command: object,
+    prefix: tuple[str, ...] = (),
+    limit_s: float = STEP_LIMIT_S,
+    **variables: object,
+) -> int:
     """Run a command in the working tree, its output shown as it comes. Returns its exit status."""
     words = [*prefix, *(f"{name}={value}" for name, value in variables.items() if prefix)]
     words += [str(word) for word in command]
@@ -57,10 +68,10 @@ def run(*command: object, prefix: tuple[str, ...] = (), **variables: object) -> 
             cwd=ROOT,
             env=environment,
             stdin=None if prefix else subprocess.DEVNULL,
-            timeout=STEP_LIMIT_S,
+            timeout=limit_s,
         ).returncode
     except subprocess.TimeoutExpired:
-        print(f"{words[0]} did not end within {STEP_LIMIT_S} s", flush=True)
+        print(f"{words[0]} did not end within {limit_s} s", flush=True)
         return 124
     except OSError as error:
         print(f"{words[0]}: {error.strerror}", flush=True)
@@ -128,15 +139,20 @@ def ctest() -> Tally:
     return read_report("ctest", report, status)
 
 
-def pytest() -> Tally:
-    """Tests of everything else, the lab among it."""
+def pytest(everything: bool = False) -> Tally:
+    """Tests of everything else, the lab among it; those marked `all` only if `everything`."""
     report = BUILD / "pytest.xml"
     report.unlink(missing_ok=True)
     command = [sys.executable, "-B", "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}"]
+    if everything:
+        command += ["-m", ""]
+        print(f"BRIGADE_TEST_SEED={SEED}", flush=True)
     prefix = as_root()
     status = run(
         *command,
         prefix=prefix,
+        limit_s=STEP_LIMIT_ALL_S if everything else STEP_LIMIT_S,
+        BRIGADE_TEST_SEED=SEED,
         BRIGADE_TEST_RUN=TOKEN,
         BRIGADE_NATIVE=BUILD / "native",
         HYPOTHESIS_STORAGE_DIRECTORY=BUILD / "hypothesis",
@@ -237,6 +253,9 @@ STEPS: dict[str, Callable[[], Tally]] = {
 
 
 def main(names: list[str]) -> int:
+    if "--all" in names:
+        names = [name for name in names if name != "--all"]
+        STEPS["pytest"] = functools.partial(pytest, everything=True)
     unknown = [name for name in names if name not in STEPS]
     if unknown:
         print(f"no step {unknown[0]}; there are: {', '.join(STEPS)}", file=sys.stderr)

@@ -15,6 +15,8 @@
  * never exported (each call through the PLT would be traced for ever); la_objopen() returns 0, so
  * symbol bindings are not audited. ld.so holds its lock in every call, so buffers are static.
  */
+#include "view/audit_loaded.h"
+#include "view/audit_place.h"
 #include "view/handoff.h"
 #include "view/look.h"
 #include "view/record.h"
@@ -38,10 +40,11 @@ static struct view view;
  * loaded, and the name that the object is to carry. */
 static char given[PATH_MAX], shown[PATH_MAX];
 static int given_now;
+static uint32_t given_entry;
 
 /* Recording: the search that ld.so is in, and the last candidate it was left to try. */
 static struct {
-    int active;
+    int active, relative; /* relative: the working directory had a say */
     char requester[PATH_MAX], name[PATH_MAX], candidate[PATH_MAX];
 } search;
 
@@ -62,6 +65,23 @@ static int is_own(const char *name) /* the preloaded library */
     return text_same(text_base(name), BRG_PRELOAD_NAME);
 }
 
+/* 0 if the file is none of ELF, or cannot be read. */
+static int read_header(const char *path, ElfW(Ehdr) * head)
+{
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    long n = sys_read(fd, head, sizeof *head);
+    sys_close(fd);
+    return n == (long)sizeof *head && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0;
+}
+
+static int is_elf(const char *path)
+{
+    ElfW(Ehdr) head;
+    return read_header(path, &head);
+}
+
 /* ---- recording ---- */
 
 static void copy(char *to, size_t size, const char *from)
@@ -74,18 +94,14 @@ static void copy(char *to, size_t size, const char *from)
 static int is_loadable(const char *path)
 {
     ElfW(Ehdr) head;
-    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
+    if (!read_header(path, &head))
         return 0;
-    long n = sys_read(fd, &head, sizeof head);
-    sys_close(fd);
 #ifdef __x86_64__
     const int machine = EM_X86_64;
 #else
     const int machine = EM_AARCH64;
 #endif
-    return n == (long)sizeof head && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
-           head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == machine;
+    return head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == machine;
 }
 
 /* ld.so has opened the last candidate, or tried to: one request, which no hook sees. */
@@ -111,8 +127,9 @@ static void end_search(const char *opened)
     int taken = opened != NULL;
     if (opened && view_absolute(&view, AT_FDCWD, opened, absolute, sizeof absolute) == 0)
         opened = absolute;
-    record_add(&view, "search", opened ? 0 : ENOENT, search.requester, search.name,
-               opened ? opened : "");
+    if (!search.relative) /* else it is no answer for another working directory */
+        record_add(&view, "search", opened ? 0 : ENOENT, search.requester, search.name,
+                   opened ? opened : "");
     end_candidate(taken);
 }
 
@@ -126,6 +143,7 @@ static char *record_search(const char *name, const uintptr_t *cookie, unsigned i
         copy(search.name, sizeof search.name, name);
         search.candidate[0] = '\0';
         search.active = 1;
+        search.relative = 0;
         for (const char *c = name; *c; c++) /* a path is its own only candidate */
             if (*c == '/') {
                 copy(search.candidate, sizeof search.candidate, name);
@@ -134,6 +152,7 @@ static char *record_search(const char *name, const uintptr_t *cookie, unsigned i
     } else {
         end_candidate(0);
         copy(search.candidate, sizeof search.candidate, name);
+        search.relative |= name[0] != '/';
     }
     return (char *)name;
 }
@@ -143,32 +162,17 @@ static void record_load(const struct link_map *map)
     char absolute[PATH_MAX];
     if (!map->l_name || text_base(map->l_name) == map->l_name || is_own(map->l_name))
         return; /* the executable, the kernel's own object, or ours */
-    end_search(map->l_name);
+    /* the first object of a namespace is not searched for: it is not what a search before it found */
+    const char *last = search.candidate;
+    int token = 0;
+    for (const char *c = last; *c; c++)
+        token |= *c == '$';
+    end_search(token || text_same(last, map->l_name) ? map->l_name : NULL);
     if (view_absolute(&view, AT_FDCWD, map->l_name, absolute, sizeof absolute) == 0)
         record_add(&view, "load", 0, "", absolute, "");
 }
 
 /* ---- serving ---- */
-
-/* Puts into `given` the staged path of an absolute original path: folder resolved, name kept.
- * Returns 0 if it is not there. */
-static int make_given(const char *path)
-{
-    uint32_t dir;
-    int err;
-    char folder[PATH_MAX];
-    const char *base = text_base(path);
-    struct text t = text_in(folder, sizeof folder);
-    text_bytes(&t, path, (size_t)(base - path) - (base - path > 1));
-    if (t.full || brg_index_resolve(view.index, folder, 1, &dir, &err, NULL, 0) != BRG_EXISTS)
-        return 0;
-    t = text_in(given, sizeof given);
-    text_bytes(&t, view.root, view.root_len);
-    text_add(&t, brg_string(view.index, brg_entries(view.index)[dir].path));
-    text_add(&t, "/");
-    text_add(&t, base);
-    return !t.full && sys_access(given, R_OK) == 0;
-}
 
 /* What ld.so is to open for an absolute original path. NULL: it is known not to exist. A link that
  * leads out of the image is followed only for a candidate, which keeps its name and so $ORIGIN. */
@@ -193,86 +197,106 @@ static const char *serve_path(const char *path, int is_candidate)
             look_miss(&view, BRG_MISS_NO_CONTENT, "load", AT_FDCWD, path);
             return path;
         }
-        if (!make_given(path)) {
+        if (!audit_staged_place(&view, path, given, sizeof given)) {
             look_miss(&view, BRG_MISS_STAGE, "load", AT_FDCWD, path);
+            return path;
+        }
+        if (!is_elf(given)) { /* ld.so's words about it are to name the path itself */
+            look_miss(&view, BRG_MISS_UNSUPPORTED, "load", AT_FDCWD, path);
             return path;
         }
         look_hit(&view);
         copy(shown, sizeof shown, path);
         given_now = 1;
+        given_entry = (uint32_t)(r.entry - brg_entries(view.index));
         return given;
     case LOOK_PASS: break;
     }
     return path;
 }
 
-/* ld.so remembers that a directory of its search path is missing and never tries it again. A
- * folder that exists but has nothing staged must not look missing, so it is made, empty. */
-static void make_folder(const char *candidate)
-{
-    char path[PATH_MAX];
-    copy(path, sizeof path, candidate);
-    for (char *p = path + view.root_len + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        sys_mkdir(path, 0700);
-        *p = '/';
-    }
-}
-
+/* ld.so keeps a candidate's own spelling for the object's name, a relative one too. */
 static char *serve_candidate(const char *name)
 {
-    static char original[PATH_MAX];
-    const char *path = view_original(&view, name);
-    if (path == name) {
-        return name[0] == '/' ? (char *)serve_path(name, 1) : (char *)name;
-    }
-    copy(original, sizeof original, path);
-    const char *answer = serve_path(original, 1);
-    if (answer && answer != given)
-        make_folder(name);
-    return (char *)answer;
+    static char absolute[PATH_MAX];
+    const char *original = view_original(&view, name);
+    if (view_absolute(&view, AT_FDCWD, original, absolute, sizeof absolute) != 0)
+        return (char *)name;
+    const char *answer = serve_path(absolute, 1);
+    if (original != name && answer && answer != given)
+        audit_make_folder(&view, name);
+    if (!answer) /* NULL would leave ld.so with an old errno, which decides how it goes on */
+        return audit_missing_place(&view, original);
+    return (char *)(answer == absolute && original == name ? name : answer);
 }
 
-/* Where ld.so looks for a library that is known to be missing, without asking the shared file
- * system: its place in the staged tree. dlerror() puts the path right again. */
-static char *missing_place(const char *path)
+/* Replaces $ORIGIN at the start of a path that a library or the program opens: ld.so would put the
+ * staged folder there. 0 if the path is to be left to ld.so. */
+static int expand_origin(const char *name, const uintptr_t *cookie, char *to, size_t size)
 {
-    static char place[PATH_MAX];
-    struct text t = text_in(place, sizeof place);
-    text_bytes(&t, view.root, view.root_len);
-    text_add(&t, path);
-    return t.full ? (char *)path : place;
+    const char *rest = text_starts(name, "$ORIGIN/")     ? name + sizeof "$ORIGIN" - 1
+                       : text_starts(name, "${ORIGIN}/") ? name + sizeof "${ORIGIN}" - 1
+                                                         : NULL;
+    const struct link_map *map = (const struct link_map *)*cookie;
+    if (!rest || (map && map->l_name && map->l_name[0] && map->l_name[0] != '/'))
+        return 0;
+    for (const char *c = rest; *c; c++)
+        if (*c == '$')
+            return 0;
+    const char *requester = requester_path(cookie);
+    struct text t = text_in(to, size);
+    text_bytes(&t, requester, (size_t)(text_base(requester) - requester) - 1);
+    text_add(&t, rest);
+    return requester[0] == '/' && !t.full;
 }
 
-static char *serve_name(const char *name, const uintptr_t *cookie)
+/* A bare name: what the trial found for it. ld.so knows that it is there itself by its bare name
+ * only: given a path, it would load a second ld.so into a new namespace. */
+static char *serve_bare_name(const char *name, const uintptr_t *cookie)
 {
     static char path[PATH_MAX];
-    int has_slash = 0;
+    const struct brg_answer *a =
+        text_starts(name, "ld-linux")
+            ? NULL
+            : brg_index_answer(view.index, view.context, requester_path(cookie), name);
+    if (!a || !a->path.len)
+        return (char *)name;
+    copy(path, sizeof path, brg_string(view.index, a->path));
+    const char *found = serve_path(path, 0);
+    if (!found || (found == path && sys_access(found, R_OK) != 0))
+        return (char *)name; /* not on this node: search */
+    if (found == given ? audit_was_loaded(given_entry)
+                       : audit_has_file(text_base(path), (const struct link_map *)*cookie)) {
+        given_now = 0; /* a search gives it this name too; a path for an answer would not */
+        return (char *)name;
+    }
+    return (char *)found;
+}
+
+static char *serve_name(const char *asked, const uintptr_t *cookie)
+{
+    static char path[PATH_MAX], expanded[PATH_MAX];
+    const char *name = asked;
+    int has_slash = 0, has_token = 0;
     for (const char *c = name; *c; c++) {
-        if (*c == '$')
-            return (char *)name;
+        has_token |= *c == '$';
         has_slash |= *c == '/';
     }
-    if (!has_slash) {
-        const struct brg_answer *a =
-            brg_index_answer(view.index, view.context, requester_path(cookie), name);
-        if (!a || !a->path.len)
+    if (has_token) {
+        if (!expand_origin(name, cookie, expanded, sizeof expanded))
             return (char *)name;
-        copy(path, sizeof path, brg_string(view.index, a->path));
-        const char *found = serve_path(path, 0);
-        if (!found || (found == path && sys_access(found, R_OK) != 0))
-            return (char *)name; /* not on this node: search */
-        return (char *)found;
+        name = expanded;
     }
+    if (!has_slash)
+        return serve_bare_name(name, cookie);
     if (view_absolute(&view, AT_FDCWD, view_original(&view, name), path, sizeof path) != 0)
-        return (char *)name;
+        return (char *)asked;
     const char *found = serve_path(path, 0);
-    if (!found)
-        return view.preloaded ? missing_place(path) : (char *)name;
+    int explained = view.preloaded && audit_is_in_base((const struct link_map *)*cookie);
+    if (!found) /* of $ORIGIN ld.so itself makes a place in the staged tree, and shows what was asked */
+        return explained && !has_token ? audit_missing_place(&view, name) : (char *)asked;
     if (found == path)
-        return (char *)name;
+        return (char *)(has_token && sys_access(path, F_OK) == 0 ? name : asked);
     copy(shown, sizeof shown, name);
     return (char *)found;
 }
@@ -281,13 +305,15 @@ static char *serve_name(const char *name, const uintptr_t *cookie)
 static void restore_name(struct link_map *map)
 {
     char *name = map->l_name;
-    if (!name || name[0] != '/')
+    if (!name || !name[0])
         return;
     const char *original = view_original(&view, name);
     if (text_starts(original, "/.brigade/"))
         return;
-    if (given_now)
+    if (given_now) {
         __atomic_fetch_add(&view.slot->loads, 1, __ATOMIC_RELAXED);
+        audit_note_loaded(given_entry);
+    }
     if (given_now && text_same(name, given) && strlen(shown) <= strlen(name))
         memmove(name, shown, strlen(shown) + 1);
     else if (original != name)
@@ -340,6 +366,8 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
 {
     *cookie = (uintptr_t)map;
+    if (lmid == LM_ID_BASE)
+        audit_note_program(map);
     if (view.mode == VIEW_OFF)
         return 0;
     if (view.mode == VIEW_RECORD)

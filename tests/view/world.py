@@ -23,6 +23,8 @@ from brigade.trial.answers import answers
 from brigade.trial.record import Trial, load
 
 JOB = "test"
+#: Every view of a rank that any program is to start as plain under: name -> `brigade-rank --view`.
+VIEWS = {"interpose": "interpose"}
 CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE", "LATE")
 _HEADER = struct.Struct("<Q4I4Q2IQ64x")
 _SLOT = struct.Struct("<Ii4Q8Q2Q8x")
@@ -146,9 +148,9 @@ class World:
     def rank(self) -> str:
         return str(self.stage / "root" / ".brigade" / "bin" / "brigade-rank")
 
-    def run(self, *command: str | Path, strict: bool = False, **options):
-        """Under the view."""
-        options_of_rank = ["--job", JOB, "--view", "interpose"] + ["--strict"] * strict
+    def run(self, *command: str | Path, strict: bool = False, view: str = "interpose", **options):
+        """Under a view of `VIEWS`."""
+        options_of_rank = ["--job", JOB, "--view", VIEWS[view]] + ["--strict"] * strict
         return run([self.rank, *options_of_rank, "--", *map(str, command)], **options)
 
     def plain(self, *command: str | Path, **options):

@@ -1,0 +1,155 @@
+"""Runs a world plain, under the recorder, and under each view with two images; tells what differs.
+
+The two images: *whole*, made of everything and of what a recorded run of the same found; *part*,
+made of a run that does half as much, without some libraries, in folders that are not listed. What
+the second does not know must come from the tree, and change nothing.
+
+Lines about Brigade's own preloaded library are left out: dl_iterate_phdr() shows it, as it shows
+every preloaded library. With threads, lines are compared as a set, and a difference counts only
+if the plain program does not itself show as much from run to run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from world import VIEWS, World
+
+from .build import Builder
+from .describe import ElfWorld, words
+
+LIMIT_S = 20
+RETRIES = 8  #: of a plain program that has threads
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What can be seen of a run."""
+
+    lines: tuple[str, ...]
+    errors: tuple[str, ...]
+    status: int
+
+    def text(self) -> list[str]:
+        return [*self.lines, "-- stderr", *self.errors, f"-- status {self.status}"]
+
+
+@dataclass
+class Verdict:
+    """`differences`: way -> what differs, as lines of a diff. `loads`: libraries that came from
+    the staged folder. `works`: the plain program reached its end."""
+
+    differences: dict[str, list[str]]
+    loads: int
+    works: bool
+
+    def __str__(self) -> str:
+        return "\n".join(f"== {way}\n" + "\n".join(d) for way, d in self.differences.items())
+
+
+class Bench:
+    """A built world, ready to be run. Everything lies in `base`, which must be empty."""
+
+    def __init__(self, described: ElfWorld, builder: Builder, base: Path) -> None:
+        self.described = described
+        self.world = World(base)
+        tree = self.world.tree
+        self.program = builder.build(described, tree, base / "scratch")
+        self.cwd = builder.expand(described.cwd, tree)
+        self.environment = {"PATH": os.defpath, "LC_ALL": "C"}
+        for name, value in described.environment.items():
+            self.environment[name] = builder.expand(value, tree)
+        self.environment["WORLD_PROGRAM"] = str(self.program)
+        os.makedirs(self.cwd, exist_ok=True)
+        self.spread = any(word[0] == "threads" for word in words(described.program.script))
+        self._expand = lambda text: builder.expand(text, tree)
+
+    def command(self, script: list[list] | None = None) -> list[str]:
+        program = self.described.program
+        start = str(self.program)
+        if program.invoke == "relative":
+            start = os.path.join(".", os.path.relpath(start, self.cwd))
+        return [start, *self._arguments(program.script if script is None else script)]
+
+    def _arguments(self, script: list[list]) -> list[str]:
+        arguments = []
+        for word in script:
+            if word[0] in ("child", "fork"):
+                inner = self._arguments(word[1])
+                arguments += [f"{word[0]}|{len(inner)}", *inner]
+            else:
+                arguments.append(self._expand("|".join(word)))
+        return arguments
+
+    def options(self) -> dict[str, object]:
+        return {"cwd": self.cwd, "env": self.environment, "timeout": LIMIT_S}
+
+    def outcome(self, done: subprocess.CompletedProcess) -> Outcome:
+        lines = [line for line in done.stdout.split("\n") if "libbrigade-" not in line]
+        errors = done.stderr.split("\n")
+        if self.spread:
+            lines, errors = sorted(lines), sorted(errors)
+        return Outcome(tuple(lines), tuple(errors), done.returncode)
+
+    def plain(self) -> Outcome:
+        return self.outcome(self.world.plain(*self.command(), **self.options()))
+
+    def _stage(self, **parts: object) -> None:
+        shutil.rmtree(self.world.stage, ignore_errors=True)
+        self.world.put(**parts)
+
+    def verdict(self) -> Verdict:
+        plain = self.plain()
+        differences: dict[str, list[str]] = {}
+        loads = 0
+
+        def compare(way: str, other: Outcome) -> None:
+            if other == plain:
+                return
+            if self.spread and any(other == self.plain() for _ in range(RETRIES)):
+                return
+            diff = difflib.unified_diff(plain.text(), other.text(), "plain", way, lineterm="", n=1)
+            differences[way] = list(diff)
+
+        half = self.command(
+            self.described.program.script[: len(self.described.program.script) // 2]
+        )
+        part, _ = self.world.record(*half, **self.options())
+        whole, recorded = self.world.record(*self.command(), **self.options())
+        compare("recorded", self.outcome(recorded))
+        for image in ("whole", "part"):
+            if image == "whole":
+                self._stage(trial=whole)
+            else:
+                self._stage(trial=part, **self._unknown())
+            for view in VIEWS:
+                self.world.reset()
+                done = self.world.run(*self.command(), view=view, **self.options())
+                compare(f"{view}, {image} image", self.outcome(done))
+                loads += self.world.counts().loads
+        return Verdict(differences, loads, plain.status < 127 and "-- stderr" in plain.text())
+
+    def _unknown(self) -> dict[str, list[str]]:
+        forget, unlisted = [], []
+        for name in self.described.partly:
+            library = self.described.library(name)
+            if library:
+                folder = self._expand(library.folder)
+                forget.append(f"{folder}/{library.file}")
+                unlisted.append(folder)
+                if library.stored:
+                    forget.append(f"{library.stored}/{library.file}.real")
+                    unlisted.append(library.stored)
+        return {"forget": forget, "unlisted": unlisted}
+
+
+def judge(world: ElfWorld, builder: Builder) -> Verdict:
+    """Build a world in a folder of its own, run it every way, and take it away again."""
+    with tempfile.TemporaryDirectory(prefix="brigade-world-") as folder:
+        return Bench(world, builder, Path(folder)).verdict()
