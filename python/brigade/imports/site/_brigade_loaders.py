@@ -62,7 +62,7 @@ def _staged_code(loader, staged, size):
         if len(data) != size - _PYC_HEADER:
             raise OSError("its size is wrong")
     except OSError:
-        miss(cause_of(loader._staged), loader.path)
+        miss(cause_of(staged), loader.path)
         return None
     return _loads(data)
 
@@ -173,7 +173,7 @@ class Extension(_ExtensionFileLoader):
             return module
         # ld.so refused the staged file: the original gives the right error, or the right module
         module = _ExtensionFileLoader.create_module(self, spec)
-        miss(cause_of(self._staged), self.path)
+        miss(cause_of(path), self.path)
         return module
 
     def __eq__(self, other):
