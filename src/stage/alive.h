@@ -1,8 +1,8 @@
 /* Whether a job still runs on this node: asked of /proc, with nothing changed.
  *
- * Every program under a view that can map files maps its job's state; a static one does not, but its
- * wrapper has left its process number and start time in a slot of the state. A process that cannot
- * be looked into counts as alive.
+ * Every program under a view that can map files maps its job's state; a static one does not, but
+ * its wrapper has left its process number and start time in a slot of the state. A process that
+ * cannot be looked into counts as alive.
  */
 #ifndef BRG_STAGE_ALIVE_H
 #define BRG_STAGE_ALIVE_H

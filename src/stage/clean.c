@@ -3,7 +3,7 @@
  *   unfinished   a folder that a killed staging process was making: nobody holds its flock
  *   job          no process of this node uses its state, the caller does not know it as alive, and
  *                it is older than --idle; with its last job an image goes
- *   image        a staged folder without jobs: --keep left it on purpose, so it goes only with --all
+ *   image        a staged folder without jobs: --keep left it on purpose; only --all removes it
  *
  * One JSON line each: {"host", "what", "id", "job", "bytes", "removed", "why"}; "why" says why it
  * stays; "bytes" is memory that is given back. Then {"host", "done": true}. What must stay true:

@@ -162,7 +162,7 @@ static void record_load(const struct link_map *map)
     char absolute[PATH_MAX];
     if (!map->l_name || text_base(map->l_name) == map->l_name || is_own(map->l_name))
         return; /* the executable, the kernel's own object, or ours */
-    /* the first object of a namespace is not searched for: it is not what a search before it found */
+    /* the first object of a namespace is not searched for: no search before it found it */
     const char *last = search.candidate;
     int token = 0;
     for (const char *c = last; *c; c++)
@@ -293,7 +293,7 @@ static char *serve_name(const char *asked, const uintptr_t *cookie)
         return (char *)asked;
     const char *found = serve_path(path, 0);
     int explained = view.preloaded && audit_is_in_base((const struct link_map *)*cookie);
-    if (!found) /* of $ORIGIN ld.so itself makes a place in the staged tree, and shows what was asked */
+    if (!found) /* of $ORIGIN ld.so makes a place in the staged tree, and shows what was asked */
         return explained && !has_token ? audit_missing_place(&view, name) : (char *)asked;
     if (found == path)
         return (char *)(has_token && sys_access(path, F_OK) == 0 ? name : asked);

@@ -12,7 +12,7 @@
 #include <link.h>
 #include <stdint.h>
 
-/* An object has been loaded from the staged file of an index's entry; past 2,048 it is forgotten. */
+/* An object was loaded from the staged file of an index's entry; past 2,048 it is forgotten. */
 void audit_note_loaded(uint32_t entry);
 
 /* Whether that ever was so, in any namespace. */

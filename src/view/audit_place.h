@@ -1,17 +1,17 @@
 /* Where in the staged tree the auditor sends ld.so.
  *
- * Freestanding, like the auditor. Paths are NUL-terminated; results in static buffers hold until the
- * next call of the same function.
+ * Freestanding, like the auditor. Paths are NUL-terminated; results in static buffers hold until
+ * the next call of the same function.
  */
 #ifndef BRG_VIEW_AUDIT_PLACE_H
 #define BRG_VIEW_AUDIT_PLACE_H
 
 #include "view/view.h"
 
-/* Puts into `place` where the file of an absolute original path lies staged: spelled as the original
- * where that leads to the same file, because ld.so takes $ORIGIN from it; else with its folder
- * resolved. Never shorter than `path`: the original name must fit into the same buffer. Returns 0
- * if it is not there. */
+/* Puts into `place` where the file of an absolute original path lies staged: spelled as the
+ * original where that leads to the same file, because ld.so takes $ORIGIN from it; else with its
+ * folder resolved. Never shorter than `path`: the original name must fit into the same buffer.
+ * Returns 0 if it is not there. */
 int audit_staged_place(const struct view *v, const char *path, char *place, size_t size);
 
 /* A path in the staged tree at which there is nothing, for one that is known to be missing: ld.so

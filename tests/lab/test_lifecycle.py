@@ -114,7 +114,13 @@ def test_after_kill_of_everything_up_comes_up_again(clean):
 def test_up_ended_half_way_leaves_nothing_behind_down(clean, ending):
     for delay in (0.25, 0.6, 1.2):
         command = [sys.executable, "-m", "brigade", "lab", "up", "--name", NAME, "--nodes", "2"]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            # a shell starts what it puts into the background with Ctrl-C ignored
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         time.sleep(delay)
         process.send_signal(ending)
         process.wait()
