@@ -8,8 +8,6 @@ wrong option) ends the command. The job's own exit code, or signal, becomes ours
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +18,7 @@ from typing import Any
 
 from brigade.errors import BrigadeError, ImageError, UsageError
 from brigade.job import stage
-from brigade.job.key import image_path
+from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
 from brigade.launch import Launch, guarded, parse
 
@@ -95,7 +93,7 @@ def run_job(settings: Settings) -> int:
         return _finish(course, _execute(course, launch.job([])))
     with launch.session():
         try:
-            _prepare(course, launch, progress)
+            prepare(course, launch, progress)
             command = _stage(course, launch, views, progress)
         except BrigadeError as error:
             if isinstance(error, ImageError) and settings.image:
@@ -136,42 +134,6 @@ def _job_id() -> str:
     return f"{os.uname().nodename}-{os.getpid()}"
 
 
-def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
-    """Find an image that is fresh, or make one. Sets image, image_id and meta."""
-    settings = course.settings
-    path = settings.image or image_path(launch.program, settings.cover)
-    course.image = path
-    reason = "--renew" if settings.renew and not settings.image else None
-    if reason is None and (settings.image or os.path.exists(path)):
-        reason = _whose(path) if not settings.image else None
-        reason = reason or _use_image(course, path)
-    elif reason is None:
-        reason = "first run"
-    if reason is None:
-        if settings.grow and not settings.image:
-            _grow_image(course, path, progress)
-        return
-    course.renewed = reason
-    progress.note(f"making an image ({reason})")
-    _make_image(course, launch, path, progress)
-    _use_image(course, path, checked=True)
-
-
-def _grow_image(course: Course, path: str, progress: Progress) -> None:
-    """Add to the image what the last runs missed. Without that it still serves."""
-    from brigade.image import grow
-
-    try:
-        grown = grow.grow(path, lambda done, total: progress.show("image", done, total))
-        if grown is None:
-            return
-        progress.note(f"the image has grown by what the last run missed ({grown.paths} paths)")
-        course.grown = {"paths": grown.paths, "seconds": grown.built.seconds}
-        _use_image(course, path, checked=True)
-    except BrigadeError as error:
-        progress.warn(f"the image could not grow: {error.message}")
-
-
 def _note_misses(course: Course) -> None:
     """Keep what this run missed, for the next one's image to grow by."""
     if not course.image or not course.nodes or not course.settings.grow:
@@ -181,93 +143,6 @@ def _note_misses(course: Course) -> None:
     memory = (course.staged or {}).get("memory") or {}
     with suppress(OSError):  # an image in a folder that is not ours to write to
         grow.note(course.image, course.nodes, capped=bool(memory.get("left_out_files")))
-
-
-def _whose(path: str) -> str | None:
-    """Why an image in the cache is not to be believed: what it holds is run. Root's is."""
-    owner = os.stat(path).st_uid
-    return None if owner in (0, os.geteuid()) else f"{path} belongs to user {owner}"
-
-
-def _use_image(course: Course, path: str, checked: bool = False) -> str | None:
-    """Open and check an image; returns why it cannot be used, or None."""
-    from brigade.image import freshness
-    from brigade.image.reader import Image
-
-    settings = course.settings
-    try:
-        with Image(path) as image:
-            start = time.monotonic()
-            if not checked:
-                found = freshness.check(image, settings.check)
-                course.check = {
-                    "level": settings.check,
-                    "seconds": time.monotonic() - start,
-                    "changed": [list(change) for change in found.changed],
-                }
-                if not found.ok and not settings.image:
-                    path_changed, what = found.changed[0]
-                    more = len(found.changed) - 1
-                    return f"{path_changed} {what}" + (f" and {more} more" if more else "")
-                if not found.ok:
-                    path_changed, what = found.changed[0]
-                    raise ImageError(
-                        f"{path} is stale: {path_changed} {what}",
-                        hint="make it anew with `brigade run --renew` or `brigade image create`",
-                    )
-                course.left = found.moved
-                course.moved = [e.number for e in (image.lookup(p).entry for p in found.moved) if e]
-            course.image_id, course.meta = image.id, image.meta
-            return None
-    except ImageError as error:
-        if settings.image or checked:
-            raise
-        return error.message
-
-
-def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -> None:
-    """Trial and build; leaves no record behind unless it failed."""
-    from brigade.image import grow
-    from brigade.image.build import build
-    from brigade.job.trialrun import run_trial
-
-    settings = course.settings
-    if settings.trial_command:
-        launch = parse(shlex.split(settings.trial_command))
-    folder = f"{path}.trial-{os.uname().nodename}-{os.getpid()}"
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    try:
-        trial = run_trial(
-            launch,
-            settings.trial_ranks,
-            folder,
-            quiet_s=settings.trial_quiet,
-            limit_s=settings.trial_limit,
-            progress=lambda seconds, size: progress.show("trial", seconds, None),
-        )
-        start = time.monotonic()
-        added = grow.carried(path) if settings.grow else []
-        grow.supplement(folder, added)
-        grow.keep_records(folder, path, settings.cover, added)
-        build(
-            folder,
-            path,
-            cover=settings.cover,
-            progress=lambda done, total: progress.show("image", done, total),
-        )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    course.trial = {
-        "seconds": trial.seconds,
-        "ended": trial.ended,
-        "status": trial.status,
-        "build_seconds": time.monotonic() - start,
-    }
-    if trial.status and trial.ended == "exit":
-        progress.note(
-            f"the trial ended with status {trial.status}; "
-            "what it looked up until then is in the image"
-        )
 
 
 def _stage(course: Course, launch: Launch, views: list[str], progress: Progress) -> list[str]:
