@@ -18,6 +18,7 @@ COMMANDS = {
     "run": "Start a job from one image in every node's memory.",
     "image": "Create, look into and check images.",
     "clean": "Remove what dead jobs have left in nodes' memory.",
+    "bench": "Benchmarks of loading, with generated libraries.",
     "lab": "A cluster in a box, to try things on.",
     "completion": "Print shell completion for bash, zsh or fish.",
 }

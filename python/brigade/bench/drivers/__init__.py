@@ -1,0 +1,1 @@
+"""Programs that run in the ranks of a benchmark."""
