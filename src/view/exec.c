@@ -40,41 +40,33 @@ static int exec_resolved(const struct program *p, char *const argv[], char *cons
     return call(p->path, args, envp);
 }
 
-static int exec_served(const struct view *v, const char *path, char *const argv[],
-                       char *const envp[], exec_call *call)
+int exec_path(const struct view *v, const char *path, char *const argv[], char *const envp[],
+              exec_call *call)
 {
     struct program p;
-    int err = program_resolve(v, path, &p);
+    struct program_env e;
+    size_t n = exec_count(envp);
+    if (v->mode == VIEW_OFF || n >= MANY)
+        return call(path, argv, envp);
+    int err = program_plan(v, path, envp, &p, &e);
     if (err < 0) {
         errno = -err;
         return -1;
     }
+    if (e.n_add || e.n_drop) {
+        size_t room = n + (size_t)e.n_add + 1;
+        char **merged = alloca(room * sizeof *merged);
+        program_env_merge(envp, &e, merged, room);
+        envp = merged;
+    }
+    if (v->mode == VIEW_RECORD)
+        record_flush(v);
     if (p.path) {
         exec_resolved(&p, argv, envp, call);
         if (errno == E2BIG || errno == ENOEXEC)
             return -1;
     }
     return call(path, argv, envp); /* also when the staged copy would not start */
-}
-
-int exec_path(const struct view *v, const char *path, char *const argv[], char *const envp[],
-              exec_call *call)
-{
-    struct program_env e;
-    size_t n = exec_count(envp);
-    if (n < MANY && program_env(v, envp, &e) > 0) {
-        size_t room = n + (size_t)e.n_add + 1;
-        char **merged = alloca(room * sizeof *merged);
-        program_env_merge(envp, &e, merged, room);
-        envp = merged;
-    }
-    if (v->mode == VIEW_SERVE)
-        return exec_served(v, path, argv, envp, call);
-    if (v->mode == VIEW_RECORD) {
-        program_record(v, path);
-        record_flush(v);
-    }
-    return call(path, argv, envp);
 }
 
 /* As exec_path; a file without a format the kernel knows is a script for the shell. */

@@ -20,6 +20,7 @@
 #include <ftw.h>
 #include <fts.h>
 #include <glob.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -35,6 +36,7 @@ typedef int nftw_visit(const char *, const struct stat *, int, struct FTW *);
 typedef int ftw_visit(const char *, const struct stat *, int);
 typedef int fts_order(const FTSENT **, const FTSENT **);
 typedef int glob_error(const char *, int);
+typedef void *thread_start(void *);
 
 #define BRG_SECTION_ALL
 #define BRG_HOOK(type, name, parameters) \

@@ -9,6 +9,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+enum {
+    MANY = 100000 /* variables: then the stack could be too small */
+};
+
 static int real_execve(const char *path, char *const argv[], char *const envp[])
 {
     return REAL(execve)(path, argv, envp);
@@ -77,33 +81,56 @@ int hook_execle(const char *path, const char *arg, ...)
 
 /* ---- by descriptor ---- */
 
-/* The environment that keeps the view, on the caller's stack. */
-#define KEEP_ENV(v, envp)                                                       \
+/* Plans for `path` (or NULL) and puts the environment that the child needs in the place of `envp`,
+ * on the caller's stack. */
+#define PLAN(v, path, envp, p)                                                  \
+    int plan_err = 0;                                                           \
     do {                                                                        \
         size_t n_env = exec_count(envp);                                        \
         struct program_env *e = alloca(sizeof *e);                              \
-        if (n_env < 100000 && program_env(v, envp, e)) {                        \
+        if (n_env >= MANY)                                                      \
+            break;                                                              \
+        plan_err = program_plan(v, path, envp, p, e);                           \
+        if (plan_err == 0 && (e->n_add || e->n_drop)) {                         \
             char **merged = alloca((n_env + PROGRAM_ENV + 1) * sizeof *merged); \
             program_env_merge(envp, e, merged, n_env + PROGRAM_ENV + 1);        \
             envp = merged;                                                      \
         }                                                                       \
     } while (0)
 
+/* A path of the file that `fd` refers to. */
+static const char *fd_name(int fd, char *buf, size_t size)
+{
+    struct text t = text_in(buf, size);
+    text_add(&t, "/proc/self/fd/");
+    text_number(&t, (uint64_t)fd, 10);
+    return fd < 0 || t.full ? NULL : buf;
+}
+
 int hook_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
 {
+    struct program p = {.path = NULL};
+    char name[64];
     const struct view *v = hook_view();
     if (v && path && path[0] && flags == 0 && (path[0] == '/' || dirfd == AT_FDCWD))
         return exec_path(v, path, argv, envp, real_execve);
-    if (v)
-        KEEP_ENV(v, envp);
+    if (!v)
+        return REAL(execveat)(dirfd, path, argv, envp, flags);
+    int by_fd = path && !path[0] && (flags & AT_EMPTY_PATH);
+    PLAN(v, by_fd ? fd_name(dirfd, name, sizeof name) : NULL, envp, &p);
+    (void)plan_err;
     return REAL(execveat)(dirfd, path, argv, envp, flags);
 }
 
 int hook_fexecve(int fd, char *const argv[], char *const envp[])
 {
+    struct program p = {.path = NULL};
+    char name[64];
     const struct view *v = hook_view();
-    if (v)
-        KEEP_ENV(v, envp);
+    if (!v)
+        return REAL(fexecve)(fd, argv, envp);
+    PLAN(v, fd_name(fd, name, sizeof name), envp, &p);
+    (void)plan_err;
     return REAL(fexecve)(fd, argv, envp);
 }
 
@@ -116,11 +143,10 @@ int hook_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_action
     const struct view *v = hook_view();
     if (!v || !path)
         return REAL(posix_spawn)(pid, path, actions, attributes, argv, envp);
-    KEEP_ENV(v, envp);
-    if (v->mode == VIEW_RECORD)
-        program_record(v, path);
     /* a relative path counts from where the actions may have gone */
-    if (v->mode == VIEW_SERVE && path[0] == '/' && program_resolve(v, path, &p) == 0 && p.path) {
+    int known = path[0] == '/' || v->mode == VIEW_RECORD;
+    PLAN(v, known ? path : NULL, envp, &p);
+    if (plan_err == 0 && p.path) {
         size_t n = exec_count(argv), at = 0;
         char **args = alloca((n + PROGRAM_FRONT + 1) * sizeof *args);
         for (int i = 0; i < p.n_front; i++)
@@ -181,6 +207,8 @@ int hook_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actio
             break;
         p = end;
     }
-    KEEP_ENV(v, envp);
+    struct program unknown = {.path = NULL};
+    PLAN(v, NULL, envp, &unknown);
+    (void)plan_err;
     return REAL(posix_spawnp)(pid, file, actions, attributes, argv, envp);
 }

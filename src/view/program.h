@@ -1,8 +1,9 @@
 /* What the kernel is to execute for a program that is named by its original path.
  *
- * An ELF file with content is executed from its staged copy; a link that leads to a local file,
- * as that file; a script is taken apart as the kernel does it, so that its interpreter can be a
- * staged one. Also the environment that keeps the view in a child whose caller made a new one.
+ * An ELF file with content is executed from its staged copy, unless binary.h says otherwise; a
+ * link that leads to a local file, as that file; a script is taken apart as the kernel does it, so
+ * that its interpreter can be a staged one. Also the environment that keeps the view in a child
+ * whose caller made a new one, or that takes it from a child that it would break.
  * Freestanding, safe between vfork and exec: only the caller's memory is written.
  */
 #ifndef BRG_VIEW_PROGRAM_H
@@ -19,6 +20,7 @@ enum {
 
 struct program {
     const char *path;                 /* to execute; NULL: as the caller would have done */
+    int alone;                        /* without Brigade's libraries: program_env_alone() */
     int n_front;                      /* arguments that replace argv[0]; 0: keep it */
     const char *front[PROGRAM_FRONT]; /* "interpreter", "its argument", "script" */
     char staged[PATH_MAX];
@@ -28,12 +30,16 @@ struct program {
 /* The variable of ld.so that makes room for libraries with static TLS: an auditor shrinks it. */
 #define BRG_STATIC_TLS "glibc.rtld.optional_static_tls"
 
-/* Resolves `path` (relative to the working directory or absolute). 0, with *p filled; -errno if
- * the image knows that the kernel would refuse: -ENOENT, -ENOTDIR. */
-int program_resolve(const struct view *v, const char *path, struct program *p);
+/* That room: 16 KiB as ld.so would have had, rounded up: libraries with 8 KiB of initial-exec TLS
+ * are real. */
+enum {
+    BRG_STATIC_TLS_BYTES = 32768
+};
 
-/* Trial: records `path`, and the interpreter that its first line names, as executed. */
-void program_record(const struct view *v, const char *path);
+/* Whether a child with the environment `envp` must be started alone, whatever its file: ld.so is
+ * to list what it would load (ldd), valgrind starts its tool, or the process has become another
+ * user, whom our libraries are closed to. */
+int program_stands_alone(const struct view *v, char *const envp[]);
 
 struct program_env {
     const char *add[PROGRAM_ENV]; /* "NAME=value"; replaces an entry of that name */
@@ -43,8 +49,18 @@ struct program_env {
     char arena[PROGRAM_ARENA];
 };
 
-/* How `envp` must change for the child to keep the view. Returns whether it must. */
-int program_env(const struct view *v, char *const envp[], struct program_env *e);
+/* How `envp` must change for the child to keep the view. */
+void program_env(const struct view *v, char *const envp[], struct program_env *e);
+
+/* How `envp` must change for the child not to have Brigade's libraries. */
+void program_env_alone(const struct view *v, char *const envp[], struct program_env *e);
+
+/* How `path` is to be executed with `envp`: *p, and in *e what must change in the environment.
+ * `path` NULL, if the caller's way to the file cannot be followed: only *e says something. A trial
+ * records what is executed. 0, or -errno if the image knows that the kernel would refuse: -ENOENT,
+ * -ENOTDIR. */
+int program_plan(const struct view *v, const char *path, char *const envp[], struct program *p,
+                 struct program_env *e);
 
 /* Copies `envp` with `e` applied into `out`, which has room for `n` pointers (count of envp +
  * e->n_add + 1). */

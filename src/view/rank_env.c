@@ -10,10 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Room for TLS of libraries that an auditor takes away; 16 KiB as ld.so would have had, rounded
- * up: libraries with 8 KiB of initial-exec TLS are real. */
-#define STATIC_TLS "32768"
-
 static const char *const changed[] = {"LD_AUDIT", "LD_PRELOAD", "GLIBC_TUNABLES", "PYTHONPATH"};
 static const char *const own[] = {"BRIGADE_STAGE", "BRIGADE_STATE",  "BRIGADE_SLOT",
                                   "BRIGADE_VIEW",  "BRIGADE_RECORD", BRG_RECORD_SHARED};
@@ -72,16 +68,17 @@ static int set_static_tls(void)
 {
     const char *user = getenv("GLIBC_TUNABLES");
     const char *at = user ? strstr(user, BRG_STATIC_TLS "=") : NULL;
-    if (at && strtoul(at + sizeof BRG_STATIC_TLS, NULL, 10) >= strtoul(STATIC_TLS, NULL, 10))
+    char ours[64];
+    if (at && strtoul(at + sizeof BRG_STATIC_TLS, NULL, 10) >= BRG_STATIC_TLS_BYTES)
         return 0;
+    snprintf(ours, sizeof ours, "%s=%d", BRG_STATIC_TLS, BRG_STATIC_TLS_BYTES);
     if (!at)
-        return prepend("GLIBC_TUNABLES", BRG_STATIC_TLS "=" STATIC_TLS);
+        return prepend("GLIBC_TUNABLES", ours);
     char *joined = NULL;
     touch("GLIBC_TUNABLES");
     const char *rest = at + strcspn(at, ":");
     if (setenv("BRIGADE_SAVED_GLIBC_TUNABLES", user, 1) != 0 ||
-        asprintf(&joined, "%.*s%s%s", (int)(at - user), user, BRG_STATIC_TLS "=" STATIC_TLS, rest) <
-            0)
+        asprintf(&joined, "%.*s%s%s", (int)(at - user), user, ours, rest) < 0)
         return -ENOMEM;
     int err = setenv("GLIBC_TUNABLES", joined, 1) == 0 ? 0 : -ENOMEM;
     free(joined);

@@ -60,6 +60,10 @@ static inline long sys_read(int fd, void *buf, size_t n)
 {
     return sys_call(SYS_read, fd, (long)buf, (long)n, 0, 0, 0);
 }
+static inline long sys_pread(int fd, void *buf, size_t n, int64_t offset)
+{
+    return sys_call(SYS_pread64, fd, (long)buf, (long)n, (long)offset, 0, 0);
+}
 static inline long sys_write(int fd, const void *buf, size_t n)
 {
     return sys_call(SYS_write, fd, (long)buf, (long)n, 0, 0, 0);
