@@ -95,3 +95,43 @@ def test_an_extension_that_cannot_be_loaded_fails_as_without_the_view(
     plain, view = world.plain(["-c", code], world.env), world.run(["-c", code], world.env)
     assert (view.stderr, view.returncode) == (plain.stderr, plain.returncode)
     assert "bad.abi3.so" in plain.stderr and plain.returncode == 1
+
+
+# A module with one-phase initialisation, whose layout every CPython from 3.9 on shares.
+EXTENSION = """
+static struct {
+    long head[2]; void *init; long index; void *copy;
+    const char *name, *doc; long size; void *rest[5];
+} def = {{1}, .name = "ext", .size = -1};
+void *PyModule_Create2(void *, int);
+void *PyInit_ext(void) { return PyModule_Create2(&def, 3); }
+"""
+LOADED_AGAIN = """
+import importlib.util, sys
+from importlib.machinery import ExtensionFileLoader
+print(type(importlib.util.find_spec("ext").loader) is ExtensionFileLoader)
+import ext
+spec = importlib.util.spec_from_file_location("ext", ext.__file__)
+again = importlib.util.module_from_spec(spec)
+print(again is ext, importlib.reload(ext) is ext, ext.__file__)
+print(type(ext.__loader__), vars(spec.loader))
+print(ExtensionFileLoader.create_module.__qualname__, sorted(n for n in sys.modules if "brig" in n))
+print(sum("/ext." in line and " r-xp " in line for line in open("/proc/self/maps")))
+"""
+
+
+def test_alone_an_extension_that_is_loaded_again_is_the_same_library(
+    tmp_path: Path, python: str
+) -> None:
+    lib = tmp_path / "lib"
+    lib.mkdir()
+    build = ["cc", "-x", "c", "-", "-shared", "-fPIC", "-o", str(lib / "ext.abi3.so")]
+    subprocess.run(build, input=EXTENSION, text=True, check=True)
+    world = Staged(tmp_path, python, roots=[lib], listed=[lib])
+    world.env = {"PYTHONPATH": str(lib)}
+    world.trial(["-c", LOADED_AGAIN], world.env)
+    world.stage()
+    plain = world.plain(["-c", LOADED_AGAIN], world.env)
+    view = world.run(["-c", LOADED_AGAIN], world.env)
+    assert (view.stdout, view.stderr) == (plain.stdout, plain.stderr)
+    assert plain.stdout.splitlines()[0] == "True" and plain.stdout.endswith("\n1\n")

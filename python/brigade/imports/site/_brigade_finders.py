@@ -9,7 +9,14 @@ what FileFinder would have made.
 
 import sys
 
-from _brigade_loaders import SOURCE_ONLY, CheckedSource, Extension, Source, Sourceless
+from _brigade_loaders import (
+    SOURCE_ONLY,
+    CheckedSource,
+    Source,
+    Sourceless,
+    offer_library,
+    withdraw_library,
+)
 from _brigade_state import (
     CAUSE_CHANGED,
     CAUSE_NO_CONTENT,
@@ -87,7 +94,10 @@ class Finder(_FileFinder):
             return _FileFinder.find_spec(self, fullname, target)
         if kind == _UNKNOWN or not self._trusted(kind, tail):
             miss(CAUSE_UNKNOWN_NAME if kind == _UNKNOWN else CAUSE_CHANGED, self._prefix + tail)
-            return _FileFinder.find_spec(self, fullname, target)
+            spec = _FileFinder.find_spec(self, fullname, target)
+            if spec is not None:
+                withdraw_library(spec.origin)
+            return spec
         hit()
         if kind == _ABSENT:
             return None
@@ -130,9 +140,8 @@ class Finder(_FileFinder):
                 miss(CAUSE_NO_CONTENT, self._prefix + file)
             if not number & 1 or Settings.interposed:
                 return _ExtensionFileLoader(fullname, self._prefix + file), None
-            loader = Extension(fullname, self._prefix + file)
-            loader._staged = self._staged + file
-            return loader, None
+            offer_library(self._prefix + file, self._staged + file)
+            return _ExtensionFileLoader(fullname, self._prefix + file), None
         path = self._prefix + folder + stem + ".pyc"
         if not number:
             miss(CAUSE_NO_CONTENT, path)
@@ -143,7 +152,7 @@ class Finder(_FileFinder):
         return loader, path
 
 
-for _ours in (Source, CheckedSource, Sourceless, Extension, Finder):
+for _ours in (Source, CheckedSource, Sourceless, Finder):
     # programs that print or compare the names of types see the ones they expect
     _plain = (
         _FileFinder

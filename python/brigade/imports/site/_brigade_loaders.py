@@ -1,7 +1,7 @@
 """The loaders of the import view: importlib's own, except that code comes from node memory once.
 
     Source, CheckedSource    a .pyc, or a source to compile          Sourceless    a .pyc alone
-    Extension                a library, where nothing redirects ld.so
+    offer_library()          a library, by importlib's own loader, where nothing redirects ld.so
 
 A finder sets `_staged`, the file in node memory, and `_bytes`, its size or SOURCE_ONLY. Whatever
 goes wrong with the staged file, the loader does what importlib's does with the original.
@@ -153,33 +153,48 @@ class Sourceless(_SourcelessFileLoader):
         return _SourcelessFileLoader, (self.name, self.path)
 
 
-class Extension(_ExtensionFileLoader):
-    """An ExtensionFileLoader that maps the staged file; only where nothing redirects ld.so."""
+# Extension modules in node memory, by their own paths: those that a finder has found and nobody has
+# loaded yet, and those that are loaded. A path that was loaded from its copy stays with it, as a
+# path stays with its library in ld.so: by its own path it would be in memory a second time.
+_found, _loaded = {}, {}
 
-    __slots__ = ()
 
-    def create_module(self, spec):
-        path, _ = _shed(self, _ExtensionFileLoader)
-        if path is None:
-            return self.create_module(spec)
-        staged = _ModuleSpec(spec.name, spec.loader, origin=path)
-        try:
-            module = _bootstrap._call_with_frames_removed(_imp.create_dynamic, staged)
-        except ImportError as problem:
-            if problem.path != path:
-                raise
-        else:
-            module.__file__ = spec.origin
-            return module
-        # ld.so refused the staged file: the original gives the right error, or the right module
-        module = _ExtensionFileLoader.create_module(self, spec)
-        miss(cause_of(path), self.path)
+def offer_library(path, staged):
+    """The next load of extension module `path` is the file `staged`."""
+    _found[path] = staged
+
+
+def withdraw_library(path):
+    """What a finder found of extension module `path` is no longer certain."""
+    _found.pop(path, None)
+
+
+_create_original = _ExtensionFileLoader.create_module
+
+
+def create_module(self, spec):
+    """Create an uninitialized extension module"""
+    path = _loaded.get(spec.origin) or _found.pop(spec.origin, None)
+    if path is None:
+        return _create_original(self, spec)
+    staged = _ModuleSpec(spec.name, spec.loader, origin=path)
+    try:
+        module = _bootstrap._call_with_frames_removed(_imp.create_dynamic, staged)
+    except ImportError as problem:
+        if problem.path != path:
+            raise
+    else:
+        _loaded[spec.origin] = path
+        module.__file__ = spec.origin
         return module
+    # ld.so refused the staged file: the original gives the right error, or the right module
+    module = _create_original(self, spec)
+    miss(cause_of(path), spec.origin)
+    return module
 
-    def __eq__(self, other):
-        return _same(self, other, _ExtensionFileLoader)
 
-    __hash__ = _ExtensionFileLoader.__hash__
-
-    def __reduce__(self):
-        return _ExtensionFileLoader, (self.name, self.path)
+def redirect_libraries():
+    """From now on ExtensionFileLoader maps what was offered; programs see its own class only."""
+    create_module.__module__ = _create_original.__module__
+    create_module.__qualname__ = _create_original.__qualname__
+    _ExtensionFileLoader.create_module = create_module

@@ -24,6 +24,7 @@ sys.modules (see sitecustomize.py); specs and modules are what FileFinder would 
 import sys
 
 from _brigade_finders import Finder
+from _brigade_loaders import redirect_libraries
 from _brigade_state import Settings, counted, read_number
 
 _external = sys.modules["_frozen_importlib_external"]
@@ -116,6 +117,8 @@ def start(environ, _folder):
     files = [h for h in sys.path_hooks if getattr(h, "__name__", "") == "path_hook_for_FileFinder"]
     if not tables or len(files) != 1:
         return None
+    if not Settings.interposed:
+        redirect_libraries()
     sys.path_hooks[:] = _make_hooks(files[0], sys.path_hooks)
     for path, finder in list(sys.path_importer_cache.items()):
         if path in tables and type(finder) is _FileFinder:
