@@ -2,7 +2,9 @@
  *
  *   unfinished   a folder that a killed staging process was making: nobody holds its flock
  *   job          no process of this node uses its state, the caller does not know it as alive, and
- *                it is older than --idle; with its last job an image goes
+ *                it is older than --idle; with its last job an image goes. A standing one
+ *                ("standing-...", of `brigade stage`) has no processes: it is dead when the caller
+ *                says that its allocation is over, and goes with --all
  *   image        a staged folder without jobs: --keep left it on purpose; only --all removes it
  *
  * One JSON line each: {"host", "what", "id", "job", "bytes", "removed", "why"}; "why" says why it
@@ -28,6 +30,7 @@
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define ID_LENGTH 32
+#define STANDING "standing-" /* as brigade.job.standing names them */
 
 struct clean {
     const struct clean_options *options;
@@ -107,6 +110,10 @@ static const char *why_alive(struct clean *c, const char *id, int jobs_fd, const
     struct stat st;
     if (is_named(c->options->live, job))
         return "its brigade run is alive";
+    if (strncmp(job, STANDING, strlen(STANDING)) == 0)
+        return c->options->all || is_named(c->options->over, job)
+                   ? ""
+                   : "it stands until brigade unstage";
     snprintf(tail, sizeof tail, "%s/state", job);
     int fd = openat(jobs_fd, tail, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st)) { /* it is being made, or was cut off while it was removed */

@@ -1,4 +1,4 @@
-/* The two commands of brigade-stage, after their options have been read. */
+/* The commands of brigade-stage, after their options have been read. */
 #ifndef BRG_STAGE_COMMANDS_H
 #define BRG_STAGE_COMMANDS_H
 
@@ -22,6 +22,11 @@ struct put_options {
     uint64_t start_ns, ready_ns; /* CLOCK_MONOTONIC: main() began, MPI had started */
 };
 
+struct join_options {
+    const char *id, *base;
+    struct folder_job job;
+};
+
 struct drop_options {
     const char *id, *job, *base;
     int keep;
@@ -30,6 +35,7 @@ struct drop_options {
 struct clean_options {
     const char *base;
     const char *live; /* comma list of jobs that the caller knows to be alive; may be NULL */
+    const char *over; /* comma list of standing jobs whose allocation is over; may be NULL */
     uint64_t idle_s;  /* a younger job is left alone: its ranks may not have started yet */
     int dry_run, all; /* all: also images that --keep has left for later jobs */
 };
@@ -40,6 +46,9 @@ extern volatile sig_atomic_t put_interrupted;
 /* Collective over net. Rank 0 prints the JSON object. Returns the exit code. When messages may
  * still be under way (*stuck), the net must be aborted, not finished. */
 int put_run(const struct put_options *options, struct stream_net *net, int *stuck);
+
+/* Adds a job to what stands on this node. Prints one JSON line. Returns the exit code. */
+int join_run(const struct join_options *options);
 
 /* Prints JSON lines for this node. Returns the exit code. */
 int drop_run(const struct drop_options *options);

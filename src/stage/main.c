@@ -20,9 +20,10 @@ static const char usage[] =
     "usage: brigade-stage put --image FILE --job ID [--base DIR] [--readers N] [--segment BYTES]\n"
     "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
     "                         [--memory BYTES] [--changed ENTRY,ENTRY,...]\n"
+    "       brigade-stage join --image-id HEX --job ID [--base DIR] [--changed ENTRY,ENTRY,...]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep]\n"
-    "       brigade-stage clean [--base DIR] [--live JOB,JOB,...] [--idle SECONDS] [--all]\n"
-    "                           [--dry-run]\n"
+    "       brigade-stage clean [--base DIR] [--live JOB,JOB,...] [--over JOB,JOB,...]\n"
+    "                           [--idle SECONDS] [--all] [--dry-run]\n"
     "In DIR, %r stands for the rank: several \"nodes\" on one machine, for tests.\n";
 
 enum option_code {
@@ -39,22 +40,32 @@ enum option_code {
     OPT_CHANGED,
     OPT_MEMORY,
     OPT_LIVE,
+    OPT_OVER,
     OPT_IDLE,
     OPT_ALL,
     OPT_DRY_RUN,
     OPT_KEEP
 };
 
-static const struct option options[] = {
-    {"image", 1, NULL, OPT_IMAGE},       {"image-id", 1, NULL, OPT_IMAGE_ID},
-    {"job", 1, NULL, OPT_JOB},           {"base", 1, NULL, OPT_BASE},
-    {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
-    {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
-    {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
-    {"changed", 1, NULL, OPT_CHANGED},   {"memory", 1, NULL, OPT_MEMORY},
-    {"live", 1, NULL, OPT_LIVE},         {"idle", 1, NULL, OPT_IDLE},
-    {"all", 0, NULL, OPT_ALL},           {"dry-run", 0, NULL, OPT_DRY_RUN},
-    {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"image", 1, NULL, OPT_IMAGE},
+                                        {"image-id", 1, NULL, OPT_IMAGE_ID},
+                                        {"job", 1, NULL, OPT_JOB},
+                                        {"base", 1, NULL, OPT_BASE},
+                                        {"readers", 1, NULL, OPT_READERS},
+                                        {"segment", 1, NULL, OPT_SEGMENT},
+                                        {"workers", 1, NULL, OPT_WORKERS},
+                                        {"mpi", 1, NULL, OPT_MPI},
+                                        {"progress", 1, NULL, OPT_PROGRESS},
+                                        {"timeout", 1, NULL, OPT_TIMEOUT},
+                                        {"changed", 1, NULL, OPT_CHANGED},
+                                        {"memory", 1, NULL, OPT_MEMORY},
+                                        {"live", 1, NULL, OPT_LIVE},
+                                        {"over", 1, NULL, OPT_OVER},
+                                        {"idle", 1, NULL, OPT_IDLE},
+                                        {"all", 0, NULL, OPT_ALL},
+                                        {"dry-run", 0, NULL, OPT_DRY_RUN},
+                                        {"keep", 0, NULL, OPT_KEEP},
+                                        {NULL, 0, NULL, 0}};
 
 struct words {
     const char *value[OPT_KEEP + 1];
@@ -210,7 +221,8 @@ static int put(const struct words *w)
     return code;
 }
 
-static int drop(const struct words *w)
+/* What names a job on a staged folder must be there and sound. */
+static int check_names(const struct words *w)
 {
     const char *id = w->value[OPT_IMAGE_ID];
     if (!id)
@@ -219,15 +231,35 @@ static int drop(const struct words *w)
         return refuse("--job", "is missing");
     if (strlen(id) != 32 || strspn(id, "0123456789abcdef") != 32)
         return refuse(id, "is not an image id: 32 hex digits");
-    struct drop_options o = {
-        .id = id, .job = w->value[OPT_JOB], .base = base_of(w), .keep = w->value[OPT_KEEP] != NULL};
-    return drop_run(&o);
+    return 0;
+}
+
+static int join(const struct words *w)
+{
+    struct join_options o = {.id = w->value[OPT_IMAGE_ID], .base = base_of(w)};
+    const char *list = w->value[OPT_CHANGED];
+    uint32_t changed[list ? strlen(list) / 2 + 1 : 1];
+    if (check_names(w) || numbers(list, changed, &o.job.n_changed))
+        return EXIT_USAGE;
+    o.job.name = w->value[OPT_JOB];
+    o.job.changed = changed;
+    return join_run(&o);
+}
+
+static int drop(const struct words *w)
+{
+    struct drop_options o = {.id = w->value[OPT_IMAGE_ID],
+                             .job = w->value[OPT_JOB],
+                             .base = base_of(w),
+                             .keep = w->value[OPT_KEEP] != NULL};
+    return check_names(w) ? EXIT_USAGE : drop_run(&o);
 }
 
 static int clean(const struct words *w)
 {
     struct clean_options o = {.base = base_of(w),
                               .live = w->value[OPT_LIVE],
+                              .over = w->value[OPT_OVER],
                               .dry_run = w->value[OPT_DRY_RUN] != NULL,
                               .all = w->value[OPT_ALL] != NULL};
     int code = number(w, OPT_IDLE, 0, UINT32_MAX, 600, &o.idle_s);
@@ -239,7 +271,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct words *);
-    } commands[] = {{"put", put}, {"drop", drop}, {"clean", clean}};
+    } commands[] = {{"put", put}, {"join", join}, {"drop", drop}, {"clean", clean}};
     struct words w = {{NULL}};
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(argv[1], commands[i].name) != 0)
@@ -247,5 +279,5 @@ int main(int argc, char **argv)
         int code = parse(argc, argv, &w);
         return code ? code : commands[i].run(&w);
     }
-    return refuse(argc < 2 ? "a command" : argv[1], "must be put, drop or clean");
+    return refuse(argc < 2 ? "a command" : argv[1], "must be put, join, drop or clean");
 }

@@ -69,6 +69,13 @@ def test_srun_trial_is_small_and_does_not_touch_the_users_files():
     assert ["-p", "debug"] == trial[trial.index("-p") : trial.index("-p") + 2]
 
 
+def test_srun_per_node_step_is_on_the_jobs_own_nodes_and_takes_no_processors_away():
+    words = ["srun", "-N", "2", "-w", "n2,n3", "-r", "1", "-c", "4", "./app"]
+    step = SrunLaunch(words).per_node(["T"])
+    assert step[step.index("-w") + 1] == "n2,n3" and step[step.index("-r") + 1] == "1"
+    assert "-c" not in step and "--overlap" in step
+
+
 def test_srun_per_node_step_has_one_task_on_each_node_of_the_job():
     step = SrunLaunch(["srun", "-N", "4", "-n", "32", "--mpi=pmix", "./app"]).per_node(["T"])
     assert step[-1] == "T" and "./app" not in step

@@ -16,6 +16,8 @@ from brigade import __version__
 # name -> one line for `brigade --help`, so that listing the commands imports none of them
 COMMANDS = {
     "run": "Start a job from one image in every node's memory.",
+    "stage": "Leave an image in nodes' memory for several jobs.",
+    "unstage": "Take away what `brigade stage` has left.",
     "image": "Create, look into and check images.",
     "clean": "Remove what dead jobs have left in nodes' memory.",
     "bench": "Benchmarks of loading, with generated libraries.",

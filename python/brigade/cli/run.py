@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from brigade.cli.size import Size
+from brigade.cli.staging import staging_options
 from brigade.job.flow import Settings, run_job
 
 EPILOG = """\b
@@ -20,72 +20,13 @@ Examples:
 
 
 @click.command(epilog=EPILOG, context_settings={"allow_interspersed_args": False})
-@click.option("-n", "ranks", type=click.IntRange(1), help="Processes, if there is no launcher.")
-@click.option("--image", metavar="FILE", help="Use this image; make no trial.")
-@click.option("--renew", is_flag=True, help="Make a new trial and image even if there is one.")
-@click.option(
-    "--grow/--no-grow",
-    default=True,
-    show_default=True,
-    help="Add to the image what the last run of it missed.",
-)
-@click.option(
-    "--check",
-    type=click.Choice(["fast", "full", "none"]),
-    default="fast",
-    show_default=True,
-    envvar="BRIGADE_CHECK",
-    help="How the image is compared with its sources before the job.",
-)
-@click.option(
-    "--cover",
-    multiple=True,
-    metavar="DIR",
-    help="Also answer for DIR, though it is not on a shared file system.",
-)
+@staging_options
 @click.option(
     "--view",
     default="auto",
     show_default=True,
     metavar="LIST",
     help="How ranks reach the image: auto, none, or a comma list of interpose, python.",
-)
-@click.option(
-    "--trial-ranks",
-    type=click.IntRange(1),
-    default=2,
-    show_default=True,
-    help="Width of the trial.",
-)
-@click.option(
-    "--trial-command", metavar="CMD", help="A launcher command to record instead of the job's own."
-)
-@click.option(
-    "--trial-quiet",
-    type=float,
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="The trial's start-up is over after this long without a new look-up.",
-)
-@click.option(
-    "--trial-limit",
-    type=float,
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Longest trial.",
-)
-@click.option(
-    "--readers", type=click.IntRange(1), help="Processes that read the image.  [default: 4 at most]"
-)
-@click.option(
-    "--memory",
-    type=Size(),
-    metavar="SIZE",
-    envvar="BRIGADE_MEMORY",
-    help="Most memory of a node that the image may take, as 500M or 2G; what is least useful then "
-    "stays on the file system.",
 )
 @click.option("--keep", is_flag=True, help="Leave the image in the nodes' memory for later jobs.")
 @click.option(

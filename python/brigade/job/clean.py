@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from brigade.errors import StageError
+from brigade.job import standing
 from brigade.job.stage import node_base
 from brigade.job.step import run_step
 from brigade.launch import parse
+from brigade.launch.slurm import job_is_over
 from brigade.paths import native
 
 
@@ -31,14 +33,32 @@ def clean(
     if dry_run:
         tool.append("--dry-run")
     # a launcher's command needs some program
-    command = parse([*words, "true"]).per_node(tool) if words else tool
+    results = _clean(parse([*words, "true"]).per_node(tool) if words else tool)
+    over = _whose_allocation_is_over(results)
+    if over:
+        tool += ["--over", ",".join(sorted(over))]
+        again = _clean(parse([*words, "true"]).per_node(tool) if words else tool)
+        results = [result for result in results if result.get("job") not in over]
+        results += [result for result in again if result.get("job") in over]
+    return [result for result in results if "what" in result]
+
+
+def _clean(command: list[str]) -> list[dict[str, Any]]:
     results, said, status = run_step(command, lambda done, total: None)
     if status or not any(result.get("done") for result in results):
         raise StageError(
             f"cleaning ended with status {status} and said: {said or 'nothing'}",
             hint="is the launcher's command right? `brigade clean` alone cleans this node",
         )
-    return [result for result in results if "what" in result]
+    return results
+
+
+def _whose_allocation_is_over(results: list[dict[str, Any]]) -> set[str]:
+    """Standing jobs (`brigade stage`) that were left alone, and of which Slurm says that the job
+    in whose allocation they stand has ended. Nodes do not ask that: not each has Slurm's tools."""
+    jobs = {str(result["job"]) for result in results if result.get("job") and result.get("why")}
+    slurm = {job: standing.slurm_job_of(job) for job in jobs if standing.slurm_job_of(job)}
+    return {job for job, number in slurm.items() if number and job_is_over(number)}
 
 
 def jobs_of_this_host() -> Iterator[str]:

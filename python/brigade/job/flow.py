@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brigade.errors import BrigadeError, ImageError, UsageError
-from brigade.job import stage
+from brigade.job import stage, standing
 from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
+from brigade.job.transport import Way, bring
 from brigade.launch import Launch, guarded, parse
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -73,6 +74,15 @@ class Course:
     launched_ns: int = 0
     job_s: float = 0.0
     status: int = 0
+
+    def way(self, launch: Launch) -> Way:
+        """How the image is to be brought to the nodes."""
+        return Way(
+            mpi=launch.mpi_library(self.meta.get("mpi_library")),
+            readers=self.settings.readers,
+            memory=self.settings.memory,
+            changed=self.moved,
+        )
 
 
 def run_job(settings: Settings) -> int:
@@ -149,15 +159,13 @@ def _stage(course: Course, launch: Launch, views: list[str], progress: Progress)
     """Stage the image; returns the command line of the job under it."""
     assert course.image and course.image_id
     settings = course.settings
-    course.staged = staged = stage.put(
+    course.staged = staged = bring(
         launch,
         course.image,
         _job_id(),
-        mpi=launch.mpi_library(course.meta.get("mpi_library")),
-        readers=settings.readers,
-        changed=course.moved,
-        memory=settings.memory,
-        progress=lambda done, total: progress.show("stage", done, total),
+        course.way(launch),
+        standing.find(standing.allocation(launch), course.image_id),
+        lambda done, total: progress.show("stage", done, total),
     )
     if settings.view == "auto" and not course.meta.get("python"):
         views = ["interpose"]

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from brigade.errors import BrigadeError, ImageError
+from brigade.job import standing
 from brigade.job.key import image_path
 from brigade.job.progress import Progress
 from brigade.launch import Launch, parse
@@ -34,7 +35,8 @@ def prepare(course: Course, launch: Launch, progress: Progress) -> None:
     elif reason is None:
         reason = "first run"
     if reason is None:
-        if settings.grow and not settings.image:
+        stands = standing.find(standing.allocation(launch), course.image_id)
+        if settings.grow and not settings.image and not stands:  # grown, it would be another one
             _grow_image(course, path, progress)
         return
     course.renewed = reason

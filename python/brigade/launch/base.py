@@ -65,6 +65,15 @@ class Launch(ABC):
         """
         return "none"
 
+    @property
+    def slurm_job(self) -> str | None:
+        """The Slurm job that the command line itself names, if it does."""
+        return None
+
+    def join_slurm_job(self, number: str) -> None:
+        """Let steps run in that Slurm job, which may not be the one we are in."""
+        return None
+
     @contextmanager
     def session(self) -> Iterator[None]:
         """Hold whatever lets several steps run on the same nodes."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from brigade.errors import LauncherError, UsageError
+from brigade.launch import slurm
 from brigade.launch.base import Launch, count
 from brigade.launch.options import Option, flatten, split_getopt
 
@@ -67,6 +68,8 @@ _SHAPE = frozenset({
     "quit-on-interrupt", "contiguous", "use-min-nodes", "mincpus", "signal", "immediate",
     "dependency", "begin", "hold",
 })  # fmt: skip
+# Where the job's nodes are: kept by a step that has to be on the same ones.
+_PLACE = frozenset({"nodelist", "exclude", "nodefile", "relative"})
 _GRANTED = re.compile(r"Granted job allocation (\d+)")
 
 
@@ -103,9 +106,10 @@ class SrunLaunch(Launch):
         in_job = ["--jobid", self._job] if self._job else []
         return [self.srun, *in_job, *flatten(options)]
 
-    def _own_step(self, nodes: int, tasks: int) -> list[str]:
-        kept = [option for option in self.options if option.name not in _SHAPE]
-        shape = ["--nodes", str(nodes), "--ntasks", str(tasks), "--overcommit"]
+    def _own_step(self, nodes: int, tasks: int, keep: frozenset[str] = frozenset()) -> list[str]:
+        """Takes no processors away from other steps of the allocation, and waits for none."""
+        kept = [o for o in self.options if o.name not in _SHAPE or o.name in keep]
+        shape = ["--nodes", str(nodes), "--ntasks", str(tasks), "--overcommit", "--overlap"]
         return [*self._step(kept), *shape]
 
     def job(self, prefix: list[str]) -> list[str]:
@@ -118,21 +122,31 @@ class SrunLaunch(Launch):
     def per_node(self, tool: list[str]) -> list[str]:
         nodes = self._nodes()
         alone = ["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--input", "none"]
-        return [*self._own_step(nodes, nodes), *alone, *tool]
+        return [*self._own_step(nodes, nodes, _PLACE), *alone, *tool]
+
+    @property
+    def slurm_job(self) -> str | None:
+        return self._job or self._value("jobid")
+
+    def join_slurm_job(self, number: str) -> None:
+        if os.environ.get("SLURM_JOB_ID") != number:
+            self._job = number
 
     def _nodes(self) -> int:
-        """Number of nodes of the job: as asked for, else those of the allocation."""
+        """Number of nodes of the job: as asked for, else those named, else the allocation's."""
         asked = self._value("nodes")
         if asked and asked.isdigit():
             return int(asked)
+        named = self._value("nodelist")
+        if named and "/" not in named:  # no file of names
+            return slurm.count_nodes(named) or 1
         inherited = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES")
-        if not self._job and inherited:
-            return int(inherited)
-        if self._job:
-            out = _slurm(["squeue", "--noheader", "--jobs", self._job, "--format", "%D"])
-            if out.strip().isdigit():
-                return int(out)
-        return 1
+        if self.slurm_job:
+            nodes = slurm.nodes_of(self.slurm_job) or 1
+        else:
+            nodes = int(inherited) if inherited else 1
+        excluded = self._value("exclude")
+        return max(1, nodes - (slurm.count_nodes(excluded) if excluded else 0))
 
     @contextmanager
     def session(self) -> Iterator[None]:
@@ -160,19 +174,9 @@ class SrunLaunch(Launch):
             yield
         finally:
             job, self._job = self._job, None
-            _slurm(["scancel", "--quiet", job])
+            slurm.ask(["scancel", "--quiet", job])
 
     def mpi_library(self, recorded: str | None) -> str:
         """srun serves every MPI: which one, the program says. Without any, each node reads the
         image for itself."""
         return "none" if self._value("mpi") == "none" else recorded or "auto"
-
-
-def _slurm(command: list[str]) -> str:
-    """Output of a short Slurm command, or '' if it failed."""
-    try:
-        return subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        ).stdout
-    except OSError:
-        return ""

@@ -79,6 +79,7 @@ def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
         return None
     seconds, size = staged.get("seconds"), staged.get("bytes")
     return {
+        "transport": staged.get("transport"),
         "nodes": len(staged.get("nodes", [])),
         "already": sum(1 for node in staged.get("nodes", []) if node.get("already")),
         "seconds": seconds,

@@ -118,6 +118,8 @@ def _staging(staging: dict[str, Any] | None) -> list[str]:
     if not staging:
         return []
     seconds = f"{staging['seconds']:.2f} s"
+    if staging.get("transport") == "standing":
+        return [f"{seconds} (it stands on every node: brigade stage)"]
     if staging["already"] == staging["nodes"]:
         return [f"{seconds} (every node had it)"]
     if staging["bytes_per_second_per_node"]:

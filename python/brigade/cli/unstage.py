@@ -1,0 +1,50 @@
+"""`brigade unstage`: take away what `brigade stage` has left."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+EPILOG = """\b
+Examples:
+  brigade unstage                     in the job script that staged
+  brigade unstage --all               in all your allocations
+  trap 'brigade unstage' EXIT         so that a script takes it away however it ends
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.option("--all", "everywhere", is_flag=True, help="What stands in any allocation of yours.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("-q", "--quiet", is_flag=True, help="Only errors.")
+def command(everywhere: bool, as_json: bool, quiet: bool) -> None:
+    """Take off the nodes of this allocation (without Slurm: of this host's jobs) what
+    `brigade stage` has left there.
+
+    A job that uses the image keeps it until it ends. Nothing to take away is no error.
+    """
+    from brigade.job.ahead import unstage
+
+    done = unstage(everywhere)
+    if as_json:
+        click.echo(json.dumps({"unstaged": done}, indent=1))
+    elif not quiet:
+        for one in done:
+            click.echo(_line(one))
+        if not done:
+            click.echo("nothing stands here")
+
+
+def _line(one: dict[str, Any]) -> str:
+    if one["why"]:
+        return f"{one['image']} ({one['allocation']}): {one['why']}"
+    nodes = one["nodes"]
+    kept = [node["host"] for node in nodes if not node["removed"]]
+    line = f"{one['image']}: taken off {len(nodes)} node{'s' if len(nodes) != 1 else ''}"
+    if kept:
+        line += f"; a job still uses it on {', '.join(kept[:4])}" + (
+            f" and {len(kept) - 4} more" if len(kept) > 4 else ""
+        )
+    return line

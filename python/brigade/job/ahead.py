@@ -1,0 +1,124 @@
+"""`brigade stage` and `brigade unstage`: an image that stands on nodes for the jobs to come.
+
+Staging ahead is what `brigade run` does before a job, without the job. What stands is kept by an
+entry of the allocation's (`job/standing.py`) until it is taken away, the node restarts, or `brigade
+clean` finds that the allocation is over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from brigade.errors import LauncherError, StageError, UsageError
+from brigade.job import stage, standing
+from brigade.job.flow import Course, Settings
+from brigade.job.prepare import prepare
+from brigade.job.progress import Progress
+from brigade.job.standing import Standing
+from brigade.job.step import run_step
+from brigade.job.transport import bring
+from brigade.launch import Launch, parse
+from brigade.launch.slurm import job_is_over
+from brigade.paths import native
+
+
+def stage_ahead(settings: Settings) -> dict[str, Any]:
+    """Find or make the image, and leave it on all nodes of the launcher. Returns what was done.
+
+    Raises what went wrong: there is no job that could be started without an image.
+    """
+    launch = _launch(settings)
+    where = standing.allocation(launch)
+    if launch.kind == "srun" and not standing.slurm_job_of(where):
+        raise UsageError(
+            "brigade stage with srun needs an allocation: without one, the nodes would be given "
+            "back at once",
+            hint="use it in a job script, under salloc, or with srun --jobid=NUMBER",
+        )
+    course = Course(settings, launch)
+    progress = Progress(settings.quiet)
+    try:
+        prepare(course, launch, progress)
+        assert course.image and course.image_id
+        staged = bring(
+            launch,
+            course.image,
+            standing.job_name(where),
+            course.way(launch),
+            standing.find(where, course.image_id),
+            lambda done, total: progress.show("stage", done, total),
+        )
+    finally:
+        progress.close()
+    if staged["transport"] != "standing":  # then the record is there
+        standing.note(standing.new(where, launch, course.image, course.image_id, staged))
+    return {
+        "allocation": where,
+        "image": course.image,
+        "image_id": course.image_id,
+        "staged_id": staged["image_id"],
+        "folder": stage.staged_folder(staged["image_id"]),
+        "nodes": [node["host"] for node in staged["nodes"]],
+        "already": sum(1 for node in staged["nodes"] if node["already"]),
+        "bytes_per_node": staged["bytes"],
+        "read_bytes": staged["read_bytes"],
+        "seconds": staged["seconds"],
+        "transport": staged["transport"],
+        "renewed": course.renewed,
+    }
+
+
+def _launch(settings: Settings) -> Launch:
+    """With an image that is named, a launcher without a program will do, or none at all."""
+    words = settings.words
+    try:
+        return parse(words or ["true"], settings.ranks)
+    except LauncherError:
+        raise
+    except UsageError:
+        if not settings.image:
+            raise
+        return parse([*words, "true"], settings.ranks)
+
+
+def unstage(everywhere: bool) -> list[dict[str, Any]]:
+    """Take away what stands in this allocation, or in all of them: one object each, with `nodes`
+    (of which each gave its memory back, or not yet, because a job uses the image) and `why` it
+    could not be done ("" if it was)."""
+    where = None if everywhere else standing.allocation()
+    return [_take_away(what) for what in standing.all_of(where)]
+
+
+def _take_away(what: Standing) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "allocation": what.allocation,
+        "image": what.image,
+        "staged_id": what.staged_id,
+        "nodes": [],
+        "why": "",
+    }
+    number = standing.slurm_job_of(what.allocation)
+    if number and job_is_over(number):
+        standing.forget(what)
+        nodes = ",".join(what.nodes)
+        told["why"] = f"its job is over; if its nodes keep memory: brigade clean -- srun -w {nodes}"
+        return told
+    tool = [str(native("brigade-stage")), "drop", "--image-id", what.staged_id]
+    tool += ["--job", standing.job_name(what.allocation), "--base", stage.node_base()]
+    launch = parse(what.words)
+    if number:
+        launch.join_slurm_job(number)
+    results, said, status = run_step(launch.per_node(tool), lambda done, total: None)
+    if status or not results:
+        raise StageError(
+            f"taking {what.image} off its nodes ended with status {status} and said: "
+            f"{said[-400:] or 'nothing'}",
+            hint="`brigade clean --all -- LAUNCHER` removes it too",
+        )
+    standing.forget(what)
+    told["nodes"] = [
+        {"host": one["host"], "removed": bool(one.get("removed"))}
+        for one in results
+        if "host" in one
+    ]
+    return told

@@ -1,0 +1,122 @@
+"""What `brigade stage` has left standing on nodes: names and records.
+
+A record says what stands, so that a later job looks for it there before it stages anything. It is
+only a hint: whether a node has it, the node itself says (`brigade-stage join`). What keeps it in
+the nodes' memory is a job entry without processes, named after the allocation.
+
+    <cache>/standing/<allocation>/<image id>.json
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from brigade.launch import Launch
+from brigade.paths import cache_dir
+
+_PREFIX = "standing-"  # src/stage/clean.c knows it too
+_SLURM = "slurm-"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One image that stands on the nodes of an allocation."""
+
+    allocation: str
+    image: str
+    image_id: str
+    staged_id: str  # another one than the image's where --memory has cut it
+    memory: int | None
+    image_bytes: int | None
+    transport: str | None
+    words: list[str]  # of the launcher that staged it
+    nodes: list[str]
+    since: float  # seconds, as time.time() gives them
+
+
+def allocation(launch: Launch | None = None) -> str:
+    """Names the nodes that a job is on: Slurm's allocation, else this host."""
+    number = (launch.slurm_job if launch else None) or os.environ.get("SLURM_JOB_ID")
+    return f"{_SLURM}{number}" if number else os.uname().nodename
+
+
+def job_name(where: str) -> str:
+    """The job entry that keeps an image of allocation `where` on its nodes."""
+    return _PREFIX + where
+
+
+def slurm_job_of(name: str) -> str | None:
+    """The Slurm job whose allocation an entry (or an allocation) is named after, or None."""
+    match = re.fullmatch(rf"(?:{_PREFIX})?{_SLURM}(\d+)", name)
+    return match.group(1) if match else None
+
+
+def note(what: Standing) -> None:
+    """Remember what stands; appears whole or not at all."""
+    path = _path(what.allocation, what.image_id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    part.write_text(json.dumps(asdict(what), indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def find(where: str, image_id: str | None) -> Standing | None:
+    """What stands of an image on the nodes of allocation `where`, as far as is known here."""
+    return _read(_path(where, image_id)) if image_id else None
+
+
+def all_of(where: str | None = None) -> Iterator[Standing]:
+    """Everything that stands in allocation `where`, or in all of them."""
+    top = cache_dir() / "standing"
+    for path in sorted(top.glob(f"{where or '*'}/*.json")):
+        what = _read(path)
+        if what:
+            yield what
+
+
+def forget(what: Standing) -> None:
+    """Drop a record; what is not there is no error."""
+    path = _path(what.allocation, what.image_id)
+    path.unlink(missing_ok=True)
+    try:
+        path.parent.rmdir()
+    except OSError:
+        pass  # others stand in the same allocation
+
+
+def new(where: str, launch: Launch, image: str, image_id: str, staged: dict[str, Any]) -> Standing:
+    """The record of what was staged just now."""
+    memory = (staged.get("memory") or {}).get("allowed")
+    return Standing(
+        allocation=where,
+        image=image,
+        image_id=image_id,
+        staged_id=staged["image_id"],
+        memory=memory,
+        image_bytes=staged.get("image_bytes"),
+        transport=staged.get("transport"),
+        words=launch.words,
+        nodes=[node["host"] for node in staged.get("nodes", [])],
+        since=time.time(),
+    )
+
+
+def _path(where: str, image_id: str) -> Path:
+    return cache_dir() / "standing" / where / f"{image_id}.json"
+
+
+def _read(path: Path) -> Standing | None:
+    """A record, or None if it is not there or cannot be understood: then everything is staged."""
+    try:
+        if path.stat().st_uid != os.geteuid():
+            return None
+        return Standing(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None

@@ -1,0 +1,89 @@
+"""Ways to bring an image into the nodes' memory: what stands there already, or over MPI.
+
+The first that works is taken, and the result says which: `transport` is "standing" (nothing was
+moved), "mpi", or "alone" (each node read the image for itself).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from brigade.errors import StageError
+from brigade.job import stage
+from brigade.job.standing import Standing
+from brigade.job.step import run_step
+from brigade.launch import Launch
+from brigade.paths import native
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a job wants its image brought."""
+
+    mpi: str = "auto"  # the library, "auto" or "none"
+    readers: int | None = None
+    memory: int | None = None
+    changed: list[int] = field(default_factory=list)
+
+
+def bring(
+    launch: Launch,
+    image: str,
+    job: str,
+    way: Way,
+    stands: Standing | None,
+    progress: Callable[[int, int], None],
+) -> dict[str, Any]:
+    """The image on every node of `launch`, with an entry for `job`; the stager's result.
+
+    `stands`: what may be there already. Raises StageError when the image is not on every node.
+    """
+    if stands and way.memory in (None, stands.memory):
+        joined = _join(launch, job, way, stands)
+        if joined:
+            return joined
+    staged = stage.put(
+        launch,
+        image,
+        job,
+        mpi=way.mpi,
+        readers=way.readers,
+        changed=way.changed,
+        memory=way.memory,
+        progress=progress,
+    )
+    return {**staged, "transport": "alone" if way.mpi == "none" else "mpi"}
+
+
+def _join(launch: Launch, job: str, way: Way, stands: Standing) -> dict[str, Any] | None:
+    """Join what stands, without MPI and without the image; None if a node does not have it.
+
+    What was joined until then is left: staging finds it there.
+    """
+    start = time.monotonic()
+    tool = [str(native("brigade-stage")), "join", "--image-id", stands.staged_id, "--job", job]
+    tool += ["--base", stage.node_base()]
+    if way.changed:
+        tool += ["--changed", ",".join(map(str, way.changed))]
+    try:
+        results, _, status = run_step(launch.per_node(tool), lambda done, total: None)
+    except StageError:
+        return None
+    if status or not results or not all(result.get("found") for result in results):
+        return None
+    nodes = [
+        {"host": result["host"], "already": True, "bytes": 0, "read_bytes": 0} for result in results
+    ]
+    return {
+        "ok": True,
+        "image_id": stands.staged_id,
+        "nodes": nodes,
+        "read_bytes": 0,
+        "seconds": time.monotonic() - start,
+        "bytes": 0,
+        "image_bytes": stands.image_bytes,
+        "transport": "standing",
+    }

@@ -1,0 +1,40 @@
+"""Questions to Slurm's own commands. None of them raises: Slurm may be elsewhere, or away."""
+
+from __future__ import annotations
+
+import subprocess
+
+
+def ask(command: list[str]) -> str:
+    """Output of a short Slurm command, or '' if it failed."""
+    status, out, _ = _asked(command)
+    return out if status == 0 else ""
+
+
+def count_nodes(hosts: str) -> int:
+    """How many nodes a host list (`n[0-3],m1`) names; 0 if that cannot be found out."""
+    return len(ask(["scontrol", "show", "hostnames", hosts]).split())
+
+
+def nodes_of(job: str) -> int:
+    """How many nodes a job has; 0 if that cannot be found out."""
+    out = ask(["squeue", "--noheader", "--jobs", job, "--format", "%D"]).strip()
+    return int(out) if out.isdigit() else 0
+
+
+def job_is_over(job: str) -> bool:
+    """Whether Slurm says that a job has ended; no word from Slurm is no."""
+    status, out, said = _asked(["squeue", "--noheader", "--jobs", job, "--format", "%T"])
+    if status == 0:
+        return not out.strip()
+    return "Invalid job id" in said
+
+
+def _asked(command: list[str]) -> tuple[int, str, str]:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        return -1, "", str(error)
+    return done.returncode, done.stdout, done.stderr

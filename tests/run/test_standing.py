@@ -1,0 +1,140 @@
+"""`brigade stage` and `brigade unstage` on one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from project import Site
+
+
+def brigade(site: Site, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "BRIGADE_CACHE": str(site.base / "cache"),
+        "BRIGADE_NODE_DIR": str(site.nodes),
+        **variables,
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "brigade", *words],
+        env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def stage(site: Site, *options: str) -> dict:
+    done = brigade(site, "stage", "--json", *options, "--", str(site.python), str(site.app))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def left(site: Site) -> list[str]:
+    return sorted(path.name for path in site.nodes.glob("brigade-*/[0-9a-f]*"))
+
+
+@pytest.fixture
+def standing(made: Site):
+    yield stage(made)
+    brigade(made, "unstage", "--all")
+    assert left(made) == []
+
+
+def test_what_stands_is_joined_by_later_runs_which_read_nothing(made: Site, standing: dict) -> None:
+    assert standing["read_bytes"] > 0 and left(made) == [standing["staged_id"]]
+    for _ in range(2):
+        under = made.brigade("a")
+        assert under.returncode == 0 and under.stdout == made.plain("a").stdout
+        staging = made.report()["staging"]
+        assert staging["transport"] == "standing" and staging["read_bytes"] == 0
+        assert made.report()["operations"]["answered_per_rank"]["min"] > 10
+        assert left(made) == [standing["staged_id"]], "a run takes away only what is its own"
+        assert os.listdir(os.path.join(standing["folder"], "jobs")) == [
+            f"standing-{standing['allocation']}"
+        ]
+
+
+def test_it_stays_until_unstage_and_then_runs_stage_for_themselves(
+    made: Site, standing: dict
+) -> None:
+    assert "stays: it stands until brigade unstage" in brigade(made, "clean", "--idle", "0").stdout
+    assert left(made) == [standing["staged_id"]]
+    done = brigade(made, "unstage", "--json")
+    assert json.loads(done.stdout)["unstaged"][0]["nodes"] == [
+        {"host": os.uname().nodename, "removed": True}
+    ]
+    assert left(made) == []
+    made.brigade()
+    assert made.report()["staging"]["transport"] == "alone"
+    assert brigade(made, "unstage").stdout == "nothing stands here\n"
+
+
+def test_a_node_that_lost_it_is_staged_again(made: Site, standing: dict) -> None:
+    assert brigade(made, "clean", "--all").returncode == 0  # as a restart of the node does
+    assert left(made) == []
+    under = made.brigade()
+    assert under.returncode == 0 and made.report()["unstaged"] is None
+    assert made.report()["staging"]["transport"] == "alone"
+
+
+def test_an_image_that_stands_does_not_grow_under_it(site: Site) -> None:
+    site.app.write_text("import sys, pkg\nif len(sys.argv) > 1:\n    __import__(sys.argv[1])\n")
+    (site.package.parent / "other.py").write_text("")
+    first = stage(site)
+    try:
+        for _ in range(2):
+            assert site.brigade("other").returncode == 0
+            report = site.report()
+            assert report["misses"]["total"] > 0 and report["image"]["id"] == first["image_id"]
+            assert report["staging"]["transport"] == "standing"
+    finally:
+        brigade(site, "unstage")
+    assert site.brigade("other").returncode == 0
+    assert site.report()["image"]["grown"], "and does afterwards"
+
+
+def test_a_run_that_wants_less_memory_than_stands_stages_its_own(site: Site) -> None:
+    (site.package / "data.txt").write_text("x" * 400_000)
+    assert site.brigade(run=("--memory", "1G")).returncode == 0
+    less = ("--memory", str(site.report()["staging"]["memory"]["whole"] - 1))
+    whole = stage(site)
+    cut = site.brigade(run=less)
+    assert cut.returncode == 0 and site.report()["staging"]["transport"] == "alone"
+    assert left(site) == [whole["staged_id"]]
+    brigade(site, "unstage")
+    small = stage(site, *less)
+    assert small["staged_id"] != small["image_id"]
+    for more in ((), less):
+        assert site.brigade(run=more).returncode == 0
+        assert site.report()["staging"]["transport"] == "standing"
+    brigade(site, "unstage")
+    assert left(site) == []
+
+
+def test_an_image_by_its_file_needs_no_program(made: Site, standing: dict) -> None:
+    assert brigade(made, "unstage").returncode == 0
+    done = brigade(made, "stage", "--json", "--image", standing["image"])
+    assert json.loads(done.stdout)["staged_id"] == standing["staged_id"], done.stderr
+    made.brigade()
+    assert made.report()["staging"]["transport"] == "standing"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((), 2, "give a launcher and a program"),
+        (("--image", "/none.brg"), 4, "/none.brg"),
+        (("--", "/no/such/program"), 5, "the trial"),
+    ],
+)
+def test_what_cannot_be_staged_is_one_clear_error(made: Site, words, code: int, said: str) -> None:
+    done = brigade(made, "stage", *words)
+    assert done.returncode == code and said in done.stderr and "Traceback" not in done.stderr
+
+
+def test_no_room_is_exit_code_6_and_nothing_is_left(made: Site) -> None:
+    words = ("stage", "--", str(made.python), str(made.app))
+    done = brigade(made, *words, BRIGADE_NODE_DIR="/proc")
+    assert done.returncode == 6 and "/proc" in done.stderr
+    assert brigade(made, "unstage").stdout == "nothing stands here\n"

@@ -1,0 +1,191 @@
+"""Ways into a cluster: job scripts with several steps, with and without `brigade stage`.
+
+Each job script runs under sbatch in a lab of four nodes. Where one step must wait for another it
+waits for a file, never for a time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+
+from brigade.lab import Lab
+from brigade.lab.debian import missing_packages
+
+NAME = "testways"
+APP = """\
+import os, sys, time
+import shelf.first
+if "wait" in sys.argv:
+    open(sys.argv[2] + ".started." + os.environ["SLURM_PROCID"], "w").close()
+    until = time.monotonic() + 60
+    while not os.path.exists(sys.argv[2]) and time.monotonic() < until:
+        time.sleep(0.05)
+import shelf.second
+sys.stdout.write("rank on " + os.uname().nodename + " " + shelf.second.__file__ + "\\n")
+"""
+HEAD = """\
+set -u
+cd /tmp
+brigade() {{ {python} -m brigade "$@"; }}
+app="{python} {shared}/app.py"
+standing() {{
+    srun --overlap -N4 -n4 sh -c 'ls -d /dev/shm/brigade-*/*/jobs/* | sed "s/^/kept /"'
+}}
+"""
+
+
+def missing() -> str:
+    if os.geteuid() != 0:
+        return "the lab needs root"
+    lacking = missing_packages("moosefs")
+    return " ".join(["packages missing:", *lacking]) if lacking else ""
+
+
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=missing() or "the lab can be brought up"),
+    pytest.mark.timeout(300),
+]
+
+
+class Cluster:
+    """A lab with a program on its shared file system, and job scripts in it."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        write = (
+            f"cd {lab.shared}; mkdir -p shelf images; touch shelf/__init__.py shelf/first.py; "
+            f"head -c 300000 /dev/urandom | base64 | sed 's/^/# /' > shelf/second.py; "
+            f"cat > app.py <<'END'\n{APP}END\n"
+        )
+        lab.exec("n0", ["/bin/sh", "-c", write], check=True)
+
+    def batch(self, script: str, *options: str, **variables: str) -> str:
+        """Runs a job script under sbatch; returns what it printed."""
+        shared = self.lab.shared
+        for name in ("job.out", "job.code"):
+            self.file(name).unlink(missing_ok=True)
+        body = HEAD.format(python=sys.executable, shared=shared) + script
+        text = f"#!/bin/bash\n(\n{body})\necho $? > $S/job.part; mv $S/job.part $S/job.code\n"
+        self.file("job.sh").write_text(text)
+        words = ["sbatch", "-Q", "-N4", "--overcommit", "-o", f"{shared}/job.out", *options]
+        self.lab.run(
+            [*words, f"{shared}/job.sh"],
+            env={"BRIGADE_CACHE": f"{shared}/images", "S": shared, **variables},
+            cwd="/", check=True, timeout=60,
+        )  # fmt: skip
+        self.wait_for(lambda: self.file("job.code").exists())
+        self.wait_for(lambda: not self.asked("squeue", "-h"))
+        out = self.file("job.out").read_text()
+        assert self.file("job.code").read_text() == "0\n", out
+        return out
+
+    def asked(self, *command: str) -> str:
+        return self.lab.run([*command], cwd="/", stdout=PIPE, text=True, timeout=60).stdout
+
+    def wait_for(self, done: Callable[[], bool]) -> None:
+        until = time.monotonic() + 150
+        while not done():
+            assert time.monotonic() < until, self.asked("squeue") + self.file("job.out").read_text()
+            time.sleep(0.05)
+
+    def report(self, name: str) -> dict:
+        return json.loads(self.file(name).read_text())
+
+    def file(self, name: str) -> Path:
+        return self.lab.host_path("n0", f"{self.lab.shared}/{name}")
+
+    def left(self) -> list[str]:
+        """What lies in the nodes' memory and should not."""
+        return [
+            f"{node}: {path.name}"
+            for node in self.lab.nodes
+            for path in self.lab.host_path(node, "/dev/shm").glob("brigade-*/*")
+            if path.name != "lock"
+        ]
+
+
+def missed(report: dict) -> list[str]:
+    """Files of the program that ranks asked the shared file system for."""
+    paths = [miss["path"] for miss in report["misses"]["paths"]]
+    return [path for path in paths if "shelf" in path or path.endswith("app.py")]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    lab = Lab.up(name=NAME, nodes=4)
+    try:
+        yield Cluster(lab)
+    finally:
+        lab.down()
+
+
+def test_steps_of_a_script_find_what_was_staged_at_its_top(cluster: Cluster) -> None:
+    out = cluster.batch(
+        "brigade stage -q -- srun -N4 -n4 $app || exit 1\n"
+        "brigade run -q --json $S/one.json -- srun -N4 -n8 $app || exit 2\n"
+        "brigade run -q --json $S/two.json -- srun -N2 -n2 $app || exit 3\n"
+        "echo before; standing\n"
+        "brigade unstage -q || exit 4\n"
+        "brigade run -q --json $S/three.json -- srun -N4 -n4 $app || exit 5\n"
+    )
+    assert out.count("rank on ") == 8 + 2 + 4, out
+    for name, nodes in (("one", 4), ("two", 2)):
+        staging = cluster.report(f"{name}.json")["staging"]
+        assert staging["transport"] == "standing" and staging["nodes"] == nodes
+        assert staging["read_bytes"] == 0 and staging["already"] == nodes
+        assert missed(cluster.report(f"{name}.json")) == []
+    kept = [line for line in out.splitlines() if line.startswith("kept ")]
+    assert len(kept) == 4 and all("/jobs/standing-slurm-" in line for line in kept)
+    alone = cluster.report("three.json")["staging"]
+    assert alone["transport"] == "mpi" and alone["read_bytes"] > 0
+    assert cluster.left() == []
+
+
+@pytest.mark.parametrize("ahead", [False, True], ids=["each for itself", "staged ahead"])
+def test_two_steps_at_once_on_the_same_nodes_leave_each_other_alone(
+    cluster: Cluster, ahead: bool
+) -> None:
+    """The second starts and ends while the first waits; then the first loads what it has left."""
+    go = f"go{ahead}"
+    out = cluster.batch(
+        ("brigade stage -q -- srun -N4 -n4 $app || exit 1\n" if ahead else "")
+        + f"brigade run -q --json $S/slow.json -- srun --overlap -N4 -n4 $app wait $S/{go} &\n"
+        f"for i in $(seq 600); do [ $(ls $S/{go}.started.* 2>/dev/null | wc -l) = 4 ] && break; "
+        "sleep 0.1; done\n"
+        "brigade run -q --json $S/quick.json -- srun --overlap -N4 -n4 $app || exit 2\n"
+        f"echo between; standing; touch $S/{go}\n"
+        "wait %1 || exit 3\n"
+        "brigade unstage -q\n"
+    )
+    assert out.count("rank on ") == 8, out
+    kept = [line for line in out.splitlines() if line.startswith("kept ")]
+    assert len(kept) == (8 if ahead else 4), out
+    for name in ("slow", "quick"):
+        report = cluster.report(f"{name}.json")
+        assert report["unstaged"] is None and missed(report) == []
+    assert cluster.left() == []
+
+
+def test_a_script_that_forgot_to_unstage_is_cleaned_up_after_it_is_over(cluster: Cluster) -> None:
+    cluster.batch("brigade stage -q -- srun -N4 -n4 $app; sleep 0\n")
+    assert len(cluster.left()) == 4
+    command = [sys.executable, "-m", "brigade", "clean", "--json", "--", "srun", "-N4"]
+    env = {"BRIGADE_CACHE": f"{cluster.lab.shared}/images"}
+    done = cluster.lab.run(command, env=env, stdout=PIPE, text=True, timeout=100, cwd="/")
+    found = json.loads(done.stdout)["found"]
+    assert len(found) == 4 and all(one["removed"] for one in found), found
+    assert cluster.left() == []
+
+
+def test_stage_with_srun_outside_an_allocation_is_refused(cluster: Cluster) -> None:
+    command = [sys.executable, "-m", "brigade", "stage", "--", "srun", "-N4", "true"]
+    done = cluster.lab.run(command, stdout=PIPE, stderr=PIPE, text=True, timeout=100, cwd="/")
+    assert done.returncode == 2 and "needs an allocation" in done.stderr
