@@ -5,6 +5,9 @@
 With --all, pytest also runs the tests marked `all`, which take long. What is random in them comes
 from a seed that is printed; BRIGADE_TEST_SEED, set beforehand, repeats it.
 
+A pytest test that fails is run once more: other people's machines stop for seconds. One that passes
+then counts as passed and is named at the end, as unsteady: look at it if it returns.
+
 Each step runs even if one before it failed, so that one run shows everything. Test counts are read
 from the JUnit files that ctest and pytest write, never from their text; a step that is no test
 counts as one failure when it fails. After the tests nothing of them may be left: no process, mount,
@@ -44,11 +47,13 @@ class Tally:
     passed: int = 0
     failures: list[str] = field(default_factory=list)
     skips: list[str] = field(default_factory=list)
+    unsteady: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         self.passed += other.passed
         self.failures += other.failures
         self.skips += other.skips
+        self.unsteady += other.unsteady
 
 
 def run(
@@ -141,9 +146,11 @@ def ctest() -> Tally:
 
 def pytest(everything: bool = False) -> Tally:
     """Tests of everything else, the lab among it; those marked `all` only if `everything`."""
-    report = BUILD / "pytest.xml"
-    report.unlink(missing_ok=True)
+    report, reruns = BUILD / "pytest.xml", BUILD / "reruns.txt"
+    for file in (report, reruns):
+        file.unlink(missing_ok=True)
     command = [sys.executable, "-B", "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}"]
+    command += ["--reruns", "1"]
     if everything:
         command += ["-m", ""]
         print(f"BRIGADE_TEST_SEED={SEED}", flush=True)
@@ -153,13 +160,23 @@ def pytest(everything: bool = False) -> Tally:
         prefix=prefix,
         limit_s=STEP_LIMIT_ALL_S if everything else STEP_LIMIT_S,
         BRIGADE_TEST_SEED=SEED,
+        BRIGADE_TEST_RERUNS=reruns,
         BRIGADE_TEST_RUN=TOKEN,
         BRIGADE_NATIVE=BUILD / "native",
         HYPOTHESIS_STORAGE_DIRECTORY=BUILD / "hypothesis",
     )
     if prefix:
         run("chown", "-R", f"{os.getuid()}:{os.getgid()}", BUILD, prefix=prefix)
-    return read_report("pytest", report, status)
+    tally = read_report("pytest", report, status)
+    tally.unsteady = read_reruns(reruns, tally.failures)
+    return tally
+
+
+def read_reruns(file: Path, failures: list[str]) -> list[str]:
+    """The tests that failed at first and passed when they were run again."""
+    names = file.read_text().split("\n") if file.exists() else []
+    failed = {failure.split("::")[-1] for failure in failures}
+    return [f"pytest: {name}" for name in names if name and name.split("::")[-1] not in failed]
 
 
 def as_root() -> tuple[str, ...]:
@@ -272,7 +289,12 @@ def main(names: list[str]) -> int:
         print(f"-- {name}: {outcome}, {time.monotonic() - start:.1f} s", flush=True)
     total.add(leftovers(before))
 
-    for title, lines in (("skipped", total.skips), ("failed", total.failures)):
+    unsteady = "unsteady: failed, and passed when run again"
+    for title, lines in (
+        ("skipped", total.skips),
+        (unsteady, total.unsteady),
+        ("failed", total.failures),
+    ):
         if lines:
             print(f"== {title}")
             print("\n".join(lines))

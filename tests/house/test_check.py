@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,32 @@ def test_a_runner_that_fails_without_a_failed_test_is_a_failure(check, report):
     path = report('<testcase name="good"/>')
     assert check.read_report("pytest", path, 3).failures == ["pytest: ended with status 3"]
     assert len(check.read_report("pytest", path.with_name("none.xml"), 139).failures) == 1
+
+
+def test_only_what_passed_when_run_again_is_unsteady(check, tmp_path):
+    reruns = tmp_path / "reruns.txt"
+    assert check.read_reruns(reruns, []) == []
+    reruns.write_text("tests/a.py::shaky\ntests/a.py::bad[x]\n")
+    assert check.read_reruns(reruns, ["pytest: a::bad[x]"]) == ["pytest: tests/a.py::shaky"]
+
+
+def test_what_pytest_runs_again_is_written_down(tmp_path):
+    shaky = tmp_path / "test_shaky.py"
+    shaky.write_text(
+        "import pathlib\ndef test_shaky():\n"
+        "    mark = pathlib.Path(__file__).with_name('mark')\n"
+        "    again = mark.exists()\n    mark.touch()\n"
+        "    assert again\n"
+    )
+    (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
+    reruns = tmp_path / "reruns.txt"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reruns", "1", shaky],
+        env={**os.environ, "BRIGADE_TEST_RERUNS": str(reruns)}, capture_output=True,
+        cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert reruns.read_text().splitlines() == ["test_shaky.py::test_shaky"]
 
 
 def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
