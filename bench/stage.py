@@ -167,7 +167,9 @@ def show(samples: list[dict[str, Any]], raw: int) -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
         "--prefix", default="/usr/lib/x86_64-linux-gnu", help="tree to take files from"
     )
