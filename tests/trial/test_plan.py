@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -186,6 +187,17 @@ def test_source_brings_its_byte_code_and_byte_code_its_source(world: World) -> N
     entries = by_path(world.assemble())
     assert entries[f"{cache}/core.cpython-311.pyc"].content
     assert entries[f"{world.pkg}/unused.py"].content
+
+
+def test_a_file_that_was_taken_for_a_folder_keeps_its_place(world: World) -> None:
+    """Python's path finders list each entry of sys.path, and an archive is one."""
+    archive = world.app / "base.zip"
+    World.write(archive, "bytes")
+    took = [record("open", archive, extra="0"), record("list", archive, status=errno.ENOTDIR)]
+    world.trial([*took, record("stat", archive / "re", status=errno.ENOTDIR)])
+    what = world.assemble()
+    assert what.left_out == []
+    assert by_path(what)[str(archive)].content
 
 
 def test_what_appeared_after_the_trial_looked_is_left_to_the_file_system(world: World) -> None:

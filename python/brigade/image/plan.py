@@ -128,7 +128,9 @@ class Plan:
         elif err == 0 and end.err in _GONE:
             self._doubt(end.path, "was there during the trial and is gone")
         elif err in _GONE and end.err == 0 and not is_bytecode_cache(end.path):
-            self._doubt(end.path, "appeared since the trial looked")
+            # a call that wants a directory says ENOTDIR of a file that is there
+            if err == errno.ENOENT or is_dir(self.snapshot.lstat(end.path)):
+                self._doubt(end.path, "appeared since the trial looked")
 
     def _absent(self, path: str) -> None:
         if path not in self._entries:
