@@ -31,6 +31,7 @@ static const char *const cause_names[] = {
 
 struct drop {
     struct json slots, misses; /* objects, each followed by a newline */
+    struct json space;         /* what became of the namespace view, if it was asked for */
 };
 
 static void add_slot(struct json *j, const struct brg_slot *s)
@@ -78,6 +79,35 @@ static void add_misses(struct json *j, struct brg_miss *misses, uint32_t n)
     }
 }
 
+static const char *why_words(uint32_t why)
+{
+    switch ((enum brg_namespace_why)why) {
+#define BRG_X(name, words) \
+    case BRG_NAMESPACE_##name: return words;
+        BRG_NAMESPACE_WHYS(BRG_X)
+#undef BRG_X
+    case BRG_NAMESPACE_NONE: break;
+    }
+    return "";
+}
+
+static void add_namespace(struct json *j, const struct brg_state *s)
+{
+    const char *words = why_words(s->namespace_why);
+    if (!s->namespace_ranks && !*words)
+        return;
+    json_add(j, "{\"ranks\":%" PRIu32 ",\"covers\":%" PRIu32 ",\"why\":", s->namespace_ranks,
+             s->namespace_covers);
+    if (*words)
+        json_add_string(j, words, strlen(words));
+    else
+        json_add(j, "null");
+    const char *error = s->namespace_errno ? strerror((int)s->namespace_errno) : "";
+    json_add(j, ",\"error\":");
+    json_add_string(j, error, strlen(error));
+    json_add(j, "}");
+}
+
 static int state_is_sound(const struct brg_state *s, uint64_t bytes)
 {
     return bytes >= sizeof *s && s->magic == BRG_STATE_MAGIC && s->version == BRG_STATE_VERSION &&
@@ -104,6 +134,7 @@ static void read_state(void *user, int fd)
                 add_slot(&d->slots, &slots[i]);
         uint32_t n = s->next_miss < s->n_misses ? s->next_miss : s->n_misses;
         add_misses(&d->misses, brg_state_misses(s), n);
+        add_namespace(&d->space, s);
     }
     munmap(s, (size_t)st.st_size);
 }
@@ -147,6 +178,18 @@ static int print_list(const struct json *objects, const char *list, const char *
     return lines;
 }
 
+static int print_namespace(const struct json *space, int removed)
+{
+    struct json line = {0};
+    if (!space->n)
+        return 0;
+    begin_line(&line, "slots");
+    json_add(&line, "],\"namespace\":%s,\"misses\":[", space->text);
+    json_add(&line, "],\"removed\":%s}", removed ? "true" : "false");
+    json_print(&line, STDOUT_FILENO);
+    return 1;
+}
+
 int drop_run(const struct drop_options *options)
 {
     struct drop d = {0};
@@ -166,7 +209,8 @@ int drop_run(const struct drop_options *options)
         rc = 0; /* nothing was staged here, or another process has dropped it */
     if (rc)
         fprintf(stderr, "brigade-stage: %s\n", err.text);
-    int lines = print_list(&d.slots, "slots", "misses", removed) +
+    int lines = print_namespace(&d.space, removed) +
+                print_list(&d.slots, "slots", "misses", removed) +
                 print_list(&d.misses, "misses", "slots", removed);
     if (!lines) {
         struct json line = {0};
@@ -175,5 +219,6 @@ int drop_run(const struct drop_options *options)
     }
     free(d.slots.text);
     free(d.misses.text);
+    free(d.space.text);
     return rc ? 1 : 0;
 }

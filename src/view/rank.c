@@ -2,6 +2,7 @@
  *
  *   brigade-rank --record DIR [--python-view DIR] [--] PROGRAM ARGS...      a trial
  *   brigade-rank --job ID [--view LIST] [--strict] [--] PROGRAM ARGS...     a job
+ *   brigade-rank --probe                                 what this machine allows, as JSON
  *
  * In a job it lies in the staged folder, <stage>/root/.brigade/bin, and finds the stage from its
  * own path; it takes a slot in the job's state, sets the environment of
@@ -13,6 +14,7 @@
 #include "view/exec.h"
 #include "view/handoff.h"
 #include "view/look.h"
+#include "view/namespace.h"
 #include "view/program.h"
 #include "view/rank_env.h"
 #include "view/record.h"
@@ -26,14 +28,17 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: brigade-rank [--record DIR | --job ID] [--view interpose,python] [--strict]\n"
-    "                    [--python-view DIR] [--] PROGRAM [ARGS...]\n";
+    "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
+    "                    [--python-view DIR] [--] PROGRAM [ARGS...]\n"
+    "       brigade-rank --probe\n";
 
 struct options {
     const char *record, *job, *views, *python_view;
-    int strict;
+    int strict, probe;
     char **program;
 };
+
+static const char default_views[] = "interpose,python";
 
 /* Returns 0, or -1 if the command line is wrong. */
 static int parse(char **argv, struct options *o)
@@ -50,13 +55,15 @@ static int parse(char **argv, struct options *o)
         }
         if (text_same(*argv, "--strict"))
             o->strict = 1;
+        else if (text_same(*argv, "--probe"))
+            o->probe = 1;
         else if (value && argv[1])
             *value = *++argv;
         else
             return -1;
     }
     o->program = argv;
-    return *argv ? 0 : -1;
+    return *argv || o->probe ? 0 : -1;
 }
 
 /* The folder this program lies in; "" if unknown. */
@@ -155,45 +162,85 @@ static int record_search(struct view *v, const char *folder)
     return start_ns && setenv(BRG_RECORD_SHARED, shared, 1) == 0 ? 0 : -EIO;
 }
 
+static int is_strict(void)
+{
+    const char *strict = getenv("BRIGADE_STRICT");
+    return strict && text_same(strict, "1");
+}
+
+/* Enters the job's namespace if `views` ask for it. Returns the views that are left to set up. */
+static const char *enter_namespace(const struct view *v, const char *views)
+{
+    char job[PATH_MAX];
+    const char *state = getenv("BRIGADE_STATE");
+    enum brg_namespace_why why;
+    if (!rank_env_names(views, "namespace"))
+        return views;
+    struct text t = text_in(job, sizeof job);
+    text_bytes(&t, state, strlen(state) - strlen("/state"));
+    int err = namespace_enter(v, job, &why);
+    if (err == 0)
+        return views;
+    if (is_strict()) {
+        fprintf(stderr, "brigade: strict: --view namespace: %s (%s)\n", namespace_words(why),
+                strerror(-err));
+        exit(125);
+    }
+    int interpose = rank_env_names(views, "interpose"), python = rank_env_names(views, "python");
+    return interpose == python ? default_views : interpose ? "interpose" : "python";
+}
+
+static int prepare_trial(struct view *v, const struct options *o, const char *folder)
+{
+    char beside[PATH_MAX];
+    struct text t = text_in(beside, sizeof beside);
+    text_add(&t, folder);
+    text_add(&t, "/../imports/site");
+    unsetenv("BRIGADE_STAGE");
+    unsetenv("BRIGADE_STATE");
+    if (o->record[0] != '/' || t.full)
+        return -EINVAL;
+    if (setenv("BRIGADE_RECORD", o->record, 1))
+        return -ENOMEM;
+    int err = rank_env_set(o->views ? o->views : default_views, folder,
+                           o->python_view ? o->python_view : beside);
+    return err < 0 ? err : record_search(v, o->record);
+}
+
+/* With the namespace alone nothing is injected: the program starts as it would, where its folders
+ * are covered. */
+static int prepare_job(struct view *v, const struct options *o, const char *folder)
+{
+    char libraries[PATH_MAX], python[PATH_MAX];
+    int err = join_stage(v, folder, o->job ? o->job : getenv("BRIGADE_JOB"));
+    if (err < 0)
+        return err;
+    struct text lib = text_in(libraries, sizeof libraries), py = text_in(python, sizeof python);
+    text_add(&lib, v->root);
+    text_add(&lib, "/.brigade/lib");
+    text_add(&py, v->root);
+    text_add(&py, "/.brigade/python");
+    const char *views = enter_namespace(v, o->views ? o->views : default_views);
+    err = lib.full || py.full ? -ENAMETOOLONG : rank_env_set(views, libraries, python);
+    if (err < 0)
+        return err;
+    v->strict = is_strict();
+    if (!rank_env_names(views, "namespace") || rank_env_names(views, "interpose"))
+        return 0;
+    v->mode = VIEW_OFF;
+    if (!rank_env_names(views, "python"))
+        rank_env_clear();
+    return 0;
+}
+
 /* Sets the view up; returns 0, or -errno if the program is to be started plainly. */
 static int prepare(struct view *v, const struct options *o)
 {
-    char folder[PATH_MAX], libraries[PATH_MAX], python[PATH_MAX];
+    char folder[PATH_MAX];
     own_folder(folder, sizeof folder);
-    struct text lib = text_in(libraries, sizeof libraries), py = text_in(python, sizeof python);
-    if (o->record) {
-        text_add(&lib, folder);
-        if (o->python_view) {
-            text_add(&py, o->python_view);
-        } else {
-            text_add(&py, folder);
-            text_add(&py, "/../imports/site");
-        }
-        unsetenv("BRIGADE_STAGE");
-        unsetenv("BRIGADE_STATE");
-        if (o->record[0] != '/')
-            return -EINVAL;
-        if (setenv("BRIGADE_RECORD", o->record, 1))
-            return -ENOMEM;
-    } else {
-        int err = join_stage(v, folder, o->job ? o->job : getenv("BRIGADE_JOB"));
-        if (err < 0)
-            return err;
-        text_add(&lib, v->root);
-        text_add(&lib, "/.brigade/lib");
-        text_add(&py, v->root);
-        text_add(&py, "/.brigade/python");
-    }
     if (o->strict)
         setenv("BRIGADE_STRICT", "1", 1);
-    int err = lib.full || py.full
-                  ? -ENAMETOOLONG
-                  : rank_env_set(o->views ? o->views : "interpose,python", libraries, python);
-    if (err < 0)
-        return err;
-    const char *strict = getenv("BRIGADE_STRICT");
-    v->strict = strict && text_same(strict, "1");
-    return o->record ? record_search(v, o->record) : 0;
+    return o->record ? prepare_trial(v, o, folder) : prepare_job(v, o, folder);
 }
 
 int main(int argc, char **argv)
@@ -205,6 +252,8 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    if (o.probe)
+        return namespace_probe();
     if (prepare(&view, &o) < 0) {
         view.mode = VIEW_OFF;
         rank_env_clear();

@@ -24,7 +24,7 @@ static void touch(const char *name)
             touched[i] = 1;
 }
 
-static int names(const char *list, const char *word)
+int rank_env_names(const char *list, const char *word)
 {
     size_t n = strlen(word);
     for (const char *p = list; p; p = strchr(p, ',')) {
@@ -90,14 +90,14 @@ int rank_env_set(const char *views, const char *libraries, const char *python)
     int err = 0;
     if (setenv("BRIGADE_VIEW", views, 1) != 0)
         return -ENOMEM;
-    if (names(views, "interpose")) {
+    if (rank_env_names(views, "interpose")) {
         err = prepend_library("LD_AUDIT", libraries, BRG_AUDIT_NAME);
         if (err == 0)
             err = prepend_library("LD_PRELOAD", libraries, BRG_PRELOAD_NAME);
         if (err == 0)
             err = set_static_tls();
     }
-    if (err == 0 && names(views, "python") && access(python, X_OK) == 0)
+    if (err == 0 && rank_env_names(views, "python") && access(python, X_OK) == 0)
         err = prepend("PYTHONPATH", python);
     return err;
 }

@@ -8,6 +8,9 @@
  * 0; -ENOENT if a library is not there or its path cannot stand in LD_PRELOAD; -ENOMEM. */
 int rank_env_set(const char *views, const char *libraries, const char *python);
 
+/* Whether the comma list `views` names `view`. */
+int rank_env_names(const char *views, const char *view);
+
 /* Takes away what a failed start has set, and gives the user's values back. */
 void rank_env_clear(void);
 

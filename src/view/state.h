@@ -36,6 +36,24 @@ enum brg_miss_cause {
     BRG_MISS_COUNT
 };
 
+/* Why ranks did without the namespace view. X(name, words for people) */
+#define BRG_NAMESPACE_WHYS(X)                                       \
+    X(FOLDERS, "the image covers no folder of installed software")  \
+    X(USER, "no user namespaces for this user")                     \
+    X(IDS, "the user namespace could not be given this user's id")  \
+    X(MOUNT, "no overlay mounts in a user namespace")               \
+    X(LAYER, "no room in node memory for its layer")                \
+    X(JOIN, "the namespace of the other ranks could not be joined") \
+    X(WAIT, "another rank was too long at making it")               \
+    X(PLACE, "the working directory cannot be entered again")
+
+enum brg_namespace_why {
+    BRG_NAMESPACE_NONE = 0,
+#define BRG_X(name, text) BRG_NAMESPACE_##name,
+    BRG_NAMESPACE_WHYS(BRG_X)
+#undef BRG_X
+};
+
 struct brg_slot {          /* one rank and its children; 128 bytes */
     uint32_t pid;          /* of the process that took the slot; 0: free */
     int32_t rank;          /* in the job, or -1 */
@@ -67,7 +85,11 @@ struct brg_state {
     uint32_t next_slot; /* atomic; slots past n_slots share the last one */
     uint32_t next_miss; /* atomic; only the first n_misses are kept */
     uint64_t dirty_any; /* atomic; 0 until the first change, so that readers test one word */
-    uint64_t reserved[8];
+    uint64_t namespace_user, namespace_mount; /* inode numbers of the job's; 0: none was made */
+    uint32_t namespace_ranks;                 /* atomic; that joined it */
+    uint32_t namespace_covers;                /* folders that are mounted in it */
+    uint32_t namespace_why, namespace_errno;  /* of the last refusal: brg_namespace_why */
+    uint64_t reserved[4];
 };
 
 static inline struct brg_slot *brg_state_slots(struct brg_state *s)

@@ -18,7 +18,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-VIEWS = ("interpose,python", "python", "interpose")
+#: What a program must not notice at all; in a namespace, software is read-only
+#: (docs/explanation/namespace.md), which suites of tests do notice.
+UNNOTICED = ("interpose,python", "python", "interpose")
+VIEWS = (*UNNOTICED, "namespace")
 LIMIT_S = 600
 
 

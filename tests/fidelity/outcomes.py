@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from differential import VIEWS, Differential
+from differential import UNNOTICED, Differential
 
 #: Test id -> what became of it; a test that ran twice has two results, in order.
 Results = dict[str, list[tuple[str, str]]]
@@ -55,7 +55,7 @@ def compare(
     plain = results(lines)
     assert len(plain) >= at_least
     found = {}
-    for view in VIEWS:
+    for view in UNNOTICED:
         lines.unlink()
         done = pair.under(view, command, **environment)
         assert done.returncode == 0, (view, done.stdout[-3000:], done.stderr[-3000:])

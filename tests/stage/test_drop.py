@@ -15,7 +15,8 @@ from brigade.paths import native
 from .conftest import Bench
 
 ROOT = Path(__file__).parents[2]
-CAUSES = re.findall(r"^ +X\((\w+), ", (ROOT / "src/view/state.h").read_text(), re.MULTILINE)
+STATE_H = (ROOT / "src/view/state.h").read_text().partition("enum brg_miss_cause")[0]
+CAUSES = re.findall(r"^ +X\((\w+), ", STATE_H, re.MULTILINE)
 
 
 class State:

@@ -24,7 +24,7 @@ from brigade.trial.record import Trial, load
 
 JOB = "test"
 #: Every view of a rank that any program is to start as plain under: name -> `brigade-rank --view`.
-VIEWS = {"interpose": "interpose"}
+VIEWS = {"interpose": "interpose", "namespace": "namespace"}
 CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE", "LATE")
 _HEADER = struct.Struct("<Q4I4Q2IQ64x")
 _SLOT = struct.Struct("<Ii4Q8Q2Q8x")
@@ -83,13 +83,14 @@ class World:
         snapshots: Iterable[str] = (),
         unread: Iterable[str] = (),
         forget: Iterable[str] = (),
+        entered: Iterable[str] = (),
         trial: Trial | None = None,
     ) -> World:
         """Stage an image of everything below `root`.
 
         `unlisted` directories are known but not listed, `snapshots` of them keep their names;
         `unread` files have no content; `forget` leaves paths (and what is below them) out; paths
-        are relative to the root.
+        are relative to the root. The trial was in folders that are `entered`.
         """
         root = root or self.tree
         gone = [f"{root}/{name}" for name in forget]
@@ -101,7 +102,14 @@ class World:
                 if any(path == g or path.startswith(g + "/") for g in gone):
                     continue
                 self._add(
-                    writer, path, staged, str(root), set(unlisted), set(unread), set(snapshots)
+                    writer,
+                    path,
+                    staged,
+                    str(root),
+                    set(unlisted),
+                    set(unread),
+                    set(snapshots),
+                    set(entered),
                 )
             for name in absent:
                 writer.add(f"{root}/{name}")
@@ -122,7 +130,7 @@ class World:
         self.reset()
         return self
 
-    def _add(self, writer, path, staged, root, unlisted, unread, snapshots) -> None:
+    def _add(self, writer, path, staged, root, unlisted, unread, snapshots, entered) -> None:
         info = os.lstat(path)
         name = os.path.relpath(path, root)
         copy = f"{staged}{path}"
@@ -135,7 +143,8 @@ class World:
                 os.symlink(inside, copy)
         elif os.path.isdir(path):
             own = name in unlisted
-            writer.add(path, info, listed=not own, snapshot=name in snapshots)
+            order = 0 if name in entered else None
+            writer.add(path, info, listed=not own, snapshot=name in snapshots, order=order)
         elif os.path.isfile(path) and name not in unread:
             writer.add(path, info, source=path)
             shutil.copy2(path, copy)

@@ -14,6 +14,7 @@ Examples:
   brigade run -- srun -N 4 -n 32 python app.py
   brigade run -- mpirun -n 64 --hostfile hosts ./solver input.nml
   brigade run -n 8 -- python app.py                  one machine, no MPI needed
+  brigade run --view namespace -- srun -n 64 ./static-solver
   brigade run --json report.json --keep -- srun …    keep the image staged for the next job
   brigade run --trial-command 'srun -n 2 python app.py --steps 0' -- srun -n 512 python app.py
 """
@@ -26,7 +27,7 @@ Examples:
     default="auto",
     show_default=True,
     metavar="LIST",
-    help="How ranks reach the image: auto, none, or a comma list of interpose, python.",
+    help="How ranks reach the image: auto, none, or a comma list of namespace, interpose, python.",
 )
 @click.option("--keep", is_flag=True, help="Leave the image in the nodes' memory for later jobs.")
 @click.option(

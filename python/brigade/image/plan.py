@@ -182,7 +182,6 @@ class Plan:
         """The entries of the image, sorted by path."""
         self._add_listings()
         kept = [entry for entry in self._entries.values() if not self._silent(entry.path)]
-        kept = [entry for entry in kept if not self._is_implied(entry)]
         kept += self._stepping_stones()
         for entry in kept:
             if entry.content:
@@ -234,13 +233,6 @@ class Plan:
         while path and path not in self._unsure:
             path = path.rpartition("/")[0]
         return bool(path)
-
-    def _is_implied(self, entry: Entry) -> bool:
-        """An absence in a directory whose listing is complete need not be said."""
-        if entry.kind != ABSENT:
-            return False
-        parent = self._entries.get(entry.path.rpartition("/")[0])
-        return parent is not None and parent.listed
 
     def _weigh(self, entry: Entry, max_file: int | None, max_data_file: int | None) -> None:
         assert entry.stat is not None

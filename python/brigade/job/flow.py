@@ -17,14 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brigade.errors import BrigadeError, ImageError, UsageError
-from brigade.job import stage, standing
+from brigade.job import stage, standing, views
 from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
 from brigade.job.transport import Way, bring
 from brigade.launch import Launch, guarded, parse
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-_VIEWS = ("interpose", "python")
 
 
 @dataclass
@@ -87,7 +86,7 @@ class Course:
 
 def run_job(settings: Settings) -> int:
     """Run a job as `settings` say; returns the exit code (or dies of the job's signal)."""
-    views = _views(settings.view)
+    chosen = views.parse(settings.view)
     course = Course(settings)
     progress = Progress(settings.quiet)
     try:
@@ -98,13 +97,13 @@ def run_job(settings: Settings) -> int:
         course.unstaged = error.message
         return _finish(course, _execute(course, settings.words))
     launch = course.launch
-    if not views:
+    if not chosen:
         course.unstaged = "--view none"
         return _finish(course, _execute(course, launch.job([])))
     with launch.session():
         try:
             prepare(course, launch, progress)
-            command = _stage(course, launch, views, progress)
+            command = _stage(course, launch, chosen, progress)
         except BrigadeError as error:
             if isinstance(error, ImageError) and settings.image:
                 raise
@@ -126,19 +125,6 @@ def run_job(settings: Settings) -> int:
     return _finish(course, course.status)
 
 
-def _views(text: str) -> list[str]:
-    """The views that `--view` names; empty for none."""
-    if text == "auto":
-        return list(_VIEWS)
-    if text == "none":
-        return []
-    views = [view for view in text.split(",") if view]
-    unknown = [view for view in views if view not in _VIEWS]
-    if unknown or not views:
-        raise UsageError(f"--view {text}: views are auto, none, {', '.join(_VIEWS)}")
-    return views
-
-
 def _job_id() -> str:
     """Names this job on its nodes: host and process, so that no two jobs of a user meet."""
     return f"{os.uname().nodename}-{os.getpid()}"
@@ -155,7 +141,7 @@ def _note_misses(course: Course) -> None:
         grow.note(course.image, course.nodes, capped=bool(memory.get("left_out_files")))
 
 
-def _stage(course: Course, launch: Launch, views: list[str], progress: Progress) -> list[str]:
+def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress) -> list[str]:
     """Stage the image; returns the command line of the job under it."""
     assert course.image and course.image_id
     settings = course.settings
@@ -167,16 +153,16 @@ def _stage(course: Course, launch: Launch, views: list[str], progress: Progress)
         standing.find(standing.allocation(launch), course.image_id),
         lambda done, total: progress.show("stage", done, total),
     )
-    if settings.view == "auto" and not course.meta.get("python"):
-        views = ["interpose"]
-    course.views = views
+    if settings.view == "auto":
+        chosen = views.automatic(launch.program, bool(course.meta.get("python")))
+    course.views = chosen
     folder = stage.staged_folder(staged["image_id"])
     wrapper = [
         f"{folder}/root/.brigade/bin/brigade-rank",
         "--job",
         _job_id(),
         "--view",
-        ",".join(views),
+        ",".join(chosen),
     ]
     if settings.strict:
         wrapper.append("--strict")

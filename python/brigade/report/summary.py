@@ -32,6 +32,7 @@ def report(course: Course) -> dict[str, Any]:
         "status": course.status,
         "unstaged": course.unstaged,
         "views": course.views,
+        "namespace": _namespace(course.nodes),
         "image": _image(course),
         "staging": _staging(course.staged),
         "startup": _startup(slots, course.launched_ns),
@@ -87,6 +88,24 @@ def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
         "read_bytes": staged.get("read_bytes"),
         "memory": staged.get("memory"),
         "bytes_per_second_per_node": size / seconds if seconds and size else None,
+    }
+
+
+def _namespace(nodes: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """What became of the namespace view: how many ranks were in it, and each node's why not."""
+    told = [(node["host"], node["namespace"]) for node in nodes if node.get("namespace")]
+    if not told:
+        return None
+    without = {
+        host: f"{one['why']} ({one['error']})" if one["error"] else str(one["why"])
+        for host, one in told
+        if one["why"]
+    }
+    return {
+        "nodes": sum(1 for _, one in told if one["ranks"]),
+        "ranks": sum(one["ranks"] for _, one in told),
+        "folders": max(one["covers"] for _, one in told),
+        "without": without,
     }
 
 

@@ -40,11 +40,12 @@ def sections(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
             "shared-file-system operations per rank",
             _operations(report["operations"], report["views"]),
         ),
+        ("namespace", _namespace(report.get("namespace"))),
         ("image", _image(report["image"], report["staging"])),
         ("staging", _staging(report["staging"])),
         ("node memory", _memory(report["staging"])),
         ("start-up, seconds per rank (min, median, max)", _startup(report["startup"])),
-        ("misses", _misses(report["misses"])),
+        ("misses", _misses(report["misses"], report["views"])),
     ]
     return [(heading, facts) for heading, facts in found if facts]
 
@@ -77,8 +78,8 @@ def _title(report: dict[str, Any]) -> str:
 
 def _operations(operations: dict[str, Any] | None, views: list[str] | None) -> list[str]:
     """Both figures count calls that name a path under a covered root, not a server's requests."""
-    if not operations:
-        return []
+    if not operations or views == ["namespace"]:
+        return []  # nothing in the ranks counts
     facts = []
     if operations["before_per_rank"] is not None:
         facts.append(f"before {operations['before_per_rank']:,.0f} (counted in the trial)")
@@ -86,6 +87,24 @@ def _operations(operations: dict[str, Any] | None, views: list[str] | None) -> l
     most = f", at most {after['max']:,.0f}" if after["max"] > after["median"] else ""
     how = "counted in this job" if views != ["python"] else "imports only, counted in this job"
     return [*facts, f"now {after['median']:,.0f}{most} ({how})"]
+
+
+def _namespace(namespace: dict[str, Any] | None) -> list[str]:
+    """The namespace view, and on which nodes the ranks did without it."""
+    if not namespace:
+        return []
+    facts = []
+    if namespace["ranks"]:
+        folders = namespace["folders"]
+        what = f"{folders:,} folder{'s' if folders != 1 else ''} covered"
+        facts.append(f"{namespace['ranks']:,} ranks, {what}")
+    hosts: dict[str, list[str]] = {}
+    for host, why in namespace["without"].items():
+        hosts.setdefault(why, []).append(host)
+    for why, names in hosts.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        facts.append(f"not on {names[0]}{more}: {why}")
+    return facts
 
 
 def _image(image: dict[str, Any] | None, staging: dict[str, Any] | None) -> list[str]:
@@ -154,9 +173,9 @@ def _startup(startup: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def _misses(misses: dict[str, Any]) -> list[str]:
+def _misses(misses: dict[str, Any], views: list[str] | None) -> list[str]:
     if not misses["total"]:
-        return ["none"]
+        return [] if views == ["namespace"] else ["none"]
     return [
         *[f"{number:,} {_cause(cause)}" for cause, number in misses["by_cause"].items()],
         *[

@@ -1,0 +1,165 @@
+/* brigade-rank --probe: tries what the namespace view and the interpose view need, in children, so
+ * that the caller is left as it was. Nothing is guessed from versions: each thing is done once, in
+ * a folder of its own that is removed. See namespace.h. */
+#include "view/namespace.h"
+#include "view/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* Each is an errno, 0 if it worked, or -1 if it could not be tried. */
+struct found {
+    int user, ids, mounts, overlay, userxattr, whiteouts, opaque, bind, all_ids, cma;
+};
+
+static void probe_mounts(struct found *f, const char *folder)
+{
+    char path[PATH_MAX], options[4 * PATH_MAX];
+    struct stat st;
+    f->mounts = mount("tmpfs", folder, "tmpfs", 0, "size=1m") ? errno : 0;
+    if (f->mounts)
+        return;
+    snprintf(path, sizeof path, "%s", folder);
+    if (chdir(folder) || mkdir("a", 0700) || mkdir("b", 0700) || mkdir("at", 0700) ||
+        mkdir("b/x", 0700) || mkdir("a/y", 0700) || mkdir("b/y", 0700) || mkdir("b/y/z", 0700))
+        return;
+    f->whiteouts = mknod("a/x", S_IFCHR, makedev(0, 0)) ? errno : 0;
+    f->opaque = setxattr("a/y", "user.overlay.opaque", "y", 1, 0) ? errno : 0;
+    snprintf(options, sizeof options, "lowerdir=a:b,userxattr");
+    f->userxattr = mount("brigade", "at", "overlay", MS_RDONLY, options) ? errno : 0;
+    f->overlay = f->userxattr;
+    if (f->overlay)
+        f->overlay = mount("brigade", "at", "overlay", MS_RDONLY, "lowerdir=a:b") ? errno : 0;
+    if (!f->overlay && !f->whiteouts && stat("at/x", &st) == 0)
+        f->whiteouts = EOPNOTSUPP;
+    if (!f->overlay && !f->opaque && stat("at/y/z", &st) == 0)
+        f->opaque = EOPNOTSUPP;
+    f->bind = mount("b", "at", NULL, MS_BIND, NULL) ? errno : 0;
+}
+
+static void child_tries(struct found *f, const char *folder, int ask, int tell)
+{
+    char byte;
+    f->user = unshare(CLONE_NEWUSER | CLONE_NEWNS) ? errno : 0;
+    if (write(tell, f, sizeof *f) != sizeof *f || f->user || read(ask, &byte, 1) != 1)
+        _exit(0);
+    probe_mounts(f, folder);
+    if (write(tell, f, sizeof *f) != sizeof *f)
+        _exit(1);
+    _exit(0);
+}
+
+static int all_mapped(pid_t child)
+{
+    char path[64], map[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/uid_map", (int)child);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, map, sizeof map - 1);
+    if (fd >= 0)
+        close(fd);
+    unsigned long long count = 0;
+    return n > 0 && sscanf(map, "%*u %*u %llu", &count) == 1 && count > 1 ? 0 : EPERM;
+}
+
+static void lead(struct found *f, pid_t child, int tell, int ask)
+{
+    if (read(ask, f, sizeof *f) != sizeof *f || f->user)
+        return;
+    int err = namespace_give_ids(child), all = all_mapped(child);
+    if (err == 0 && write(tell, "m", 1) == 1 && read(ask, f, sizeof *f) != sizeof *f)
+        f->mounts = EIO;
+    f->ids = -err;
+    f->all_ids = all;
+}
+
+static void probe_namespace(struct found *f)
+{
+    char folder[] = "/tmp/brigade-probe-XXXXXX";
+    int down[2], up[2];
+    if (!mkdtemp(folder))
+        return;
+    if (pipe2(down, O_CLOEXEC) == 0 && pipe2(up, O_CLOEXEC) == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            close(down[1]);
+            close(up[0]);
+            child_tries(f, folder, down[0], up[1]);
+        }
+        close(down[0]);
+        close(up[1]);
+        if (child > 0)
+            lead(f, child, down[1], up[0]);
+        close(down[1]);
+        close(up[0]);
+        if (child > 0)
+            waitpid(child, NULL, 0);
+    }
+    rmdir(folder);
+}
+
+/* Whether a process may read another's memory, as ranks of a node do. */
+static int probe_cma(void)
+{
+    int gate[2], word = 4711, copy = 0;
+    if (pipe2(gate, O_CLOEXEC) != 0)
+        return errno;
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        close(gate[1]);
+        _exit(read(gate[0], &byte, 1) != 0);
+    }
+    struct iovec to = {&copy, sizeof copy}, from = {&word, sizeof word};
+    int err = child > 0 && process_vm_readv(child, &to, 1, &from, 1, 0) == sizeof word ? 0 : errno;
+    close(gate[0]);
+    close(gate[1]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return err;
+}
+
+static void print_one(const char *name, int err)
+{
+    printf(",\"%s\":", name);
+    if (err < 0)
+        printf("null");
+    else if (err == 0)
+        printf("true");
+    else
+        printf("\"%s\"", strerror(err));
+}
+
+int namespace_probe(void)
+{
+    struct found f = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    struct utsname host;
+    probe_namespace(&f);
+    f.cma = probe_cma();
+    if (uname(&host) != 0)
+        return 1;
+    printf("{\"host\":\"%s\",\"kernel\":\"%s\",\"machine\":\"%s\"", host.nodename, host.release,
+           host.machine);
+    print_one("user_namespaces", f.user);
+    print_one("ids", f.ids);
+    print_one("all_ids", f.all_ids);
+    print_one("mounts", f.mounts);
+    print_one("overlay", f.overlay);
+    print_one("userxattr", f.userxattr);
+    print_one("whiteouts", f.whiteouts);
+    print_one("opaque", f.opaque);
+    print_one("bind", f.bind);
+    print_one("cma", f.cma);
+    printf("}\n");
+    return fflush(stdout) == 0 ? 0 : 1;
+}
