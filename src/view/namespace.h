@@ -24,11 +24,8 @@ int namespace_enter(const struct view *v, const char *job, enum brg_namespace_wh
 /* Words for people. */
 const char *namespace_words(enum brg_namespace_why why);
 
-/* A step of making a namespace, shared with the probe: a child that has called
+/* A step of making a namespace: a child that has called
  * unshare(CLONE_NEWUSER) is given the ids of this process, all of them if it may. 0 or -errno. */
 int namespace_give_ids(pid_t child);
-
-/* Prints what this kernel allows the user, as one JSON object in a line. Returns an exit status. */
-int namespace_probe(void);
 
 #endif

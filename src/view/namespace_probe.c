@@ -1,29 +1,21 @@
-/* brigade-rank --probe: tries what the namespace view and the interpose view need, in children, so
- * that the caller is left as it was. Nothing is guessed from versions: each thing is done once, in
- * a folder of its own that is removed. See namespace.h. */
+/* Trying what the namespace view needs, in children. See namespace_probe.h. */
+#include "view/namespace_probe.h"
 #include "view/namespace.h"
-#include "view/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* Each is an errno, 0 if it worked, or -1 if it could not be tried. */
-struct found {
-    int user, ids, mounts, overlay, userxattr, whiteouts, opaque, bind, all_ids, cma;
-};
-
-static void probe_mounts(struct found *f, const char *folder)
+static void probe_mounts(struct namespace_found *f, const char *folder)
 {
     char path[PATH_MAX], options[4 * PATH_MAX];
     struct stat st;
@@ -48,7 +40,7 @@ static void probe_mounts(struct found *f, const char *folder)
     f->bind = mount("b", "at", NULL, MS_BIND, NULL) ? errno : 0;
 }
 
-static void child_tries(struct found *f, const char *folder, int ask, int tell)
+static void child_tries(struct namespace_found *f, const char *folder, int ask, int tell)
 {
     char byte;
     f->user = unshare(CLONE_NEWUSER | CLONE_NEWNS) ? errno : 0;
@@ -72,7 +64,7 @@ static int all_mapped(pid_t child)
     return n > 0 && sscanf(map, "%*u %*u %llu", &count) == 1 && count > 1 ? 0 : EPERM;
 }
 
-static void lead(struct found *f, pid_t child, int tell, int ask)
+static void lead(struct namespace_found *f, pid_t child, int tell, int ask)
 {
     if (read(ask, f, sizeof *f) != sizeof *f || f->user)
         return;
@@ -83,8 +75,9 @@ static void lead(struct found *f, pid_t child, int tell, int ask)
     f->all_ids = all;
 }
 
-static void probe_namespace(struct found *f)
+void namespace_probe(struct namespace_found *f)
 {
+    *f = (struct namespace_found){-1, -1, -1, -1, -1, -1, -1, -1, -1};
     char folder[] = "/tmp/brigade-probe-XXXXXX";
     int down[2], up[2];
     if (!mkdtemp(folder))
@@ -106,60 +99,4 @@ static void probe_namespace(struct found *f)
             waitpid(child, NULL, 0);
     }
     rmdir(folder);
-}
-
-/* Whether a process may read another's memory, as ranks of a node do. */
-static int probe_cma(void)
-{
-    int gate[2], word = 4711, copy = 0;
-    if (pipe2(gate, O_CLOEXEC) != 0)
-        return errno;
-    pid_t child = fork();
-    if (child == 0) {
-        char byte;
-        close(gate[1]);
-        _exit(read(gate[0], &byte, 1) != 0);
-    }
-    struct iovec to = {&copy, sizeof copy}, from = {&word, sizeof word};
-    int err = child > 0 && process_vm_readv(child, &to, 1, &from, 1, 0) == sizeof word ? 0 : errno;
-    close(gate[0]);
-    close(gate[1]);
-    if (child > 0)
-        waitpid(child, NULL, 0);
-    return err;
-}
-
-static void print_one(const char *name, int err)
-{
-    printf(",\"%s\":", name);
-    if (err < 0)
-        printf("null");
-    else if (err == 0)
-        printf("true");
-    else
-        printf("\"%s\"", strerror(err));
-}
-
-int namespace_probe(void)
-{
-    struct found f = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    struct utsname host;
-    probe_namespace(&f);
-    f.cma = probe_cma();
-    if (uname(&host) != 0)
-        return 1;
-    printf("{\"host\":\"%s\",\"kernel\":\"%s\",\"machine\":\"%s\"", host.nodename, host.release,
-           host.machine);
-    print_one("user_namespaces", f.user);
-    print_one("ids", f.ids);
-    print_one("all_ids", f.all_ids);
-    print_one("mounts", f.mounts);
-    print_one("overlay", f.overlay);
-    print_one("userxattr", f.userxattr);
-    print_one("whiteouts", f.whiteouts);
-    print_one("opaque", f.opaque);
-    print_one("bind", f.bind);
-    print_one("cma", f.cma);
-    printf("}\n");
-    return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -2,7 +2,7 @@
  *
  *   brigade-rank --record DIR [--python-view DIR] [--] PROGRAM ARGS...      a trial
  *   brigade-rank --job ID [--view LIST] [--strict] [--] PROGRAM ARGS...     a job
- *   brigade-rank --probe                                 what this machine allows, as JSON
+ *   brigade-rank --probe BASE                             what this node allows, as JSON
  *
  * In a job it lies in the staged folder, <stage>/root/.brigade/bin, and finds the stage from its
  * own path; it takes a slot in the job's state, sets the environment of
@@ -15,6 +15,7 @@
 #include "view/handoff.h"
 #include "view/look.h"
 #include "view/namespace.h"
+#include "view/probe.h"
 #include "view/program.h"
 #include "view/rank_env.h"
 #include "view/record.h"
@@ -30,11 +31,11 @@
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
     "                    [--python-view DIR] [--] PROGRAM [ARGS...]\n"
-    "       brigade-rank --probe\n";
+    "       brigade-rank --probe BASE\n";
 
 struct options {
-    const char *record, *job, *views, *python_view;
-    int strict, probe;
+    const char *record, *job, *views, *python_view, *probe;
+    int strict;
     char **program;
 };
 
@@ -48,6 +49,7 @@ static int parse(char **argv, struct options *o)
                              : text_same(*argv, "--job")         ? &o->job
                              : text_same(*argv, "--view")        ? &o->views
                              : text_same(*argv, "--python-view") ? &o->python_view
+                             : text_same(*argv, "--probe")       ? &o->probe
                                                                  : NULL;
         if (text_same(*argv, "--")) {
             argv++;
@@ -55,8 +57,6 @@ static int parse(char **argv, struct options *o)
         }
         if (text_same(*argv, "--strict"))
             o->strict = 1;
-        else if (text_same(*argv, "--probe"))
-            o->probe = 1;
         else if (value && argv[1])
             *value = *++argv;
         else
@@ -252,8 +252,11 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    if (o.probe)
-        return namespace_probe();
+    if (o.probe) {
+        char folder[PATH_MAX];
+        own_folder(folder, sizeof folder);
+        return probe_print(folder, o.probe);
+    }
     if (prepare(&view, &o) < 0) {
         view.mode = VIEW_OFF;
         rank_env_clear();

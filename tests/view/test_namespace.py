@@ -76,7 +76,9 @@ int main(int argc, char **argv)
 
 def refusal() -> str:
     """Why this machine has no such view, or ''."""
-    told = subprocess.run([native("brigade-rank"), "--probe"], capture_output=True, text=True)
+    told = subprocess.run(
+        [native("brigade-rank"), "--probe", "/dev/shm"], capture_output=True, text=True
+    )
     for need in ("user_namespaces", "ids", "mounts", "overlay"):
         if f'"{need}":true' not in told.stdout:
             return f"needs {need} for ordinary users: {told.stdout}"

@@ -1,0 +1,1 @@
+"""What this machine allows, what `brigade run` would choose, and why."""

@@ -1,0 +1,114 @@
+"""What follows from a node's answers: which views it allows, what `auto` chooses, what to do. Pure.
+
+An answer is `true`, `null` (could not be tried), or what went wrong, in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from brigade.report.table import size
+
+# What the namespace view cannot do without, in the order in which it needs it.
+_NEEDED = (
+    ("user_namespaces", "no user namespaces for this user"),
+    ("ids", "the user's id cannot be given to a user namespace"),
+    ("mounts", "no mounts in a user namespace"),
+    ("overlay", "no overlay mounts in a user namespace"),
+)
+_HINTS = {
+    "user_namespaces": "the site may allow user namespaces: sysctl user.max_user_namespaces, "
+    "kernel.unprivileged_userns_clone (Debian), kernel.apparmor_restrict_unprivileged_userns "
+    "(Ubuntu); in a container: its seccomp profile",
+    "overlay": "overlay mounts for users need Linux 5.11 or later",
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """One view on a node: `why` it is not possible, or None; `notes` on what it is without."""
+
+    name: str
+    why: str | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    views: tuple[View, ...]
+    memory: str | None  # why nothing could be staged, or None
+    auto: tuple[str, ...]  # what `--view auto` is for a Python program here
+    auto_static: tuple[str, ...]  # and for a static one
+    why: str
+    hints: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether a job on this node would start from an image."""
+        return self.memory is None and bool(self.auto)
+
+
+def judge(node: dict[str, Any]) -> Verdict:
+    space = namespace(node)
+    interpose = View("interpose", None if node["interpose"] is True else str(node["interpose"]))
+    python = View("python", None)
+    memory = _memory(node.get("memory") or {})
+    auto = ("interpose", "python") if interpose.why is None else ("python",)
+    if space.why is None:
+        static = ("namespace", *auto)
+        why = (
+            "namespace is for static programs: it makes software read-only and shows other owners"
+            " as nobody, which some programs notice"
+        )
+    else:
+        static = auto
+        why = "static programs will go to the file system: " + space.why
+    hints = [_HINTS[key] for key, _ in _NEEDED if key in _HINTS and _refused(node.get(key))]
+    if interpose.why is not None:
+        hints.append("are Brigade's native parts whole? run `brigade doctor` where it is installed")
+    if memory is not None:
+        hints.append("name another folder in node memory with BRIGADE_NODE_DIR")
+    if _refused(node.get("cma")):
+        hints.append(
+            f"ranks cannot read each other's memory ({node['cma']}), with or without Brigade: MPI "
+            "copies twice within a node"
+        )
+    return Verdict((space, interpose, python), memory, auto, static, why, tuple(hints))
+
+
+def namespace(node: dict[str, Any]) -> View:
+    for key, words in _NEEDED:
+        if node.get(key) is not True:
+            return View("namespace", f"{words} ({node.get(key) or 'could not be tried'})")
+    notes = []
+    if node.get("whiteouts") is not True:
+        notes.append("no whiteouts: known absences are asked of the file system")
+    if node.get("opaque") is not True:
+        notes.append("no opaque folders: complete folders are asked of the file system, too")
+    if node.get("all_ids") is not True:
+        notes.append("owners other than you show as nobody")
+    return View("namespace", None, tuple(notes))
+
+
+def same(node: dict[str, Any]) -> tuple[object, ...]:
+    """What makes two nodes' answers one: all but the host's name and how much is free."""
+    memory = {key: value for key, value in (node.get("memory") or {}).items() if key != "free"}
+    rest = {key: value for key, value in node.items() if key not in ("host", "memory")}
+    return tuple(sorted((key, str(value)) for key, value in [*rest.items(), *memory.items()]))
+
+
+def _refused(answer: object) -> bool:
+    return answer is not True and answer is not None
+
+
+def _memory(memory: dict[str, Any]) -> str | None:
+    if "error" in memory or not memory:
+        return f"there is no such folder ({memory.get('error', 'not asked')})"
+    if not memory["writable"]:
+        return "you may not write there"
+    if not memory["exec"]:
+        return "programs may not be executed there (mounted noexec)"
+    if memory["free"] < 64 << 20:
+        return f"only {size(memory['free'])} free"
+    return None

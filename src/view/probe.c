@@ -1,0 +1,168 @@
+/* Probing a node. See probe.h. Each thing is tried, in children, so that no other process sees it. */
+#include "view/probe.h"
+#include "view/namespace_probe.h"
+#include "view/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    RECORD_MOST = 256 << 10
+};
+
+/* Whether a process may read another's memory, as ranks of a node do. 0 or errno. */
+static int probe_cma(void)
+{
+    int gate[2], word = 4711, copy = 0;
+    if (pipe2(gate, O_CLOEXEC) != 0)
+        return errno;
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        close(gate[1]);
+        _exit(read(gate[0], &byte, 1) != 0);
+    }
+    struct iovec to = {&copy, sizeof copy}, from = {&word, sizeof word};
+    int err = child > 0 && process_vm_readv(child, &to, 1, &from, 1, 0) == sizeof word ? 0 : errno;
+    close(gate[0]);
+    close(gate[1]);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+    return err;
+}
+
+/* ---- the interpose view: a recorded program that does nothing says that it ran under it ---- */
+
+static int has_process(const char *folder, const char *name)
+{
+    static char text[RECORD_MOST];
+    char path[PATH_MAX];
+    static const char word[] = "process";
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i + (ssize_t)sizeof word <= n; i++)
+        if (memcmp(text + i, word, sizeof word) == 0)
+            return 1;
+    return 0;
+}
+
+/* Looks for a record that only the preloaded library writes, and removes all of them. */
+static int take_records(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    int found = 0;
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        if (d->d_name[0] == '.')
+            continue;
+        found |= has_process(folder, d->d_name);
+        unlinkat(dirfd(dir), d->d_name, 0);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+    return found;
+}
+
+static int run_recorded(const char *records)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, 1);
+        dup2(null, 2);
+        execl("/proc/self/exe", "brigade-rank", "--record", records, "--view", "interpose", "--",
+              "/bin/true", (char *)NULL);
+        _exit(126);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+static const char *probe_interpose(const char *folder)
+{
+    char records[] = "/tmp/brigade-probe-XXXXXX";
+    static const char *const libraries[] = {"/libbrigade-audit.so", "/libbrigade-preload.so"};
+    for (int i = 0; i < 2; i++) {
+        char path[PATH_MAX];
+        struct text t = text_in(path, sizeof path);
+        text_add(&t, folder);
+        text_add(&t, libraries[i]);
+        if (t.full || access(path, R_OK) != 0)
+            return "Brigade's libraries are not beside brigade-rank";
+    }
+    if (!mkdtemp(records))
+        return "no folder could be made in /tmp";
+    int status = run_recorded(records), found = take_records(records);
+    if (status != 0)
+        return "a program under it did not end well";
+    return found ? NULL : "ld.so does not load what LD_AUDIT and LD_PRELOAD name";
+}
+
+/* ---- output ---- */
+
+static void print_one(const char *name, int err)
+{
+    printf(",\"%s\":", name);
+    if (err < 0)
+        printf("null");
+    else if (err == 0)
+        printf("true");
+    else
+        printf("\"%s\"", strerror(err));
+}
+
+static void print_memory(const char *base)
+{
+    struct statvfs room;
+    if (statvfs(base, &room) != 0) {
+        printf(",\"memory\":{\"error\":\"%s\"}", strerror(errno));
+        return;
+    }
+    unsigned long long unit = room.f_frsize;
+    printf(",\"memory\":{\"bytes\":%llu,\"free\":%llu,\"exec\":%s,\"writable\":%s}",
+           unit * room.f_blocks, unit * room.f_bavail, room.f_flag & ST_NOEXEC ? "false" : "true",
+           access(base, W_OK) == 0 ? "true" : "false");
+}
+
+int probe_print(const char *folder, const char *base)
+{
+    struct namespace_found f;
+    struct utsname host;
+    namespace_probe(&f);
+    const char *interpose = probe_interpose(folder);
+    if (uname(&host) != 0)
+        return 1;
+    printf("{\"host\":\"%s\",\"kernel\":\"%s\",\"machine\":\"%s\",\"user\":%u", host.nodename,
+           host.release, host.machine, (unsigned)geteuid());
+    print_one("user_namespaces", f.user);
+    print_one("ids", f.ids);
+    print_one("all_ids", f.all_ids);
+    print_one("mounts", f.mounts);
+    print_one("overlay", f.overlay);
+    print_one("userxattr", f.userxattr);
+    print_one("whiteouts", f.whiteouts);
+    print_one("opaque", f.opaque);
+    print_one("bind", f.bind);
+    print_one("cma", probe_cma());
+    if (interpose)
+        printf(",\"interpose\":\"%s\"", interpose);
+    else
+        printf(",\"interpose\":true");
+    print_memory(base);
+    printf("}\n");
+    return fflush(stdout) == 0 ? 0 : 1;
+}

@@ -1,0 +1,124 @@
+"""`brigade doctor`: what it says is what `brigade run` then meets."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from brigade.doctor import probe, verdict
+
+ABLE = {
+    "host": "n0", "kernel": "6.1", "machine": "x86_64", "user": 1000, "user_namespaces": True,
+    "ids": True, "all_ids": "Operation not permitted", "mounts": True, "overlay": True,
+    "userxattr": True, "whiteouts": True, "opaque": True, "bind": True, "cma": True,
+    "interpose": True,
+    "memory": {"bytes": 1 << 30, "free": 1 << 30, "exec": True, "writable": True},
+}  # fmt: skip
+
+
+def doctor(*words: str, front: list[str] | None = None, **variables: str):
+    return subprocess.run(
+        [*(front or []), sys.executable, "-m", "brigade", "doctor", *words],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def views(node: dict) -> dict[str, str | None]:
+    return {view.name: view.why for view in verdict.judge(node).views}
+
+
+def test_a_node_that_allows_everything_gets_every_view_and_namespace_for_static_programs() -> None:
+    told = verdict.judge(ABLE)
+    assert told.ok and set(views(ABLE).values()) == {None}
+    assert (told.auto, told.auto_static[0]) == (("interpose", "python"), "namespace")
+    assert told.hints == ()
+    assert "nobody" in " ".join(told.views[0].notes)
+
+
+@pytest.mark.parametrize(
+    ("key", "words", "hint"),
+    [
+        ("user_namespaces", "no user namespaces", "max_user_namespaces"),
+        ("overlay", "no overlay mounts", "5.11"),
+    ],
+)
+def test_what_is_refused_is_named_with_what_to_do(key: str, words: str, hint: str) -> None:
+    node = {**ABLE, key: "Operation not permitted"}
+    told = verdict.judge(node)
+    why = views(node)["namespace"] or ""
+    assert words in why and "Operation not permitted" in why
+    assert told.auto_static == told.auto == ("interpose", "python") and told.ok
+    assert hint in " ".join(told.hints) and words in told.why
+
+
+def test_without_interpose_the_python_view_is_left() -> None:
+    told = verdict.judge({**ABLE, "interpose": "ld.so does not load"})
+    assert told.auto == ("python",) and told.ok and told.hints
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        {"error": "No such file or directory"},
+        {**ABLE["memory"], "free": 1 << 20},
+        {**ABLE["memory"], "exec": False},
+        {**ABLE["memory"], "writable": False},
+    ],
+)
+def test_a_node_without_memory_for_an_image_is_not_well(memory: dict) -> None:
+    told = verdict.judge({**ABLE, "memory": memory})
+    assert not told.ok and told.memory and "BRIGADE_NODE_DIR" in " ".join(told.hints)
+
+
+def test_nodes_are_alike_if_only_their_names_and_free_memory_differ() -> None:
+    other = {**ABLE, "host": "n1", "memory": {**ABLE["memory"], "free": 5 << 20}}
+    assert verdict.same(ABLE) == verdict.same(other)
+    assert verdict.same(ABLE) != verdict.same({**other, "kernel": "4.18"})
+
+
+def test_it_tries_each_thing_here_and_leaves_nothing() -> None:
+    before = {path.name for path in Path("/tmp").glob("brigade-probe-*")}
+    (node,) = probe.nodes([])
+    assert set(ABLE) == set(node) and node["host"] == os.uname().nodename
+    assert node["interpose"] is True
+    assert len(json.dumps(node)) < 1000  # launchers cut longer lines
+    assert {path.name for path in Path("/tmp").glob("brigade-probe-*")} <= before
+
+
+def test_the_command_says_what_is_chosen_and_why() -> None:
+    done = doctor()
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in ("namespace", "interpose,python", "for a static program", "node memory"):
+        assert words in done.stdout
+    told = json.loads(doctor("--json").stdout)
+    assert told["ok"] and told["nodes"][0]["hosts"] == [os.uname().nodename]
+
+
+def test_a_folder_that_is_not_there_is_said_with_status_1() -> None:
+    done = doctor(BRIGADE_NODE_DIR="/no/such/folder")
+    assert done.returncode == 1
+    assert "/no/such/folder" in done.stdout and "No such file or directory" in done.stdout
+
+
+def test_it_sees_that_user_namespaces_are_off() -> None:
+    limit = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
+    front = ["unshare", "--user", "--map-root-user", "/bin/sh", "-c", limit, "sh"]
+    if subprocess.run([*front, "true"], capture_output=True).returncode:
+        pytest.skip("needs user namespaces, to take them away")
+    done = doctor(front=front)
+    assert done.returncode == 0
+    assert "no: no user namespaces for this user (No space left on device)" in done.stdout
+    assert "max_user_namespaces" in done.stdout
+
+
+def test_a_launcher_that_is_not_there_ends_with_status_3() -> None:
+    done = doctor("--", "mpirun-of-nowhere", "-n", "2")
+    assert done.returncode == 3 and "mpirun-of-nowhere" in done.stderr
