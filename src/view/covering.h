@@ -1,6 +1,6 @@
 /* Making the covers of a plan (cover.h): a layer of small files, then one overlay a cover.
  *
- *   layer      links as they were, whiteouts for absences, the times of folders; in the job's folder
+ *   layer      links as they were, whiteouts for absences, the times of folders: the job's own
  *   staged     the files with their bytes, the same for all jobs
  *   original   what the cover lies on; left out under a cover that is complete
  *

@@ -1,5 +1,5 @@
-/* What this kernel allows the user of what the namespace view needs. Nothing is guessed from versions:
- * each thing is done once, by children, in a folder of its own that is removed. */
+/* What this kernel allows the user of what the namespace view needs. Nothing is guessed from
+ * versions: each thing is done once, by children, in a folder of its own that is removed. */
 #ifndef BRG_VIEW_NAMESPACE_PROBE_H
 #define BRG_VIEW_NAMESPACE_PROBE_H
 

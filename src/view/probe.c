@@ -1,4 +1,4 @@
-/* Probing a node. See probe.h. Each thing is tried, in children, so that no other process sees it. */
+/* Probing a node. See probe.h. Each thing is tried, by children where it would leave a trace. */
 #include "view/probe.h"
 #include "view/namespace_probe.h"
 #include "view/text.h"
