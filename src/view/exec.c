@@ -48,7 +48,7 @@ int exec_path(const struct view *v, const char *path, char *const argv[], char *
     size_t n = exec_count(envp);
     if (v->mode == VIEW_OFF || n >= MANY)
         return call(path, argv, envp);
-    int err = program_plan(v, path, envp, &p, &e);
+    int err = program_plan(v, path, 1, envp, &p, &e);
     if (err < 0) {
         errno = -err;
         return -1;

@@ -81,16 +81,16 @@ int hook_execle(const char *path, const char *arg, ...)
 
 /* ---- by descriptor ---- */
 
-/* Plans for `path` (or NULL) and puts the environment that the child needs in the place of `envp`,
+/* Plans for `path` and puts the environment that the child needs in the place of `envp`,
  * on the caller's stack. */
-#define PLAN(v, path, envp, p)                                                  \
+#define PLAN(v, path, followed, envp, p)                                        \
     int plan_err = 0;                                                           \
     do {                                                                        \
         size_t n_env = exec_count(envp);                                        \
         struct program_env *e = alloca(sizeof *e);                              \
         if (n_env >= MANY)                                                      \
             break;                                                              \
-        plan_err = program_plan(v, path, envp, p, e);                           \
+        plan_err = program_plan(v, path, followed, envp, p, e);                 \
         if (plan_err == 0 && (e->n_add || e->n_drop)) {                         \
             char **merged = alloca((n_env + PROGRAM_ENV + 1) * sizeof *merged); \
             program_env_merge(envp, e, merged, n_env + PROGRAM_ENV + 1);        \
@@ -117,7 +117,7 @@ int hook_execveat(int dirfd, const char *path, char *const argv[], char *const e
     if (!v)
         return REAL(execveat)(dirfd, path, argv, envp, flags);
     int by_fd = path && !path[0] && (flags & AT_EMPTY_PATH);
-    PLAN(v, by_fd ? fd_name(dirfd, name, sizeof name) : NULL, envp, &p);
+    PLAN(v, by_fd ? fd_name(dirfd, name, sizeof name) : path, by_fd, envp, &p);
     (void)plan_err;
     return REAL(execveat)(dirfd, path, argv, envp, flags);
 }
@@ -129,7 +129,7 @@ int hook_fexecve(int fd, char *const argv[], char *const envp[])
     const struct view *v = hook_view();
     if (!v)
         return REAL(fexecve)(fd, argv, envp);
-    PLAN(v, fd_name(fd, name, sizeof name), envp, &p);
+    PLAN(v, fd_name(fd, name, sizeof name), fd >= 0, envp, &p);
     (void)plan_err;
     return REAL(fexecve)(fd, argv, envp);
 }
@@ -145,7 +145,7 @@ int hook_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_action
         return REAL(posix_spawn)(pid, path, actions, attributes, argv, envp);
     /* a relative path counts from where the actions may have gone */
     int known = path[0] == '/' || v->mode == VIEW_RECORD;
-    PLAN(v, known ? path : NULL, envp, &p);
+    PLAN(v, path, known, envp, &p);
     if (plan_err == 0 && p.path) {
         size_t n = exec_count(argv), at = 0;
         char **args = alloca((n + PROGRAM_FRONT + 1) * sizeof *args);
@@ -208,7 +208,7 @@ int hook_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actio
         p = end;
     }
     struct program unknown = {.path = NULL};
-    PLAN(v, NULL, envp, &unknown);
+    PLAN(v, file, 0, envp, &unknown);
     (void)plan_err;
     return REAL(posix_spawnp)(pid, file, actions, attributes, argv, envp);
 }

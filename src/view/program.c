@@ -173,21 +173,38 @@ static int record(const struct view *v, const char *path)
     return start == BINARY_ALONE;
 }
 
-int program_plan(const struct view *v, const char *path, char *const envp[], struct program *p,
-                 struct program_env *e)
+/* Whether a program starts others on nodes that may not have what is staged on this one. */
+static int is_launcher(const char *path)
+{
+    static const char *const names[] = {"srun",  "sbatch", "salloc", "oshrun", "aprun",
+                                        "jsrun", "flux",   "qsub",   "bsub",   "prun",
+                                        "ssh",   "pdsh",   "clush",  "palsrun"};
+    static const char *const families[] = {"mpirun", "mpiexec", "orterun", "prterun"};
+    const char *name = path ? text_base(path) : "";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (text_same(name, names[i]))
+            return 1;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (text_starts(name, families[i]))
+            return 1;
+    return 0;
+}
+
+int program_plan(const struct view *v, const char *path, int followed, char *const envp[],
+                 struct program *p, struct program_env *e)
 {
     int err = 0;
     p->path = NULL;
     p->n_front = p->alone = 0;
-    int alone = program_stands_alone(v, envp);
-    if (path && v->mode == VIEW_RECORD)
+    int alone = is_launcher(path) || program_stands_alone(v, envp);
+    if (followed && v->mode == VIEW_RECORD)
         p->alone = record(v, path);
-    else if (path && !alone)
+    else if (followed && !alone)
         err = resolve(v, path, p);
     p->alone |= alone;
     e->n_add = e->n_drop = 0;
     if (err == 0 && p->alone)
-        program_env_alone(v, envp, e);
+        program_env_alone(v, envp, is_launcher(path), e);
     else if (err == 0)
         program_env(v, envp, e);
     return err;

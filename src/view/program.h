@@ -14,7 +14,7 @@
 enum {
     PROGRAM_FRONT = 8,
     PROGRAM_ENV = 16,
-    PROGRAM_DROP = 4,
+    PROGRAM_DROP = 16,
     PROGRAM_ARENA = 8192
 };
 
@@ -52,15 +52,17 @@ struct program_env {
 /* How `envp` must change for the child to keep the view. */
 void program_env(const struct view *v, char *const envp[], struct program_env *e);
 
-/* How `envp` must change for the child not to have Brigade's libraries. */
-void program_env_alone(const struct view *v, char *const envp[], struct program_env *e);
+/* How `envp` must change for the child not to have Brigade's libraries; `everything`: nor anything
+ * else of ours that other nodes could not find. */
+void program_env_alone(const struct view *v, char *const envp[], int everything,
+                       struct program_env *e);
 
 /* How `path` is to be executed with `envp`: *p, and in *e what must change in the environment.
- * `path` NULL, if the caller's way to the file cannot be followed: only *e says something. A trial
- * records what is executed. 0, or -errno if the image knows that the kernel would refuse: -ENOENT,
- * -ENOTDIR. */
-int program_plan(const struct view *v, const char *path, char *const envp[], struct program *p,
-                 struct program_env *e);
+ * Not `followed`, if the way to the file counts from a folder that only the child will know, or
+ * there is no path (NULL): only *e says something. A trial records what is executed. 0, or -errno
+ * if the image knows that the kernel would refuse: -ENOENT, -ENOTDIR. */
+int program_plan(const struct view *v, const char *path, int followed, char *const envp[],
+                 struct program *p, struct program_env *e);
 
 /* Copies `envp` with `e` applied into `out`, which has room for `n` pointers (count of envp +
  * e->n_add + 1). */

@@ -9,6 +9,8 @@
 /* Variables that a child must have; of lists only our own element. */
 static const char *const kept[] = {"BRIGADE_STAGE", "BRIGADE_STATE",  "BRIGADE_SLOT",
                                    "BRIGADE_VIEW",  "BRIGADE_STRICT", "BRIGADE_RECORD"};
+static const char *const of_this_node[] = {"BRIGADE_STAGE", "BRIGADE_STATE", "BRIGADE_SLOT",
+                                           "BRIGADE_RECORD"};
 static const struct {
     const char *name, *saved, *mark;
 } lists[] = {{"LD_AUDIT", "BRIGADE_SAVED_LD_AUDIT", BRG_AUDIT_NAME},
@@ -73,20 +75,35 @@ static void prepend(struct program_env *e, struct text *arena, const char *name,
         e->drop[e->n_drop++] = saved;
 }
 
-/* The folder of the Python view: the staged one, or what the wrapper put first at the trial. */
+/* The folder of the Python view: the staged one, or what the wrapper put first at the trial. Its
+ * length, 0 if there is none. */
 static size_t python_folder(const struct view *v, char *buf, size_t size)
 {
     const char *list = view_env(v, "PYTHONPATH");
     struct text t = text_in(buf, size);
+    if (!v->python)
+        return 0;
     if (v->mode == VIEW_SERVE) {
         text_bytes(&t, v->root, v->root_len);
         text_add(&t, "/.brigade/python");
     } else if (list) {
         text_bytes(&t, list, first_element(list));
     }
-    size_t n = t.len;
+    return t.full ? 0 : t.len;
+}
+
+static int has_python_view(const char *folder)
+{
+    char path[PATH_MAX];
+    struct text t = text_in(path, sizeof path);
+    text_add(&t, folder);
     text_add(&t, "/_brigade_view.py");
-    return n && !t.full && sys_access(buf, R_OK) == 0 ? n : 0;
+    return !t.full && sys_access(path, R_OK) == 0;
+}
+
+static int is_first(const char *list, const char *element, size_t n)
+{
+    return first_element(list) == n && memcmp(list, element, n) == 0;
 }
 
 static void keep_python(const struct view *v, char *const envp[], struct program_env *e,
@@ -94,8 +111,8 @@ static void keep_python(const struct view *v, char *const envp[], struct program
 {
     char ours[PATH_MAX];
     const char *theirs = find_env(envp, "PYTHONPATH");
-    size_t n = v->python ? python_folder(v, ours, sizeof ours) : 0;
-    if (n && !(theirs && first_element(theirs) == n && memcmp(theirs, ours, n) == 0))
+    size_t n = python_folder(v, ours, sizeof ours);
+    if (n && has_python_view(ours) && !(theirs && is_first(theirs, ours, n)))
         prepend(e, arena, "PYTHONPATH", "BRIGADE_SAVED_PYTHONPATH", ours, n, theirs);
 }
 
@@ -137,20 +154,33 @@ static int readable(const struct view *v)
     return t.full || sys_access(path, R_OK) == 0;
 }
 
+static void take_out_python(const struct view *v, char *const envp[], struct program_env *e,
+                            struct text *arena)
+{
+    char ours[PATH_MAX];
+    const char *list = find_env(envp, "PYTHONPATH");
+    size_t n = python_folder(v, ours, sizeof ours);
+    if (n && list && is_first(list, ours, n))
+        take_out(e, arena, "PYTHONPATH", list, ours);
+}
+
 int program_stands_alone(const struct view *v, char *const envp[])
 {
     return find_env(envp, "LD_TRACE_LOADED_OBJECTS") || find_env(envp, "VALGRIND_LAUNCHER") ||
            !readable(v);
 }
 
-void program_env_alone(const struct view *v, char *const envp[], struct program_env *e)
+void program_env_alone(const struct view *v, char *const envp[], int everything,
+                       struct program_env *e)
 {
     struct text arena = text_in(e->arena, sizeof e->arena);
     e->n_add = e->n_drop = 0;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         take_out(e, &arena, lists[i].name, find_env(envp, lists[i].name), lists[i].mark);
-    if (!readable(v))
-        take_out(e, &arena, "PYTHONPATH", find_env(envp, "PYTHONPATH"), "/.brigade/python");
+    if (everything || !readable(v))
+        take_out_python(v, envp, e, &arena);
+    for (size_t i = 0; everything && i < sizeof of_this_node / sizeof *of_this_node; i++)
+        e->drop[e->n_drop++] = of_this_node[i];
 }
 
 void program_env(const struct view *v, char *const envp[], struct program_env *e)

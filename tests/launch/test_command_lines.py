@@ -149,3 +149,26 @@ def test_local_launch_starts_every_rank_and_returns_the_first_failure():
     )
     assert sorted(result.stdout.split()) == ["0", "1", "2", "3"]
     assert result.returncode == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("timeout 60 srun -N2 app", "timeout 60 brigade run -- srun …"),
+        ("env A=1 mpirun.openmpi app", "env A=1 brigade run -- mpirun.openmpi …"),
+        ("sbatch job.sh", "sbatch … brigade run -- srun …, or before `srun` in the job's script"),
+        (
+            "salloc -N2 srun app",
+            "salloc … brigade run -- srun …, or before `srun` in the job's script",
+        ),
+    ],
+)
+def test_what_must_stand_before_brigade_is_refused_with_the_right_order(words, hint):
+    with pytest.raises(UsageError) as caught:
+        parse(words.split())
+    assert caught.value.hint == hint
+
+
+def test_a_program_with_a_launchers_name_among_its_arguments_is_a_program():
+    assert parse("python run.py --with srun".split()).kind == "local"
+    assert parse("timeout 60 app".split()).kind == "local"

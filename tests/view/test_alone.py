@@ -138,6 +138,22 @@ def test_a_child_of_another_user_starts_without_a_word_of_ld_so(world: World) ->
     assert (done.stdout, done.stderr, done.returncode) == ("hi\n", "", 0)
 
 
+@pytest.mark.parametrize("name", ["srun", "mpirun.openmpi", "sbatch"])
+def test_a_launcher_passes_nothing_of_ours_on_to_other_nodes(world: World, name: str) -> None:
+    launcher = world.tree / name
+    launcher.write_text("#!/usr/bin/env -S sh -c env\n")
+    launcher.chmod(0o755)
+    world.put()
+    env = {"PATH": f"{world.tree}:/usr/bin:/bin", "LD_PRELOAD": ""}
+    calls = ("os.system(n)", "os.execvp(n, [n])", "os.posix_spawnp(n, [n], os.environ); os.wait()")
+    for call in calls:
+        script = f"import os; n = {name!r}; {call}"
+        seen = world.run("/usr/bin/python3", "-S", "-c", script, env=env).stdout
+        assert f"PATH={world.tree}" in seen
+        assert "libbrigade" not in seen and "glibc.rtld" not in seen
+        assert "BRIGADE_STAGE=" not in seen and "BRIGADE_STATE=" not in seen
+
+
 THREADS = """
 #include <limits.h>
 #include <pthread.h>

@@ -9,10 +9,9 @@ import subprocess
 
 from brigade.errors import LauncherError, UsageError
 from brigade.launch.base import Launch, guarded
+from brigade.launch.misplaced import is_launcher, refuse_misplaced
 
 __all__ = ["Launch", "guarded", "parse"]
-
-_MPI_NAMES = ("mpirun", "mpiexec", "orterun", "prterun")
 
 
 def parse(words: list[str], ranks: int | None = None) -> Launch:
@@ -21,8 +20,9 @@ def parse(words: list[str], ranks: int | None = None) -> Launch:
     Raises UsageError for what cannot be staged (then start it as it is), LauncherError if
     the launcher is not there.
     """
+    refuse_misplaced(words)
     name = os.path.basename(words[0])
-    if name == "srun" or name.startswith(_MPI_NAMES):
+    if is_launcher(name):
         if ranks is not None:
             raise UsageError(f"-n goes to {name}: brigade run -- {name} -n {ranks} …")
         executable = shutil.which(words[0])

@@ -1,0 +1,40 @@
+"""Commands that must stand elsewhere than after `brigade run --`.
+
+A trial runs what stands there. Of a command that submits a job, or that runs a launcher in its
+turn, Brigade would run the whole job as a trial, and stage nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from brigade.errors import UsageError
+
+MPI_NAMES = ("mpirun", "mpiexec", "orterun", "prterun")
+_SUBMIT = frozenset({"sbatch", "salloc", "qsub", "bsub", "msub", "oarsub"})
+_AROUND = frozenset({
+    "chrt", "env", "gdb", "ionice", "nice", "nohup", "numactl", "perf", "setsid", "stdbuf",
+    "strace", "taskset", "time", "timeout", "valgrind", "xargs",
+})  # fmt: skip
+
+
+def is_launcher(name: str) -> bool:
+    """Whether a program of that name starts ranks, in a way that Brigade understands."""
+    return name == "srun" or name.startswith(MPI_NAMES)
+
+
+def refuse_misplaced(words: list[str]) -> None:
+    """UsageError, with the right order, if the words cannot mean one start of one program."""
+    name = os.path.basename(words[0])
+    if name in _SUBMIT:
+        raise UsageError(
+            f"{name} submits a job: `brigade run` goes inside it",
+            hint=f"{name} … brigade run -- srun …, or before `srun` in the job's script",
+        )
+    inner = next((word for word in words[1:] if is_launcher(os.path.basename(word))), None)
+    if name in _AROUND and inner is not None:
+        at = words.index(inner)
+        raise UsageError(
+            f"{name} goes before brigade, not before {inner}",
+            hint=f"{' '.join(words[:at])} brigade run -- {inner} …",
+        )
