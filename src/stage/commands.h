@@ -12,6 +12,7 @@
 
 struct put_options {
     const char *image, *base;
+    const char *topology; /* a file, "none", or NULL: what Slurm tells */
     struct folder_job job;
     uint32_t readers;
     uint32_t workers; /* 0: chosen from the processors allowed */

@@ -20,6 +20,7 @@ static const char usage[] =
     "usage: brigade-stage put --image FILE --job ID [--base DIR] [--readers N] [--segment BYTES]\n"
     "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
     "                         [--memory BYTES] [--changed ENTRY,ENTRY,...]\n"
+    "                         [--topology FILE|none]\n"
     "       brigade-stage join --image-id HEX --job ID [--base DIR] [--changed ENTRY,ENTRY,...]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep]\n"
     "       brigade-stage clean [--base DIR] [--live JOB,JOB,...] [--over JOB,JOB,...]\n"
@@ -39,6 +40,7 @@ enum option_code {
     OPT_TIMEOUT,
     OPT_CHANGED,
     OPT_MEMORY,
+    OPT_TOPOLOGY,
     OPT_LIVE,
     OPT_OVER,
     OPT_IDLE,
@@ -47,25 +49,17 @@ enum option_code {
     OPT_KEEP
 };
 
-static const struct option options[] = {{"image", 1, NULL, OPT_IMAGE},
-                                        {"image-id", 1, NULL, OPT_IMAGE_ID},
-                                        {"job", 1, NULL, OPT_JOB},
-                                        {"base", 1, NULL, OPT_BASE},
-                                        {"readers", 1, NULL, OPT_READERS},
-                                        {"segment", 1, NULL, OPT_SEGMENT},
-                                        {"workers", 1, NULL, OPT_WORKERS},
-                                        {"mpi", 1, NULL, OPT_MPI},
-                                        {"progress", 1, NULL, OPT_PROGRESS},
-                                        {"timeout", 1, NULL, OPT_TIMEOUT},
-                                        {"changed", 1, NULL, OPT_CHANGED},
-                                        {"memory", 1, NULL, OPT_MEMORY},
-                                        {"live", 1, NULL, OPT_LIVE},
-                                        {"over", 1, NULL, OPT_OVER},
-                                        {"idle", 1, NULL, OPT_IDLE},
-                                        {"all", 0, NULL, OPT_ALL},
-                                        {"dry-run", 0, NULL, OPT_DRY_RUN},
-                                        {"keep", 0, NULL, OPT_KEEP},
-                                        {NULL, 0, NULL, 0}};
+static const struct option options[] = {
+    {"image", 1, NULL, OPT_IMAGE},       {"image-id", 1, NULL, OPT_IMAGE_ID},
+    {"job", 1, NULL, OPT_JOB},           {"base", 1, NULL, OPT_BASE},
+    {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
+    {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
+    {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
+    {"changed", 1, NULL, OPT_CHANGED},   {"memory", 1, NULL, OPT_MEMORY},
+    {"topology", 1, NULL, OPT_TOPOLOGY}, {"live", 1, NULL, OPT_LIVE},
+    {"over", 1, NULL, OPT_OVER},         {"idle", 1, NULL, OPT_IDLE},
+    {"all", 0, NULL, OPT_ALL},           {"dry-run", 0, NULL, OPT_DRY_RUN},
+    {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
 
 struct words {
     const char *value[OPT_KEEP + 1];
@@ -202,6 +196,7 @@ static int put(const struct words *w)
     o.image = w->value[OPT_IMAGE];
     o.job.name = w->value[OPT_JOB];
     o.base = base ? base : base_of(w);
+    o.topology = w->value[OPT_TOPOLOGY];
     o.readers = (uint32_t)readers;
     o.workers = (uint32_t)workers;
     o.segment_bytes = (uint32_t)segment;

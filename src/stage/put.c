@@ -1,5 +1,6 @@
 /* brigade-stage put: brings an image into the memory of every node, or leaves nothing anywhere.
  *
+ *   0  ranks are put in the order of the ring: see place.h
  *   1  rank 0 reads the header and tells it; each node looks whether it has the image. With
  *      --memory rank 0 reads the head too, and may cut it to that: see fit.h
  *   2  rank 0 reads the head and tells what is needed; each node looks whether it has room
@@ -71,7 +72,7 @@ void put_undo(struct put *p)
 
 /* ---- agreement ---- */
 
-static void wait_for(struct put *p, int rc, struct stream_request *request)
+void put_wait(struct put *p, int rc, struct stream_request *request)
 {
     struct relay_job patience = put_patience(p);
     if (!rc)
@@ -85,10 +86,10 @@ static void wait_for(struct put *p, int rc, struct stream_request *request)
         put_fail_text(p, rc, "the other nodes did not answer: %s", strerror(-rc));
 }
 
-static void broadcast(struct put *p, void *bytes, size_t n, uint32_t root)
+void put_broadcast(struct put *p, void *bytes, size_t n, uint32_t root)
 {
     struct stream_request request = {0};
-    wait_for(p, p->net->broadcast(p->net, bytes, n, root, &request), &request);
+    put_wait(p, p->net->broadcast(p->net, bytes, n, root, &request), &request);
 }
 
 static void describe_failure(struct put *p, struct put_failure *f)
@@ -112,7 +113,7 @@ static int agree(struct put *p)
     if (p->err.code)
         mine[0] = p->net->rank;
     if (!p->stuck)
-        wait_for(p, p->net->minimum(p->net, mine, least, 2, &request), &request);
+        put_wait(p, p->net->minimum(p->net, mine, least, 2, &request), &request);
     if (!p->stuck && least[0] == INT64_MAX) {
         p->all_already = (int)least[1];
         return 0;
@@ -120,7 +121,7 @@ static int agree(struct put *p)
     describe_failure(p, &p->failure);
     if (!p->stuck) {
         struct put_failure told = p->failure;
-        broadcast(p, &told, sizeof told, (uint32_t)least[0]);
+        put_broadcast(p, &told, sizeof told, (uint32_t)least[0]);
         if (!p->stuck)
             p->failure = told;
     }
@@ -307,6 +308,9 @@ static int all_well_so_far(const struct put *p)
 static int course(struct put *p)
 {
     struct brg_error err;
+    put_place(p);
+    if (p->stuck)
+        return agree(p);
     if (folder_job_check(p->options->job.name, &err))
         put_fail(p, &err);
     if (p->net->rank == 0)
@@ -315,7 +319,7 @@ static int course(struct put *p)
         start_head(p);
     if (p->err.code)
         memset(p->page, 0, sizeof p->page); /* magic 0: there is no image */
-    broadcast(p, p->page, sizeof p->page, 0);
+    put_broadcast(p, p->page, sizeof p->page, 0);
     if (!p->err.code && put_header(p)->magic)
         look_whether_it_is_here(p);
     if (agree(p))
@@ -325,7 +329,7 @@ static int course(struct put *p)
 
     if (!p->head)
         start_head(p);
-    broadcast(p, &p->need, sizeof p->need, 0);
+    put_broadcast(p, &p->need, sizeof p->need, 0);
     if (!p->stuck && p->need.bytes) {
         make_room(p);
         open_as_reader(p);
@@ -368,7 +372,7 @@ int put_run(const struct put_options *options, struct stream_net *net, int *stuc
         return EXIT_NOT_STAGED;
     }
     p->options = options;
-    p->net = net;
+    p->net = p->own_net = net;
     p->image_fd = p->folder.fd = p->folder.lock_fd = p->tmp.fd = p->tree.root_fd = -1;
     pthread_mutex_init(&p->err_lock, NULL);
     p->n_workers = choose_workers(p);
@@ -380,6 +384,7 @@ int put_run(const struct put_options *options, struct stream_net *net, int *stuc
     *stuck = p->stuck;
     if (p->stuck)
         return failed ? EXIT_NOT_STAGED : 0; /* the net may still write into p */
+    put_unplace(p);
     tree_destroy(&p->tree);
     if (p->image_fd >= 0)
         close(p->image_fd);

@@ -11,6 +11,7 @@
 #include "stage/commands.h"
 #include "stage/fit.h"
 #include "stage/folder.h"
+#include "stage/place.h"
 #include "stage/space.h"
 #include "stage/tree.h"
 #include "stream/relay.h"
@@ -38,7 +39,9 @@ struct put_worker {
 
 struct put {
     const struct put_options *options;
-    struct stream_net *net;
+    struct stream_net *own_net; /* as it was started */
+    struct stream_net *net;     /* in the order of the ring */
+    struct place_outcome placed;
     int stuck;     /* the others do not answer: no more messages */
     int elsewhere; /* another node has failed; the next agreement will say which */
 
@@ -96,6 +99,10 @@ int put_fail_text(struct put *p, int code, const char *format, ...)
 
 /* Takes away everything this process made on its node. May be called again. */
 void put_undo(struct put *p);
+
+/* Waits for a request that was started with rc, or for the bytes of `root`. What fails is in p. */
+void put_wait(struct put *p, int rc, struct stream_request *request);
+void put_broadcast(struct put *p, void *bytes, size_t n, uint32_t root);
 
 /* The settings by which p waits: signals, patience. */
 struct relay_job put_patience(const struct put *p);

@@ -71,6 +71,22 @@ static void add_fit(const struct put *p, struct json *j)
     json_add(j, "]}");
 }
 
+/* In which order the nodes stood, and why. */
+static void add_place(const struct put *p, struct json *j)
+{
+    const struct place_outcome *o = &p->placed;
+    json_add(j, ",\"topology\":{\"from\":%s%s%s", o->from ? "\"" : "", o->from ? o->from : "null",
+             o->from ? "\"" : "");
+    if (o->from)
+        json_add(j, ",\"crossings\":%" PRIu32 ",\"crossings_before\":%" PRIu32, o->crossings,
+                 o->before);
+    if (o->warning[0]) {
+        json_add(j, ",\"warning\":");
+        json_add_string(j, o->warning, strlen(o->warning));
+    }
+    json_add(j, "}");
+}
+
 static void print_success(struct put *p, const struct put_node *nodes)
 {
     struct json j = {0};
@@ -91,6 +107,7 @@ static void print_success(struct put *p, const struct put_node *nodes)
              seconds(p->options->ready_ns - p->options->start_ns));
     if (p->options->memory_bytes != UINT64_MAX)
         add_fit(p, &j);
+    add_place(p, &j);
     json_add(&j, "}");
     json_print(&j, STDOUT_FILENO);
 }

@@ -174,6 +174,24 @@ def test_two_steps_at_once_on_the_same_nodes_leave_each_other_alone(
     assert cluster.left() == []
 
 
+def test_the_ring_follows_slurms_topology_or_a_file(cluster: Cluster) -> None:
+    """The lab's leaf switches have two nodes each, as they come; the file deals them in turn."""
+    cluster.file("dealt.conf").write_text("SwitchName=a Nodes=n[0,2]\nSwitchName=b Nodes=n[1,3]\n")
+    run = "brigade run -q --json $S/{0}.json {1} -- srun -N4 -n4 $app || exit {2}\n"
+    cluster.batch(
+        run.format("slurm", "", 1)
+        + run.format("file", "--topology $S/dealt.conf", 2)
+        + run.format("wrong", "--topology $S/job.sh", 3)
+    )
+    told = {name: cluster.report(f"{name}.json") for name in ("slurm", "file", "wrong")}
+    assert [missed(report) for report in told.values()] == [[], [], []]
+    found = {name: report["staging"]["topology"] for name, report in told.items()}
+    assert found["slurm"] == {"from": "slurm", "crossings": 2, "crossings_before": 2}
+    assert found["file"] == {"from": "file", "crossings": 2, "crossings_before": 4}
+    assert found["wrong"]["from"] is None and "line 2 " in found["wrong"]["warning"]
+    assert cluster.left() == []
+
+
 def test_a_script_that_forgot_to_unstage_is_cleaned_up_after_it_is_over(cluster: Cluster) -> None:
     cluster.batch("brigade stage -q -- srun -N4 -n4 $app; sleep 0\n")
     assert len(cluster.left()) == 4

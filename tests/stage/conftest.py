@@ -87,6 +87,7 @@ class Bench:
     image: Path
     id: str
     uid: int = field(default_factory=os.geteuid)
+    before: tuple[str, ...] = ()  #: words before the program, on each node
 
     def base(self, node: int) -> Path:
         return self.work / f"n{node}"
@@ -99,6 +100,7 @@ class Bench:
 
     def command(self, *extra: str, job: str = "job") -> list[str]:
         return [
+            *self.before,
             str(native("brigade-stage")), "put", "--image", str(self.image), "--job", job,
             "--base", str(self.work / "n%r"), "--segment", str(SEGMENT), *extra,
         ]  # fmt: skip

@@ -3,12 +3,19 @@ nodes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from brigade.cli.size import Size
+
+
+def _absolute(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """A file's path as a process elsewhere understands it."""
+    return os.path.abspath(value) if value and value != "none" else value or None
+
 
 _OPTIONS = [
     click.option("-n", "ranks", type=click.IntRange(1), help="Processes, if there is no launcher."),
@@ -74,6 +81,14 @@ _OPTIONS = [
         envvar="BRIGADE_MEMORY",
         help="Most memory of a node that the image may take, as 500M or 2G; what is least useful "
         "then stays on the file system.",
+    ),
+    click.option(
+        "--topology",
+        metavar="FILE",
+        envvar="BRIGADE_TOPOLOGY",
+        callback=_absolute,
+        help="Which nodes share a switch, in the syntax of Slurm's topology.conf; neighbours there "
+        "hand to each other. 'none': as started.  [default: what Slurm tells the nodes]",
     ),
 ]
 

@@ -16,7 +16,7 @@ from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
 from brigade.job.standing import Standing
 from brigade.job.step import run_step
-from brigade.job.transport import bring
+from brigade.job.transport import bring, warn_of
 from brigade.launch import Launch, parse
 from brigade.launch.slurm import job_is_over
 from brigade.paths import native
@@ -48,6 +48,7 @@ def stage_ahead(settings: Settings) -> dict[str, Any]:
             standing.find(where, course.image_id),
             lambda done, total: progress.show("stage", done, total),
         )
+        warn_of(staged, progress)
     finally:
         progress.close()
     if staged["transport"] != "standing":  # then the record is there
@@ -64,6 +65,7 @@ def stage_ahead(settings: Settings) -> dict[str, Any]:
         "read_bytes": staged["read_bytes"],
         "seconds": staged["seconds"],
         "transport": staged["transport"],
+        "topology": staged.get("topology"),
         "renewed": course.renewed,
     }
 

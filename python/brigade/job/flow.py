@@ -20,7 +20,7 @@ from brigade.errors import BrigadeError, ImageError, UsageError
 from brigade.job import stage, standing, views
 from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
-from brigade.job.transport import Way, bring
+from brigade.job.transport import Way, bring, warn_of
 from brigade.launch import Launch, guarded, parse
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -44,6 +44,7 @@ class Settings:
     trial_limit: float = 600.0
     readers: int | None = None
     memory: int | None = None
+    topology: str | None = None
     keep: bool = False
     strict: bool = False
     json_file: str | None = None
@@ -80,6 +81,7 @@ class Course:
             mpi=launch.mpi_library(self.meta.get("mpi_library")),
             readers=self.settings.readers,
             memory=self.settings.memory,
+            topology=self.settings.topology,
             changed=self.moved,
         )
 
@@ -153,6 +155,7 @@ def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress
         standing.find(standing.allocation(launch), course.image_id),
         lambda done, total: progress.show("stage", done, total),
     )
+    warn_of(staged, progress)
     if settings.view == "auto":
         chosen = views.automatic(launch.program, bool(course.meta.get("python")))
     course.views = chosen

@@ -34,6 +34,7 @@ def put(
     readers: int | None,
     changed: list[int],
     memory: int | None = None,
+    topology: str | None = None,
     progress: Callable[[int, int], None],
 ) -> dict[str, Any]:
     """Stage `image` on all nodes of `launch`. Returns the stager's result (contracts page).
@@ -60,6 +61,8 @@ def put(
         tool += ["--readers", str(readers)]
     if memory is not None:
         tool += ["--memory", str(memory)]
+    if topology is not None:
+        tool += ["--topology", topology]
     if changed:
         tool += ["--changed", ",".join(map(str, changed))]
     results, said, status = run_step(launch.per_node(tool), progress)

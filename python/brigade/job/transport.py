@@ -13,6 +13,7 @@ from typing import Any
 
 from brigade.errors import StageError
 from brigade.job import stage
+from brigade.job.progress import Progress
 from brigade.job.standing import Standing
 from brigade.job.step import run_step
 from brigade.launch import Launch
@@ -26,6 +27,7 @@ class Way:
     mpi: str = "auto"  # the library, "auto" or "none"
     readers: int | None = None
     memory: int | None = None
+    topology: str | None = None  # a file, "none", or what Slurm tells
     changed: list[int] = field(default_factory=list)
 
 
@@ -53,9 +55,17 @@ def bring(
         readers=way.readers,
         changed=way.changed,
         memory=way.memory,
+        topology=way.topology,
         progress=progress,
     )
     return {**staged, "transport": "alone" if way.mpi == "none" else "mpi"}
+
+
+def warn_of(staged: dict[str, Any], progress: Progress) -> None:
+    """Say what staging could do without, but was asked for."""
+    warning = (staged.get("topology") or {}).get("warning")
+    if warning:
+        progress.warn(f"{warning}\n  nodes stand in the launcher's order")
 
 
 def _join(launch: Launch, job: str, way: Way, stands: Standing) -> dict[str, Any] | None:

@@ -39,6 +39,7 @@ AuthInfo=socket={plan.munge_socket}
 MpiDefault=pmix
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
+TopologyPlugin=topology/tree
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SelectType=select/linear
@@ -57,6 +58,14 @@ SlurmctldLogFile={plan.log}/slurmctld.log
 SlurmdLogFile={plan.log}/slurmd.%n.log
 {addresses}PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 """
+
+
+def slurm_topology(plan: LabPlan) -> str:
+    """Two nodes a leaf switch, so that tasks are told addresses as on a large machine."""
+    pairs = [plan.nodes[at : at + 2] for at in range(0, plan.n_nodes, 2)]
+    leaves = "".join(f"SwitchName=leaf{i} Nodes={','.join(p)}\n" for i, p in enumerate(pairs))
+    names = ",".join(f"leaf{i}" for i in range(len(pairs)))
+    return f"{leaves}SwitchName=top Switches={names}\n"
 
 
 SLURM_CGROUP = "CgroupPlugin=cgroup/v1\nIgnoreSystemd=yes\n"
@@ -113,6 +122,7 @@ def all_files(plan: LabPlan) -> dict[str, str]:
         "hosts.mpich": plan.mpich_hostfile(),
         "rsh": rsh_agent(plan),
         "slurm/slurm.conf": slurm(plan),
+        "slurm/topology.conf": slurm_topology(plan),
         "slurm/cgroup.conf": SLURM_CGROUP,
     }
     if plan.fs.kind == "moosefs":

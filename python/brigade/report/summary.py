@@ -87,6 +87,7 @@ def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
         "bytes_per_node": size,
         "read_bytes": staged.get("read_bytes"),
         "memory": staged.get("memory"),
+        "topology": staged.get("topology"),
         "bytes_per_second_per_node": size / seconds if seconds and size else None,
     }
 
