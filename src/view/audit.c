@@ -15,6 +15,7 @@
  * never exported (each call through the PLT would be traced for ever); la_objopen() returns 0, so
  * symbol bindings are not audited. ld.so holds its lock in every call, so buffers are static.
  */
+#include "view/audit_file.h"
 #include "view/audit_loaded.h"
 #include "view/audit_place.h"
 #include "view/handoff.h"
@@ -23,7 +24,6 @@
 #include "view/sys.h"
 #include "view/text.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <link.h>
 
@@ -65,43 +65,12 @@ static int is_own(const char *name) /* the preloaded library */
     return text_same(text_base(name), BRG_PRELOAD_NAME);
 }
 
-/* 0 if the file is none of ELF, or cannot be read. */
-static int read_header(const char *path, ElfW(Ehdr) * head)
-{
-    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return 0;
-    long n = sys_read(fd, head, sizeof *head);
-    sys_close(fd);
-    return n == (long)sizeof *head && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0;
-}
-
-static int is_elf(const char *path)
-{
-    ElfW(Ehdr) head;
-    return read_header(path, &head);
-}
-
 /* ---- recording ---- */
 
 static void copy(char *to, size_t size, const char *from)
 {
     struct text t = text_in(to, size);
     text_add(&t, from);
-}
-
-/* Whether ld.so would have taken the file: it is there and is for this kind of machine. */
-static int is_loadable(const char *path)
-{
-    ElfW(Ehdr) head;
-    if (!read_header(path, &head))
-        return 0;
-#ifdef __x86_64__
-    const int machine = EM_X86_64;
-#else
-    const int machine = EM_AARCH64;
-#endif
-    return head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == machine;
 }
 
 /* ld.so has opened the last candidate, or tried to: one request, which no hook sees. */
@@ -122,7 +91,7 @@ static void end_search(const char *opened)
     if (!search.active)
         return;
     search.active = 0;
-    if (!opened && search.candidate[0] && is_loadable(search.candidate))
+    if (!opened && search.candidate[0] && audit_is_loadable(search.candidate))
         opened = search.candidate;
     int taken = opened != NULL;
     if (opened && view_absolute(&view, AT_FDCWD, opened, absolute, sizeof absolute) == 0)
@@ -174,15 +143,23 @@ static void record_load(const struct link_map *map)
 
 /* ---- serving ---- */
 
-/* What ld.so is to open for an absolute original path. NULL: it is known not to exist. A link that
- * leads out of the image is followed only for a candidate, which keeps its name and so $ORIGIN. */
-static const char *serve_path(const char *path, int is_candidate)
+/* What an absolute original path is to ld.so: the name of an object to load, a candidate of its
+ * search, or what the image knows that ld.so has loaded. */
+enum asked {
+    ASKED_NAME,
+    ASKED_CANDIDATE,
+    ASKED_ANSWER
+};
+
+/* What ld.so is to open for it. NULL: it is known not to exist. A link that leads out of the image
+ * is followed only for a candidate, which keeps its name and so $ORIGIN. */
+static const char *serve_path(const char *path, enum asked asked)
 {
     static struct look_result r;
     switch (look_up(&view, "load", AT_FDCWD, path, 1, &r)) {
     case LOOK_MISSING: look_hit(&view); return NULL;
     case LOOK_ELSEWHERE:
-        if (is_candidate) {
+        if (asked == ASKED_CANDIDATE) {
             look_hit(&view);
             return r.path;
         }
@@ -197,12 +174,11 @@ static const char *serve_path(const char *path, int is_candidate)
             look_miss(&view, BRG_MISS_NO_CONTENT, "load", AT_FDCWD, path);
             return path;
         }
-        if (!audit_staged_place(&view, path, given, sizeof given)) {
-            look_miss(&view, BRG_MISS_STAGE, "load", AT_FDCWD, path);
-            return path;
-        }
-        if (!is_elf(given)) { /* ld.so's words about it are to name the path itself */
-            look_miss(&view, BRG_MISS_UNSUPPORTED, "load", AT_FDCWD, path);
+        if (!audit_staged_place(&view, path, given, sizeof given) ||
+            !(asked == ASKED_ANSWER ? audit_is_there(given) : audit_is_elf(given))) {
+            /* ld.so's words about what is no ELF file are to name the path itself */
+            int there = given[0] && audit_is_there(given);
+            look_miss(&view, there ? BRG_MISS_UNSUPPORTED : BRG_MISS_STAGE, "load", AT_FDCWD, path);
             return path;
         }
         look_hit(&view);
@@ -222,7 +198,7 @@ static char *serve_candidate(const char *name)
     const char *original = view_original(&view, name);
     if (view_absolute(&view, AT_FDCWD, original, absolute, sizeof absolute) != 0)
         return (char *)name;
-    const char *answer = serve_path(absolute, 1);
+    const char *answer = serve_path(absolute, ASKED_CANDIDATE);
     if (original != name && answer && answer != given)
         audit_make_folder(&view, name);
     if (!answer) /* NULL would leave ld.so with an old errno, which decides how it goes on */
@@ -262,8 +238,8 @@ static char *serve_bare_name(const char *name, const uintptr_t *cookie)
     if (!a || !a->path.len)
         return (char *)name;
     copy(path, sizeof path, brg_string(view.index, a->path));
-    const char *found = serve_path(path, 0);
-    if (!found || (found == path && sys_access(found, R_OK) != 0))
+    const char *found = serve_path(path, ASKED_ANSWER);
+    if (!found || (found == path && !audit_is_there(found)))
         return (char *)name; /* not on this node: search */
     if (found == given ? audit_was_loaded(given_entry)
                        : audit_has_file(text_base(path), (const struct link_map *)*cookie)) {
@@ -291,7 +267,7 @@ static char *serve_name(const char *asked, const uintptr_t *cookie)
         return serve_bare_name(name, cookie);
     if (view_absolute(&view, AT_FDCWD, view_original(&view, name), path, sizeof path) != 0)
         return (char *)asked;
-    const char *found = serve_path(path, 0);
+    const char *found = serve_path(path, ASKED_NAME);
     int explained = view.preloaded && audit_is_in_base((const struct link_map *)*cookie);
     if (!found) /* of $ORIGIN ld.so makes a place in the staged tree, and shows what was asked */
         return explained && !has_token ? audit_missing_place(&view, name) : (char *)asked;

@@ -8,10 +8,10 @@
 
 #include "view/view.h"
 
-/* Puts into `place` where the file of an absolute original path lies staged: spelled as the
- * original where that leads to the same file, because ld.so takes $ORIGIN from it; else with its
- * folder resolved. Never shorter than `path`: the original name must fit into the same buffer.
- * Returns 0 if it is not there. */
+/* Puts into `place` where the file of an absolute original path lies staged: its folder spelled as
+ * in the original where that leads to the same folder, because ld.so takes $ORIGIN from it; else
+ * resolved. Never shorter than `path`: the original name must fit into the same buffer. Returns 0
+ * if there is no such place; does not look whether the file is there. */
 int audit_staged_place(const struct view *v, const char *path, char *place, size_t size);
 
 /* A path in the staged tree at which there is nothing, for one that is known to be missing: ld.so

@@ -106,3 +106,41 @@ int main(void)
     between = trace.read_text().split('write(-1, "", 0)')[1].splitlines()[1:-1]
     calls = [line for line in between if not re.match(r"(brk|mmap|munmap|getrandom)\(", line)]
     assert len(calls) <= 100 * (CALLS[call] + ("chdir" in call))
+
+
+def loader_calls(world: World, libraries: int, answered: bool, trace: Path) -> dict[str, int]:
+    """System calls by name of a program with so many libraries in ../lib, under the view."""
+    world.tree.joinpath("bin").mkdir(exist_ok=True)
+    for i in range(libraries):
+        library = world.tree / f"lib/libnumber{i}.so"
+        compile_c(f"int f{i}(void) {{ return {i}; }}", library, "-shared")
+    exe = compile_c(
+        "int main(void) { return 0; }",
+        world.tree / f"bin/p{libraries}",
+        "-Wl,--no-as-needed",
+        f"-L{world.tree}/lib",
+        *(f"-lnumber{i}" for i in range(libraries)),
+        "-Wl,-rpath,$ORIGIN/../lib",
+    )
+    world.put(trial=world.record(exe)[0] if answered else None)
+    run(["strace", "-o", str(trace), world.rank, "--job", JOB, "--", str(exe)])
+    text = trace.read_text()
+    assert text.count("libnumber") >= libraries
+    names = re.findall(r"^(\w+)\(", text[text.rindex("execve(") :], re.MULTILINE)
+    return {name: names.count(name) for name in names}
+
+
+@pytest.mark.parametrize(
+    "answered, opens, accesses", [(True, 1, 1), (False, 2, 0)], ids=["answered", "searched"]
+)
+def test_system_calls_of_one_more_library_in_a_folder(
+    world: World, answered: bool, opens: int, accesses: int, tmp_path: Path
+) -> None:
+    """ld.so opens each; the folder is placed once for all of them."""
+    few = loader_calls(world, 2, answered, tmp_path / "few")
+    many = loader_calls(world, 12, answered, tmp_path / "many")
+    more = {name: many[name] - few.get(name, 0) for name in many}
+    assert more.pop("openat") == 10 * opens
+    assert more.pop("faccessat", 0) + more.pop("access", 0) == 10 * accesses
+    assert more.pop("mkdirat", 0) == 0
+    assert sum(more.get(name, 0) for name in ("newfstatat", "stat", "fstat", "statx")) <= 10
