@@ -18,34 +18,51 @@ STYLE = {
 
 def draw(samples: list[dict[str, Any]], path: Path, title: str) -> None:
     """Two panels side by side, written as PNG."""
+    seconds = "seconds from launch to the first line\nafter the imports (slowest rank)"
+    requests = "metadata requests to the shared file system,\nwhole job"
+    panels = [(samples, "seconds", seconds, False), (samples, "requests", requests, True)]
+    draw_panels(panels, path, title)
+
+
+def draw_panels(
+    panels: list[tuple[list[dict[str, Any]], str, str, bool]], path: Path, title: str
+) -> None:
+    """Panels side by side, each (samples, key, what the axis says, whether it counts requests):
+    `key` against the number of ranks. Requests are on a logarithmic axis, without the local disk.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    widths = sorted({sample["ranks"] for sample in samples})
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-    for variant, (label, color, marker) in STYLE.items():
-        if not any(sample["variant"] == variant for sample in samples):
-            continue
-        look = {"label": label, "color": color, "marker": marker, "linewidth": 2}
-        left.plot(widths, _curve(samples, "seconds", variant, widths), **look)
-        if variant != "local":
-            right.plot(widths, _curve(samples, "requests", variant, widths), **look)
-    left.set_ylabel("seconds from launch to the first line\nafter the imports (slowest rank)")
-    left.set_ylim(bottom=0)
-    right.set_ylabel("metadata requests to the shared file system,\nwhole job")
-    right.set_yscale("log")
-    for axes in (left, right):
-        axes.set_xlabel("ranks")
-        axes.set_xticks(widths)
-        axes.grid(alpha=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False)
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(5 * len(panels), 4.2), layout="constrained"
+    )
+    for one, (samples, key, label, counts) in zip(axes, panels):
+        _panel(one, samples, key, counts)
+        one.set_ylabel(label)
     figure.suptitle(title)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+def _panel(axes: Any, samples: list[dict[str, Any]], key: str, counts: bool) -> None:
+    widths = sorted({sample["ranks"] for sample in samples})
+    for variant, (label, color, marker) in STYLE.items():
+        if (counts and variant == "local") or all(s["variant"] != variant for s in samples):
+            continue
+        look = {"label": label, "color": color, "marker": marker, "linewidth": 2}
+        axes.plot(widths, _curve(samples, key, variant, widths), **look)
+    if counts:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel("ranks")
+    axes.set_xticks(widths)
+    axes.grid(alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
 
 
 def _curve(

@@ -50,7 +50,7 @@ class Cload:
     libraries: int = 100
     functions: int = 24
     depth: int = 4
-    function_bytes: int = 1075
+    function_bytes: int = 1265
     layout: str = "one"
     directories: int = 40  # on the search path of layout "long", before the right one
     search: str = "rpath"

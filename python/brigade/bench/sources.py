@@ -2,7 +2,8 @@
 
 A function is a few instructions. Behind each come bytes that are never executed, as most of a real
 function's never are: `.incbin` from a *padding* file, whose bytes repeat as code does, so that they
-compress as code does. Pure.
+compress as code does. Parts of a Pynamic world export all functions, as Python's modules mostly do;
+a library of a CLoad world exports one, so that finding files is what its load takes. Pure.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def part_source(world: World, part: Part) -> str:
     own = constants(world, part)
     after = _successors(world, part)
     names = [symbol(part, i) for i in range(len(own))]
+    hidden = '__attribute__((visibility("hidden"))) ' if part.kind == "library" else ""
     lines = ["typedef unsigned long long u;"]
-    lines += [f"u {name}(u);" for name in names]
+    lines += [f"{hidden}u {name}(u);" for name in names]
     lines += [f"u {name}(u);" for name in sorted(set(after.values()) - set(names))]
     for i, (name, constant) in enumerate(zip(names, own)):
         value = f"(x ^ {constant:#x}) * {MULTIPLIER:#x}"
