@@ -23,14 +23,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "stage/alive.h"
 #include "stage/commands.h"
+#include "stage/dead.h"
 #include "stage/folder.h"
 #include "stage/json.h"
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define ID_LENGTH 32
-#define STANDING "standing-" /* as brigade.job.standing names them */
 
 struct clean {
     const struct clean_options *options;
@@ -93,47 +92,6 @@ static void tell_unfinished(void *user, const char *name, int fd)
     tell(user, "unfinished", name, NULL, tree_bytes(fd, "."), "");
 }
 
-static int is_named(const char *list, const char *job)
-{
-    size_t n = strlen(job);
-    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
-        if (strncmp(at, job, n) == 0 && (at[n] == ',' || at[n] == '\0'))
-            return 1;
-    return 0;
-}
-
-/* Why a job must be left alone; "" if it is dead. */
-static const char *why_alive(struct clean *c, const char *id, int jobs_fd, const char *job,
-                             char *room, size_t size)
-{
-    char tail[512];
-    struct stat st;
-    if (is_named(c->options->live, job))
-        return "its brigade run is alive";
-    if (strncmp(job, STANDING, strlen(STANDING)) == 0)
-        return c->options->all || is_named(c->options->over, job)
-                   ? ""
-                   : "it stands until brigade unstage";
-    snprintf(tail, sizeof tail, "%s/state", job);
-    int fd = openat(jobs_fd, tail, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st)) { /* it is being made, or was cut off while it was removed */
-        if (fd >= 0)
-            close(fd);
-        if (fstatat(jobs_fd, job, &st, AT_SYMLINK_NOFOLLOW))
-            return "gone";
-        fd = -1;
-    }
-    snprintf(tail, sizeof tail, "%s/jobs/%s/state", id, job);
-    uint32_t pid = fd >= 0 ? alive_user_of(fd, tail) : 0;
-    if (fd >= 0)
-        close(fd);
-    if (pid) {
-        snprintf(room, size, "process %" PRIu32 " uses it", pid);
-        return room;
-    }
-    return time(NULL) - st.st_ctime < (time_t)c->options->idle_s ? "younger than --idle" : "";
-}
-
 /* Ends a dead job; *went when the image has gone with it. */
 static void end_job(struct clean *c, const char *id, const char *job, int *went)
 {
@@ -160,7 +118,8 @@ static void clean_image(struct clean *c, const char *id)
     for (struct dirent *d; dir && !went && (d = readdir(dir));) {
         if (is_dots(d->d_name))
             continue;
-        const char *why = why_alive(c, id, dirfd(dir), d->d_name, room, sizeof room);
+        const char *why =
+            dead_why_not(&c->options->known, id, dirfd(dir), d->d_name, room, sizeof room);
         jobs++;
         if (*why)
             tell(c, "job", id, d->d_name, 0, why);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "stage/dead.h"
 #include "stage/folder.h"
 #include "stream/net.h"
 
@@ -17,8 +18,9 @@ struct put_options {
     uint32_t readers;
     uint32_t workers; /* 0: chosen from the processors allowed */
     uint32_t segment_bytes;
-    uint64_t memory_bytes; /* that the image may take of a node; UINT64_MAX: no limit */
-    int progress_fd;       /* -1: none */
+    uint64_t memory_bytes;  /* that the image may take of a node; UINT64_MAX: no limit */
+    int progress_fd;        /* -1: none */
+    struct dead_known dead; /* for older jobs, found on the way */
     uint64_t timeout_ns;
     uint64_t start_ns, ready_ns; /* CLOCK_MONOTONIC: main() began, MPI had started */
 };
@@ -31,14 +33,13 @@ struct join_options {
 struct drop_options {
     const char *id, *job, *base;
     int keep;
+    struct dead_known dead;
 };
 
 struct clean_options {
     const char *base;
-    const char *live; /* comma list of jobs that the caller knows to be alive; may be NULL */
-    const char *over; /* comma list of standing jobs whose allocation is over; may be NULL */
-    uint64_t idle_s;  /* a younger job is left alone: its ranks may not have started yet */
-    int dry_run, all; /* all: also images that --keep has left for later jobs */
+    struct dead_known known; /* idle_s: a younger job's ranks may not have started yet */
+    int dry_run, all;        /* all: also images that --keep has left, and standing jobs */
 };
 
 /* The signal that asked this process to end, or 0. */

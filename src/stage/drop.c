@@ -203,6 +203,7 @@ int drop_run(const struct drop_options *options)
         rc = folder_job_remove(&f, options->id, options->job, options->keep, read_state, &d,
                                &removed, &err);
         folder_sweep(&f, NULL);
+        dead_sweep(&f, &options->dead, options->job);
         folder_close(&f);
     }
     if (rc == -ENOENT)

@@ -14,6 +14,7 @@
     X(FAULT_BLOCK, "stage.block")     /* block number: one bit flips before it is verified */ \
     X(FAULT_READ, "stage.read")       /* segments read here: EIO */                           \
     X(FAULT_KILL, "stage.kill")       /* segments taken here: SIGKILL */                      \
+    X(FAULT_STEP, "stage.step")       /* agreements of all nodes before: SIGKILL */           \
     X(FAULT_TERM, "stage.term")       /* segments taken here: SIGTERM */                      \
     X(FAULT_SLOW, "stage.slow")       /* microseconds to sleep at each segment */             \
     X(FAULT_PUBLISH, "stage.publish") /* the renaming: EIO */

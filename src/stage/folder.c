@@ -258,7 +258,7 @@ static int job_add_locked(struct folder *f, const char *id, const struct folder_
         return errno == ENOENT ? 0
                                : brg_error_system(err, -errno, "cannot open %s/%s", f->path, id);
     if (n_entries == BRG_NONE && staged_entries(fd, &n_entries))
-        rc = brg_error_set(err, -EBADMSG, "the staged folder %s/%s is damaged: remove it", f->path,
+        rc = brg_error_set(err, -EUCLEAN, "the staged folder %s/%s is damaged: remove it", f->path,
                            id);
     if (!rc)
         rc = folder_job_create(fd, job, n_entries, err);

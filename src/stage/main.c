@@ -9,6 +9,7 @@
 
 #include "stage/commands.h"
 #include "stage/fault.h"
+#include "stage/keeper.h"
 #include "stage/mpi.h"
 #include "stream/plan.h"
 
@@ -19,12 +20,15 @@
 static const char usage[] =
     "usage: brigade-stage put --image FILE --job ID [--base DIR] [--readers N] [--segment BYTES]\n"
     "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
-    "                         [--memory BYTES] [--changed ENTRY,ENTRY,...]\n"
-    "                         [--topology FILE|none]\n"
+    "                         [--memory BYTES] [--changed ENTRY,ENTRY,...] [--pulse SECONDS]\n"
+    "                         [--topology FILE|none] [--launcher HOST --live JOB,JOB,...]\n"
     "       brigade-stage join --image-id HEX --job ID [--base DIR] [--changed ENTRY,ENTRY,...]\n"
-    "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep]\n"
-    "       brigade-stage clean [--base DIR] [--live JOB,JOB,...] [--over JOB,JOB,...]\n"
-    "                           [--idle SECONDS] [--all] [--dry-run]\n"
+    "                         [--pulse SECONDS]\n"
+    "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep] [--pulse SECONDS]\n"
+    "                         [--launcher HOST --live JOB,JOB,...]\n"
+    "       brigade-stage clean [--base DIR] [--launcher HOST --live JOB,JOB,...]\n"
+    "                           [--over JOB,JOB,...] [--idle SECONDS] [--all] [--dry-run]\n"
+    "                           [--pulse SECONDS]\n"
     "In DIR, %r stands for the rank: several \"nodes\" on one machine, for tests.\n";
 
 enum option_code {
@@ -43,6 +47,8 @@ enum option_code {
     OPT_TOPOLOGY,
     OPT_LIVE,
     OPT_OVER,
+    OPT_LAUNCHER,
+    OPT_PULSE,
     OPT_IDLE,
     OPT_ALL,
     OPT_DRY_RUN,
@@ -57,6 +63,7 @@ static const struct option options[] = {
     {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
     {"changed", 1, NULL, OPT_CHANGED},   {"memory", 1, NULL, OPT_MEMORY},
     {"topology", 1, NULL, OPT_TOPOLOGY}, {"live", 1, NULL, OPT_LIVE},
+    {"launcher", 1, NULL, OPT_LAUNCHER}, {"pulse", 1, NULL, OPT_PULSE},
     {"over", 1, NULL, OPT_OVER},         {"idle", 1, NULL, OPT_IDLE},
     {"all", 0, NULL, OPT_ALL},           {"dry-run", 0, NULL, OPT_DRY_RUN},
     {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
@@ -148,7 +155,7 @@ static void note_signal(int number)
 /* Before MPI has started there is nothing to undo, and the default is right: to end. */
 static void listen_to_signals(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     struct sigaction action = {.sa_handler = note_signal};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
@@ -162,8 +169,19 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int put(const struct words *w)
+/* What is told to put and drop of jobs; others than the launcher's are left alone for an hour. */
+static struct dead_known dead_of(const struct words *w)
 {
+    return (struct dead_known){.live = w->value[OPT_LIVE],
+                               .launcher = w->value[OPT_LAUNCHER],
+                               .over = w->value[OPT_OVER],
+                               .all = w->value[OPT_ALL] != NULL,
+                               .idle_s = 3600};
+}
+
+static int put(void *words)
+{
+    const struct words *w = words;
     struct put_options o = {.start_ns = now_ns()};
     const char *list = w->value[OPT_CHANGED];
     uint32_t changed[list ? strlen(list) / 2 + 1 : 1];
@@ -201,6 +219,7 @@ static int put(const struct words *w)
     o.workers = (uint32_t)workers;
     o.segment_bytes = (uint32_t)segment;
     o.memory_bytes = memory;
+    o.dead = dead_of(w);
     o.progress_fd = fd == UINT64_MAX ? -1 : (int)fd;
     o.timeout_ns = timeout * 1000000000u;
     int code = put_run(&o, net, &stuck);
@@ -229,8 +248,9 @@ static int check_names(const struct words *w)
     return 0;
 }
 
-static int join(const struct words *w)
+static int join(void *words)
 {
+    const struct words *w = words;
     struct join_options o = {.id = w->value[OPT_IMAGE_ID], .base = base_of(w)};
     const char *list = w->value[OPT_CHANGED];
     uint32_t changed[list ? strlen(list) / 2 + 1 : 1];
@@ -241,38 +261,62 @@ static int join(const struct words *w)
     return join_run(&o);
 }
 
-static int drop(const struct words *w)
+/* Whoever gives up on other nodes: what is here goes all the same. So drop and clean pay no heed to
+ * the signal that says so. */
+static int drop(void *words)
 {
+    const struct words *w = words;
     struct drop_options o = {.id = w->value[OPT_IMAGE_ID],
                              .job = w->value[OPT_JOB],
                              .base = base_of(w),
-                             .keep = w->value[OPT_KEEP] != NULL};
+                             .keep = w->value[OPT_KEEP] != NULL,
+                             .dead = dead_of(w)};
+    signal(SIGUSR1, SIG_IGN);
     return check_names(w) ? EXIT_USAGE : drop_run(&o);
 }
 
-static int clean(const struct words *w)
+static int clean(void *words)
 {
+    const struct words *w = words;
     struct clean_options o = {.base = base_of(w),
-                              .live = w->value[OPT_LIVE],
-                              .over = w->value[OPT_OVER],
+                              .known = dead_of(w),
                               .dry_run = w->value[OPT_DRY_RUN] != NULL,
                               .all = w->value[OPT_ALL] != NULL};
-    int code = number(w, OPT_IDLE, 0, UINT32_MAX, 600, &o.idle_s);
+    int code = number(w, OPT_IDLE, 0, UINT32_MAX, 600, &o.known.idle_s);
+    signal(SIGUSR1, SIG_IGN);
     return code ? code : clean_run(&o);
+}
+
+/* With --pulse beside a keeper. */
+static int run_kept(struct words *w, int (*run)(void *words))
+{
+    uint64_t pulse;
+    if (number(w, OPT_PULSE, 1, 3600, 0, &pulse))
+        return EXIT_USAGE;
+    if (!pulse)
+        return run(w);
+    char *base = with_rank(base_of(w), keeper_rank());
+    struct keeper keeper = {.base = base ? base : base_of(w),
+                            .job = w->value[OPT_JOB],
+                            .pulse_s = (unsigned)pulse,
+                            .explains = w->value[OPT_IMAGE] != NULL};
+    int code = keeper_run(&keeper, run, w);
+    free(base);
+    return code;
 }
 
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        int (*run)(const struct words *);
+        int (*run)(void *words);
     } commands[] = {{"put", put}, {"join", join}, {"drop", drop}, {"clean", clean}};
     struct words w = {{NULL}};
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(argv[1], commands[i].name) != 0)
             continue;
         int code = parse(argc, argv, &w);
-        return code ? code : commands[i].run(&w);
+        return code ? code : run_kept(&w, commands[i].run);
     }
     return refuse(argc < 2 ? "a command" : argv[1], "must be put, join, drop or clean");
 }

@@ -8,10 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-
-/* Variables that say how many processes the launcher started for this step. */
-static const char *const SIZE_VARIABLES[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
-                                             "SLURM_STEP_NUM_TASKS"};
+#include "stage/keeper.h"
 
 static const char *const OPENMPI_NAMES[] = {"libmpi.so.40", "libmpi.so", NULL};
 static const char *const MPICH_NAMES[] = {"libmpich.so.12", "libmpi.so.12", "libmpi_cray.so.12",
@@ -21,14 +18,6 @@ static int is_set(const char *name)
 {
     const char *value = getenv(name);
     return value && *value;
-}
-
-static long launched_processes(void)
-{
-    for (size_t i = 0; i < sizeof SIZE_VARIABLES / sizeof *SIZE_VARIABLES; i++)
-        if (is_set(SIZE_VARIABLES[i]))
-            return atol(getenv(SIZE_VARIABLES[i]));
-    return 1;
 }
 
 static void *open_first(const char *const *names)
@@ -125,7 +114,7 @@ int mpi_start(const char *path, struct stream_net **net, struct brg_error *err)
                              path ? path : "the MPI library found");
     if (rc)
         return rc;
-    long launched = launched_processes();
+    long launched = keeper_size();
     if ((*net)->size == 1 && launched > 1)
         return brg_error_set(err, -EPROTO,
                              "the launcher started %ld processes, but MPI sees one: "

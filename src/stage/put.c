@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "stage/fault.h"
 #include "stage/put.h"
 
 volatile sig_atomic_t put_interrupted;
@@ -97,6 +99,7 @@ static void describe_failure(struct put *p, struct put_failure *f)
     memset(f, 0, sizeof *f);
     gethostname(f->host, sizeof f->host - 1);
     snprintf(f->reason, sizeof f->reason, "%s", p->err.text);
+    f->damaged = p->err.code == -EBADMSG;
     if (p->err.code == -ENOSPC) {
         f->needed = p->need.bytes;
         f->free = p->have.bytes;
@@ -108,6 +111,8 @@ static int agree(struct put *p)
 {
     struct stream_request request = {0};
     int64_t mine[2] = {INT64_MAX, p->already}, least[2];
+    if (fault_at(FAULT_STEP, p->n_agreed++))
+        raise(SIGKILL);
     if (put_interrupted && !p->stuck)
         put_fail_text(p, -EINTR, "interrupted by signal %d", (int)put_interrupted);
     if (p->err.code)
@@ -146,7 +151,7 @@ static int open_image(struct put *p)
     /* Readers take turns: what the kernel would read ahead is another node's. */
     posix_fadvise(p->image_fd, 0, 0, POSIX_FADV_RANDOM);
     if (put_header(p)->magic && (uint64_t)st.st_size != put_header(p)->total_bytes)
-        return put_fail_text(p, -EBADMSG, "%s has another size here than on the first node",
+        return put_fail_text(p, -ESTALE, "%s has another size here than on the first node",
                              p->options->image);
     return 0;
 }
@@ -173,6 +178,7 @@ static void look_whether_it_is_here(struct put *p)
         return;
     }
     folder_sweep(&p->folder, NULL);
+    dead_sweep(&p->folder, &p->options->dead, p->options->job.name);
     p->already = p->job_added = found;
 }
 

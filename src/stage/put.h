@@ -23,6 +23,7 @@ struct put_failure {
     char host[64];
     char reason[1024];
     uint64_t needed, free; /* bytes; 0 and 0 when memory is not the matter */
+    int64_t damaged;       /* the image itself is */
 };
 
 /* What one node tells rank 0 at the end. */
@@ -71,6 +72,7 @@ struct put {
     struct put_worker workers[PUT_MAX_WORKERS];
     _Atomic uint64_t read_bytes, read_ns, decode_ns, write_ns;
     _Atomic uint64_t n_read, n_taken; /* segments here; for faults */
+    uint64_t n_agreed;                /* likewise */
     uint64_t progress_ns;
 };
 

@@ -122,7 +122,8 @@ static void print_failure(const struct put_failure *f)
     if (f->needed)
         json_add(&j, ",\"needed\":%" PRIu64 ",\"free\":%" PRIu64 "}", f->needed, f->free);
     else
-        json_add(&j, ",\"needed\":null,\"free\":null}");
+        json_add(&j, ",\"needed\":null,\"free\":null,\"damaged\":%s}",
+                 f->damaged ? "true" : "false");
     json_print(&j, STDOUT_FILENO);
 }
 

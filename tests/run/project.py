@@ -81,6 +81,7 @@ class Site:
             **os.environ,
             "BRIGADE_CACHE": str(self.base / "cache"),
             "BRIGADE_NODE_DIR": str(self.nodes),
+            "BRIGADE_PATIENCE": "60",  # machines that run tests may be slow
             **(env or {}),
         }
         command = [sys.executable, "-m", "brigade", "run", "--json", str(self.base / "report.json")]

@@ -25,6 +25,7 @@ import stat
 import tarfile
 import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -74,6 +75,13 @@ def keep_records(
         lists = {"cover": list(cover), "added": sorted(set(added))}
         _put(tar, _LIST_NAME, json.dumps(lists).encode())
     _replace(records_of(image), packed.getvalue())
+
+
+def forget(image: str) -> None:
+    """Remove the records of an image that could not be made."""
+    for path in (records_of(image), missed_of(image)):
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def note(image: str, nodes: Iterable[dict[str, Any]], capped: bool) -> int:

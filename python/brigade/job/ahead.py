@@ -15,7 +15,7 @@ from brigade.job.flow import Course, Settings
 from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
 from brigade.job.standing import Standing
-from brigade.job.step import run_step
+from brigade.job.step import PULSE, run_step
 from brigade.job.transport import bring, warn_of
 from brigade.launch import Launch, parse
 from brigade.launch.slurm import job_is_over
@@ -106,11 +106,13 @@ def _take_away(what: Standing) -> dict[str, Any]:
         told["why"] = f"its job is over; if its nodes keep memory: brigade clean -- srun -w {nodes}"
         return told
     tool = [str(native("brigade-stage")), "drop", "--image-id", what.staged_id]
-    tool += ["--job", standing.job_name(what.allocation), "--base", stage.node_base()]
+    tool += ["--job", standing.job_name(what.allocation), "--base", stage.node_base(), *PULSE]
     launch = parse(what.words)
     if number:
         launch.join_slurm_job(number)
-    results, said, status = run_step(launch.per_node(tool), lambda done, total: None)
+    results, said, status = run_step(
+        launch.per_node(tool), lambda done, total: None, counted=launch.kind != "local"
+    )
     if status or not results:
         raise StageError(
             f"taking {what.image} off its nodes ended with status {status} and said: "

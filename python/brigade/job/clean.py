@@ -6,14 +6,13 @@ alive, though their ranks may not have started. The second is told to the nodes.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from typing import Any
 
 from brigade.errors import StageError
 from brigade.job import standing
+from brigade.job.leftovers import known
 from brigade.job.stage import node_base
-from brigade.job.step import run_step
+from brigade.job.step import PULSE, run_step
 from brigade.launch import parse
 from brigade.launch.slurm import job_is_over
 from brigade.paths import native
@@ -25,26 +24,25 @@ def clean(
     """What was found (and, unless `dry_run`, removed), on this node or on those of the launcher
     `words`. `everything`: kept images too. Raises StageError if a node did not answer."""
     tool = [str(native("brigade-stage")), "clean", "--base", node_base(), "--idle", str(idle_s)]
-    live = list(jobs_of_this_host())
-    if live:
-        tool += ["--live", ",".join(live)]
+    tool += [*known(), *PULSE]
     if everything:
         tool.append("--all")
     if dry_run:
         tool.append("--dry-run")
     # a launcher's command needs some program
-    results = _clean(parse([*words, "true"]).per_node(tool) if words else tool)
+    counted = bool(words)
+    results = _clean(parse([*words, "true"]).per_node(tool) if words else tool, counted)
     over = _whose_allocation_is_over(results)
     if over:
         tool += ["--over", ",".join(sorted(over))]
-        again = _clean(parse([*words, "true"]).per_node(tool) if words else tool)
+        again = _clean(parse([*words, "true"]).per_node(tool) if words else tool, counted)
         results = [result for result in results if result.get("job") not in over]
         results += [result for result in again if result.get("job") in over]
     return [result for result in results if "what" in result]
 
 
-def _clean(command: list[str]) -> list[dict[str, Any]]:
-    results, said, status = run_step(command, lambda done, total: None)
+def _clean(command: list[str], counted: bool) -> list[dict[str, Any]]:
+    results, said, status = run_step(command, lambda done, total: None, counted=counted)
     if status or not any(result.get("done") for result in results):
         raise StageError(
             f"cleaning ended with status {status} and said: {said or 'nothing'}",
@@ -59,20 +57,3 @@ def _whose_allocation_is_over(results: list[dict[str, Any]]) -> set[str]:
     jobs = {str(result["job"]) for result in results if result.get("job") and result.get("why")}
     slurm = {job: standing.slurm_job_of(job) for job in jobs if standing.slurm_job_of(job)}
     return {job for job, number in slurm.items() if number and job_is_over(number)}
-
-
-def jobs_of_this_host() -> Iterator[str]:
-    """The jobs of this user's `brigade run` processes that are alive on this host."""
-    host = os.uname().nodename
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            if os.stat(f"/proc/{name}").st_uid != os.geteuid():
-                continue
-            with open(f"/proc/{name}/cmdline", "rb") as line:
-                words = line.read().split(b"\0")
-        except OSError:
-            continue  # it has ended since
-        if b"run" in words and any(word.rpartition(b"/")[2] == b"brigade" for word in words):
-            yield f"{host}-{name}"

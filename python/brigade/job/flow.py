@@ -16,9 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from brigade import interrupt
 from brigade.errors import BrigadeError, ImageError, UsageError
 from brigade.job import stage, standing, views
-from brigade.job.prepare import prepare
+from brigade.job.prepare import prepare, remake
 from brigade.job.progress import Progress
 from brigade.job.transport import Way, bring, warn_of
 from brigade.launch import Launch, guarded, parse
@@ -87,7 +88,20 @@ class Course:
 
 
 def run_job(settings: Settings) -> int:
-    """Run a job as `settings` say; returns the exit code (or dies of the job's signal)."""
+    """Run a job as `settings` say; returns the exit code (or dies of the job's signal, or of the
+    one that stopped us before the job)."""
+    with interrupt.listening():
+        try:
+            status = _run(settings)
+            interrupt.check()
+            return status
+        except interrupt.Interrupted as stop:
+            print(f"brigade: stopped by {stop.name}", file=sys.stderr)
+            _die_of(stop.signum)
+            return 128 + stop.signum
+
+
+def _run(settings: Settings) -> int:
     chosen = views.parse(settings.view)
     course = Course(settings)
     progress = Progress(settings.quiet)
@@ -105,7 +119,7 @@ def run_job(settings: Settings) -> int:
     with launch.session():
         try:
             prepare(course, launch, progress)
-            command = _stage(course, launch, chosen, progress)
+            command = _stage_sound(course, launch, chosen, progress)
         except BrigadeError as error:
             if isinstance(error, ImageError) and settings.image:
                 raise
@@ -117,6 +131,7 @@ def run_job(settings: Settings) -> int:
         finally:
             progress.close()
         try:
+            interrupt.check()
             course.status = _execute(course, command)
         finally:
             if course.staged:
@@ -141,6 +156,19 @@ def _note_misses(course: Course) -> None:
     memory = (course.staged or {}).get("memory") or {}
     with suppress(OSError):  # an image in a folder that is not ours to write to
         grow.note(course.image, course.nodes, capped=bool(memory.get("left_out_files")))
+
+
+def _stage_sound(
+    course: Course, launch: Launch, chosen: list[str], progress: Progress
+) -> list[str]:
+    """Stage the image; one of our own making that turns out to be damaged is made anew, once."""
+    try:
+        return _stage(course, launch, chosen, progress)
+    except ImageError as error:
+        if course.settings.image or course.trial:
+            raise
+        remake(course, launch, progress, error.message)
+        return _stage(course, launch, chosen, progress)
 
 
 def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress) -> list[str]:
@@ -192,6 +220,9 @@ def _execute(course: Course, command: list[str]) -> int:
         signum: signal.signal(signum, lambda number, _: child.send_signal(number))
         for signum in _FORWARDED
     }
+    early = interrupt.noted()  # between the last look and now
+    if early is not None:
+        child.send_signal(early)
     try:
         return child.wait()
     finally:
@@ -216,7 +247,10 @@ def _finish(course: Course, status: int) -> int:
 
         report = summary.report(course)
         if settings.json_file:
-            summary.write_json(report, settings.json_file)
+            try:
+                summary.write_json(report, settings.json_file)
+            except OSError as error:  # the job's own status is worth more
+                print(f"brigade: {settings.json_file}: {error.strerror}", file=sys.stderr)
         if not settings.quiet:
             from brigade.report.table import print_report
 

@@ -13,9 +13,11 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
+from brigade import interrupt
 from brigade.errors import BrigadeError, ImageError
 from brigade.job import standing
 from brigade.job.key import image_path
+from brigade.job.leftovers import remove_trials
 from brigade.job.progress import Progress
 from brigade.launch import Launch, parse
 
@@ -24,7 +26,38 @@ if TYPE_CHECKING:
 
 
 def prepare(course: Course, launch: Launch, progress: Progress) -> None:
-    """Find an image that is fresh, or make one. Sets image, image_id and meta."""
+    """Find an image that is fresh, or make one. Sets image, image_id and meta.
+
+    Raises BrigadeError, also for a cache that cannot be read or written; Interrupted.
+    """
+    try:
+        with interrupt.promptly():
+            _prepare(course, launch, progress)
+    except OSError as error:
+        raise _cannot_keep(course, error) from error
+    interrupt.check()
+
+
+def remake(course: Course, launch: Launch, progress: Progress, reason: str) -> None:
+    """Make the image anew, because of `reason`. Raises as `prepare` does."""
+    assert course.image
+    try:
+        with interrupt.promptly():
+            _anew(course, launch, course.image, progress, reason)
+    except OSError as error:
+        raise _cannot_keep(course, error) from error
+    interrupt.check()
+
+
+def _cannot_keep(course: Course, error: OSError) -> ImageError:
+    where = error.filename or os.path.dirname(course.image or "")
+    return ImageError(
+        f"cannot keep an image: {where}: {error.strerror or error}",
+        hint="BRIGADE_CACHE names another folder for images",
+    )
+
+
+def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
     settings = course.settings
     path = settings.image or image_path(launch.program, settings.cover)
     course.image = path
@@ -39,6 +72,10 @@ def prepare(course: Course, launch: Launch, progress: Progress) -> None:
         if settings.grow and not settings.image and not stands:  # grown, it would be another one
             _grow_image(course, path, progress)
         return
+    _anew(course, launch, path, progress, reason)
+
+
+def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason: str) -> None:
     course.renewed = reason
     progress.note(f"making an image ({reason})")
     _make_image(course, launch, path, progress)
@@ -56,8 +93,8 @@ def _grow_image(course: Course, path: str, progress: Progress) -> None:
         progress.note(f"the image has grown by what the last run missed ({grown.paths} paths)")
         course.grown = {"paths": grown.paths, "seconds": grown.built.seconds}
         _use_image(course, path, checked=True)
-    except BrigadeError as error:
-        progress.warn(f"the image could not grow: {error.message}")
+    except (BrigadeError, OSError) as error:
+        progress.warn(f"the image could not grow: {error}")
 
 
 def _whose(path: str) -> str | None:
@@ -113,6 +150,7 @@ def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -
         launch = parse(shlex.split(settings.trial_command))
     folder = f"{path}.trial-{os.uname().nodename}-{os.getpid()}"
     os.makedirs(os.path.dirname(path), exist_ok=True)
+    remove_trials(path)
     try:
         trial = run_trial(
             launch,
@@ -134,6 +172,8 @@ def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(path):
+            grow.forget(path)
     course.trial = {
         "seconds": trial.seconds,
         "ended": trial.ended,

@@ -9,8 +9,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from brigade.errors import StageError
-from brigade.job.step import run_step
+from brigade import interrupt
+from brigade.errors import ImageError, StageError
+from brigade.job.leftovers import known
+from brigade.job.pulse import patience
+from brigade.job.step import PULSE, run_step
 from brigade.launch import Launch
 from brigade.paths import native
 
@@ -42,7 +45,9 @@ def put(
     For the entries in `changed` (numbers) the image does not answer in this job. With `memory`
     (bytes a node) the staged folder may have another id than the image: the result says which.
 
-    Raises StageError when the image is not on every node; nothing is then left on any.
+    Raises StageError when the image is not on every node, and ImageError when the image itself is
+    damaged; nothing is then left on any. A signal ends it likewise: Interrupted. If one comes when
+    all is staged, the result is returned.
     """
     tool = [
         str(native("brigade-stage")),
@@ -54,7 +59,7 @@ def put(
         "--base",
         node_base(),
     ]
-    tool += ["--progress", "2"]
+    tool += ["--progress", "2", *known(), *PULSE]
     if mpi != "auto":  # the stager then asks the launcher's own variables
         tool += ["--mpi", mpi]
     if readers:
@@ -65,12 +70,16 @@ def put(
         tool += ["--topology", topology]
     if changed:
         tool += ["--changed", ",".join(map(str, changed))]
-    results, said, status = run_step(launch.per_node(tool), progress)
+    results, said, status = run_step(
+        launch.per_node(tool), progress, patience(launch.ranks), counted=launch.kind != "local"
+    )
     if not results:
+        interrupt.check()
         raise StageError(f"staging ended with status {status} and said: {_short(said)}")
     for result in results:
         if not result.get("ok"):
-            raise StageError(_reason(result))
+            interrupt.check()
+            raise (ImageError if result.get("damaged") else StageError)(_reason(result))
     return _joined(results)
 
 
@@ -87,9 +96,15 @@ def _joined(results: list[dict[str, Any]]) -> dict[str, Any]:
 def drop(launch: Launch, image_id: str, job: str, *, keep: bool) -> list[dict[str, Any]]:
     """End a job on all its nodes; returns one object a node. Never raises: the job has been run."""
     tool = [str(native("brigade-stage")), "drop", "--image-id", image_id, "--job", job]
-    tool += ["--base", node_base(), *(["--keep"] if keep else [])]
+    tool += ["--base", node_base(), *(["--keep"] if keep else []), *known(), *PULSE]
     try:
-        results, _, _ = run_step(launch.per_node(tool), lambda done, total: None)
+        results, _, _ = run_step(
+            launch.per_node(tool),
+            lambda done, total: None,
+            patience(launch.ranks),
+            counted=launch.kind != "local",
+            stoppable=False,
+        )
     except StageError:
         return []
     return results

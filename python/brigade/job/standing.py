@@ -21,7 +21,7 @@ from typing import Any
 from brigade.launch import Launch
 from brigade.paths import cache_dir
 
-_PREFIX = "standing-"  # src/stage/clean.c knows it too
+_PREFIX = "standing-"  # src/stage/dead.c knows it too
 _SLURM = "slurm-"
 
 

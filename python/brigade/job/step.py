@@ -1,69 +1,85 @@
 """Run one of our own steps under the user's launcher: its JSON lines, its progress, its silence.
 
-A launcher can hang where no program of ours runs yet (a node that does not answer, an MPI that
-does not come up). A step from which nothing is heard for PATIENCE_S seconds is therefore ended:
-the job is worth more than its image.
+A launcher can hang where no program of ours runs yet, a node can go while one does. A step from
+which nothing is heard, or no longer from each of its nodes, is therefore ended: the job is worth
+more than its image. So is a step that one process of which has failed, or that nobody wants any
+more; its processes are told to take away what they made (`brigade.job.child`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import threading
 import time
 from collections.abc import Callable
 from typing import IO, Any
 
+from brigade import interrupt
 from brigade.errors import StageError
+from brigade.job import child as launcher
+from brigade.job.pulse import Pulses, patience
 
-PATIENCE_S = 60.0
-_GRACE_S = 5.0
+PULSE = ["--pulse", "1"]  # for the command line of `brigade-stage`
+_TICK_S = 0.1
+_SETTLE_S = 1.0  # from the first word of a failure to that of the processes that end by themselves
+_STREAMS_S = 2.0
 _PROGRESS = re.compile(r"^(?:\d+: )?(\d+) (\d+)$")  # srun --label puts "N: " in front
 
 
 def run_step(
-    command: list[str], progress: Callable[[int, int], None], patience_s: float = PATIENCE_S
+    command: list[str],
+    progress: Callable[[int, int], None],
+    patience_s: float | None = None,
+    *,
+    counted: bool = True,
+    stoppable: bool = True,
 ) -> tuple[list[dict[str, Any]], str, int]:
     """Run `command`; returns its JSON lines, what else it said, and its status.
 
-    Raises StageError if it cannot be started, or if it was silent for `patience_s` seconds.
+    Raises StageError if it cannot be started, or if it, or one of the processes that it started,
+    was silent for too long. `counted`: its processes know how many they are. If it is `stoppable`,
+    it is ended by a signal that `brigade.interrupt` has noted.
     """
+    name = command[0]
+    if not shutil.which(name):
+        raise StageError(f"cannot start {name}: No such file or directory")
     try:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+        child = launcher.start(
+            command, launcher.GIVE_UP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
     except OSError as error:
-        raise StageError(f"cannot start {command[0]}: {error.strerror}") from error
-    step = _Step(child, progress)
+        raise StageError(f"cannot start {name}: {error.strerror}") from error
+    step = _Step(child, progress, Pulses(patience_s or patience(None), counted))
     try:
-        step.wait(patience_s)
+        why = step.wait(stoppable)
     except BaseException:
         step.end()
         raise
-    if step.gave_up:
-        raise StageError(
-            f"{command[0]} was silent for {patience_s:.0f} s and was ended",
-            hint="; ".join(step.said),
-        )
-    return step.results, "; ".join(step.said), child.returncode
+    said = "; ".join(step.said)
+    if why:
+        raise StageError(f"{name} was ended: {why}", hint=said or None)
+    return step.results, said, child.returncode
 
 
 class _Step:
     """A step that runs, with a thread for each of its streams."""
 
-    def __init__(self, child: subprocess.Popen[str], progress: Callable[[int, int], None]) -> None:
+    def __init__(
+        self,
+        child: subprocess.Popen[str],
+        progress: Callable[[int, int], None],
+        pulses: Pulses,
+    ) -> None:
         assert child.stdout and child.stderr
         self.child = child
         self.results: list[dict[str, Any]] = []
         self.said: list[str] = []
-        self.gave_up = False
         self._progress = progress
-        self._heard = time.monotonic()
+        self._pulses = pulses
+        self._lock = threading.Lock()  # guards all of the above
         self._threads = [
             threading.Thread(target=self._listen, args=(stream,), daemon=True)
             for stream in (child.stdout, child.stderr)
@@ -71,39 +87,55 @@ class _Step:
         for thread in self._threads:
             thread.start()
 
-    def wait(self, patience_s: float) -> None:
-        """Until the step has ended, or has been silent for too long."""
-        while True:
+    def wait(self, stoppable: bool) -> str | None:
+        """Until the step has ended; returns why it was ended, if it was not by itself."""
+        why, failed_s, before = None, 0.0, time.monotonic()
+        while why is None:
             try:
-                self.child.wait(timeout=0.5)
+                self.child.wait(timeout=_TICK_S)
                 break
             except subprocess.TimeoutExpired:
-                if time.monotonic() - self._heard > patience_s:
-                    self.gave_up = True
-                    self.end()
-                    break
-        for thread in self._threads:
-            thread.join(timeout=_GRACE_S)  # a stray child may hold the stream open
+                pass
+            if stoppable and interrupt.noted():
+                self.end()
+                break
+            now = time.monotonic()
+            passed, before = min(now - before, 2 * _TICK_S), now
+            with self._lock:
+                why = self._pulses.tick(passed)
+                failed = any(result.get("ok") is False for result in self.results)
+            failed_s += passed if failed else 0.0
+            if why or failed_s > _SETTLE_S:
+                self.end()
+                break
+        self._drain()
+        return why
 
     def end(self) -> None:
-        """Tell the launcher to end, and after a while make it."""
-        self.child.terminate()
-        try:
-            self.child.wait(timeout=_GRACE_S)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
-            self.child.wait()
+        """End the step; its processes first undo what they did, if any has started."""
+        with self._lock:
+            undo = self._pulses.any_live
+        launcher.end(self.child, undo=undo)
+
+    def _drain(self) -> None:
+        for thread in self._threads:
+            thread.join(timeout=_STREAMS_S)  # a stray child may hold the stream open
 
     def _listen(self, stream: IO[str]) -> None:
         for line in stream:
-            self._heard = time.monotonic()
-            match = _PROGRESS.match(line)
-            if match:
-                self._progress(int(match.group(1)), int(match.group(2)))
-                continue
-            brace = line.find("{")
-            try:
-                self.results.append(json.loads(line[brace:] if brace >= 0 else ""))
-            except ValueError:
-                if line.strip():
-                    self.said.append(line.strip())
+            with self._lock:
+                self._hear(line)
+
+    def _hear(self, line: str) -> None:
+        if self._pulses.hear(line):
+            return
+        match = _PROGRESS.match(line)
+        if match:
+            self._progress(int(match.group(1)), int(match.group(2)))
+            return
+        brace = line.find("{")
+        try:
+            self.results.append(json.loads(line[brace:] if brace >= 0 else ""))
+        except ValueError:
+            if line.strip():
+                self.said.append(line.strip())

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from brigade import interrupt
 from brigade.errors import StageError
 from brigade.job import stage
 from brigade.job.progress import Progress
+from brigade.job.pulse import patience
 from brigade.job.standing import Standing
-from brigade.job.step import run_step
+from brigade.job.step import PULSE, run_step
 from brigade.launch import Launch
 from brigade.paths import native
 
@@ -47,6 +49,9 @@ def bring(
         joined = _join(launch, job, way, stands)
         if joined:
             return joined
+        if interrupt.noted():
+            stage.drop(launch, stands.staged_id, job, keep=True)
+    interrupt.check()
     staged = stage.put(
         launch,
         image,
@@ -71,15 +76,20 @@ def warn_of(staged: dict[str, Any], progress: Progress) -> None:
 def _join(launch: Launch, job: str, way: Way, stands: Standing) -> dict[str, Any] | None:
     """Join what stands, without MPI and without the image; None if a node does not have it.
 
-    What was joined until then is left: staging finds it there.
+    What was joined until then is left: staging finds it there, and takes it away if it fails.
     """
     start = time.monotonic()
     tool = [str(native("brigade-stage")), "join", "--image-id", stands.staged_id, "--job", job]
-    tool += ["--base", stage.node_base()]
+    tool += ["--base", stage.node_base(), *PULSE]
     if way.changed:
         tool += ["--changed", ",".join(map(str, way.changed))]
     try:
-        results, _, status = run_step(launch.per_node(tool), lambda done, total: None)
+        results, _, status = run_step(
+            launch.per_node(tool),
+            lambda done, total: None,
+            patience(launch.ranks),
+            counted=launch.kind != "local",
+        )
     except StageError:
         return None
     if status or not results or not all(result.get("found") for result in results):

@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from brigade import interrupt
 from brigade.errors import TrialError
+from brigade.job import child as launcher
+from brigade.job.pulse import patience
 from brigade.launch import Launch, guarded
 from brigade.paths import native
-
-_GRACE_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class TrialRun:
     """How a trial ended."""
 
     seconds: float
-    ended: str  # "exit", "quiet" or "limit"
+    ended: str  # "exit", "quiet", "limit" or "never" (its launcher started nothing)
     status: int  # of the launcher, as subprocess gives it
     log: str
 
@@ -52,16 +53,20 @@ def run_trial(
     start = time.monotonic()
     with open(log, "wb") as output:
         try:
-            child = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )  # fmt: skip
+            child = launcher.start(command, signal.SIGTERM, stdout=output, stderr=subprocess.STDOUT)
         except OSError as error:
             raise TrialError(f"cannot start {command[0]}: {error.strerror}") from error
         try:
-            ended = _watch(child, folder, start, quiet_s, limit_s, progress)
+            with interrupt.promptly():
+                watch = _Watch(child, folder, log, patience(ranks))
+                ended = watch.wait(quiet_s, limit_s, progress)
         finally:
-            _stop(child)
+            launcher.end(child, undo=False)
+    if ended == "never":
+        raise TrialError(
+            f"{command[0]} has started nothing for {watch.patience_s:.0f} s, and was ended",
+            hint="BRIGADE_PATIENCE=SECONDS gives it longer",
+        )
     if not recorded_bytes(folder):
         tail = "\n    ".join(tail_of(log))
         raise TrialError(
@@ -90,40 +95,37 @@ def tail_of(log: str, lines: int = 8) -> list[str]:
         return text.read().splitlines()[-lines:] or ["(nothing)"]
 
 
-def _watch(
-    child: subprocess.Popen[bytes],
-    folder: str,
-    start: float,
-    quiet_s: float,
-    limit_s: float,
-    progress: Callable[[float, int], None],
-) -> str:
-    """Wait for the end of the program or of its start-up; returns which."""
-    size, grown = 0, start
-    while True:
-        try:
-            child.wait(timeout=0.1 if time.monotonic() - start < 2 else 0.5)
-            return "exit"
-        except subprocess.TimeoutExpired:
-            pass
-        now = time.monotonic()
-        recorded = recorded_bytes(folder)
-        if recorded != size:
-            size, grown = recorded, now
-        progress(now - start, size)
-        if size and now - grown > quiet_s:
-            return "quiet"
-        if now - start > limit_s:
-            return "limit"
+class _Watch:
+    """A trial that runs."""
 
+    def __init__(
+        self, child: subprocess.Popen[bytes], folder: str, log: str, patience_s: float
+    ) -> None:
+        self.patience_s = patience_s
+        self._child = child
+        self._folder = folder
+        self._log = log
+        self._start = time.monotonic()
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """End the trial's process group if it still runs."""
-    for signum in (signal.SIGTERM, signal.SIGKILL):
-        if child.poll() is not None:
-            return
-        try:
-            os.killpg(child.pid, signum)
-            child.wait(timeout=_GRACE_S)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            continue
+    def wait(self, quiet_s: float, limit_s: float, progress: Callable[[float, int], None]) -> str:
+        """Until the end of the program or of its start-up; returns which."""
+        size, grown, silent_s = 0, self._start, 0.0
+        while True:
+            tick_s = 0.1 if time.monotonic() - self._start < 2 else 0.5
+            try:
+                self._child.wait(timeout=tick_s)
+                return "exit"
+            except subprocess.TimeoutExpired:
+                pass
+            now = time.monotonic()
+            recorded = recorded_bytes(self._folder)
+            if recorded != size:
+                size, grown = recorded, now
+            progress(now - self._start, size)
+            silent_s += tick_s  # a machine that stood still counts once
+            if not size and silent_s > self.patience_s and not os.path.getsize(self._log):
+                return "never"
+            if size and now - grown > quiet_s:
+                return "quiet"
+            if now - self._start > limit_s:
+                return "limit"

@@ -24,6 +24,7 @@ def environment(plan: LabPlan, user: str | None = None) -> dict[str, str]:
     """The caller's environment, with what the lab's launchers need; a user's own HOME and names."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(_FOREIGN) and k != "TMPDIR"}
     env["PATH"] = search_path()
+    env.setdefault("BRIGADE_PATIENCE", "60")  # the nodes share the processors of one machine
     env.update(plan.environment())
     if user is not None:
         account = _account(user)

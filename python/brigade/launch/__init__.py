@@ -13,6 +13,8 @@ from brigade.launch.misplaced import is_launcher, refuse_misplaced
 
 __all__ = ["Launch", "guarded", "parse"]
 
+_ANSWER_S = 8.0
+
 
 def parse(words: list[str], ranks: int | None = None) -> Launch:
     """The launch that `words` describe; `ranks` is for programs started without a launcher.
@@ -66,7 +68,13 @@ def _is_open_mpi(executable: str) -> bool:
             capture_output=True,
             text=True,
             check=False,
+            timeout=_ANSWER_S,
         )
+    except subprocess.TimeoutExpired as error:
+        raise LauncherError(
+            f"{executable} --version has not answered for {_ANSWER_S:.0f} s",
+            hint="does it start anything by itself?",
+        ) from error
     except OSError as error:
         raise LauncherError(f"{executable}: {error.strerror}") from error
     return "Open MPI" in said.stdout + said.stderr or "PRRTE" in said.stdout + said.stderr

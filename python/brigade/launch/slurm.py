@@ -1,8 +1,11 @@
-"""Questions to Slurm's own commands. None of them raises: Slurm may be elsewhere, or away."""
+"""Questions to Slurm's own commands. None raises, or waits for long: Slurm may be elsewhere,
+or away."""
 
 from __future__ import annotations
 
 import subprocess
+
+_SHORT_S = 10.0
 
 
 def ask(command: list[str]) -> str:
@@ -33,8 +36,9 @@ def job_is_over(job: str) -> bool:
 def _asked(command: list[str]) -> tuple[int, str, str]:
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-    except OSError as error:
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            timeout=_SHORT_S,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
         return -1, "", str(error)
     return done.returncode, done.stdout, done.stderr

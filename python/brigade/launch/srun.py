@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from brigade import interrupt
 from brigade.errors import LauncherError, UsageError
 from brigade.launch import slurm
 from brigade.launch.base import Launch, count
@@ -157,16 +158,14 @@ class SrunLaunch(Launch):
         kept = [option for option in self.options if option.name in _ALLOCATION]
         command = ["salloc", "--no-shell", *flatten(kept)]
         try:
-            # Ctrl-C reaches salloc too, which then withdraws its request
-            result = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-            )
+            said, status = _salloc(command)
         except FileNotFoundError as error:
             raise LauncherError("salloc is not in PATH", hint="run inside an allocation") from error
-        granted = _GRANTED.search(result.stdout + result.stderr)
-        if result.returncode or not granted:
+        granted = _GRANTED.search(said)
+        if status or not granted:
+            interrupt.check()
             raise LauncherError(
-                f"salloc gave no allocation: {(result.stderr or result.stdout).strip()}",
+                f"salloc gave no allocation: {said.strip()}",
                 hint="`" + " ".join(command) + "` shows it by itself",
             )
         self._job = granted.group(1)
@@ -180,3 +179,22 @@ class SrunLaunch(Launch):
         """srun serves every MPI: which one, the program says. Without any, each node reads the
         image for itself."""
         return "none" if self._value("mpi") == "none" else recorded or "auto"
+
+
+def _salloc(command: list[str]) -> tuple[str, int]:
+    """What salloc said, and its status; however long the queue. Told to end it withdraws."""
+    child = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True,
+    )  # fmt: skip
+    try:
+        with interrupt.promptly():
+            said, _ = child.communicate()
+    except BaseException:
+        child.terminate()
+        said, _ = child.communicate()
+        granted = _GRANTED.search(said)
+        if granted:
+            slurm.ask(["scancel", "--quiet", granted.group(1)])
+        raise
+    return said, child.returncode
