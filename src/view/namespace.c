@@ -236,6 +236,8 @@ static struct told plan_and_make(const struct view *v, const char *job, const ch
     text_add(&t, job);
     text_add(&t, "/cover-");
     text_number(&t, (uint64_t)getpid(), 10);
+    text_add(&t, "."); /* a pid may come again, over what one that was killed has left */
+    text_number(&t, v->slot->start_ns, 10);
     uint8_t *marks = malloc(v->index->n_entries + 1);
     if (!marks || t.full) {
         free(marks);

@@ -3,6 +3,7 @@
  *   brigade-rank --record DIR [--python-view DIR] [--] PROGRAM ARGS...      a trial
  *   brigade-rank --job ID [--view LIST] [--strict] [--] PROGRAM ARGS...     a job
  *   brigade-rank --probe BASE                             what this node allows, as JSON
+ *   brigade-rank --inspect PROGRAM            `joins`, or `apart` if our libraries cannot reach it
  *
  * In a job it lies in the staged folder, <stage>/root/.brigade/bin, and finds the stage from its
  * own path; it takes a slot in the job's state, sets the environment of
@@ -21,6 +22,7 @@
 #include "view/record.h"
 #include "view/sys.h"
 #include "view/text.h"
+#include "view/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,10 +33,11 @@
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
     "                    [--python-view DIR] [--] PROGRAM [ARGS...]\n"
-    "       brigade-rank --probe BASE\n";
+    "       brigade-rank --probe BASE\n"
+    "       brigade-rank --inspect PROGRAM\n";
 
 struct options {
-    const char *record, *job, *views, *python_view, *probe;
+    const char *record, *job, *views, *python_view, *probe, *inspect;
     int strict;
     char **program;
 };
@@ -50,6 +53,7 @@ static int parse(char **argv, struct options *o)
                              : text_same(*argv, "--view")        ? &o->views
                              : text_same(*argv, "--python-view") ? &o->python_view
                              : text_same(*argv, "--probe")       ? &o->probe
+                             : text_same(*argv, "--inspect")     ? &o->inspect
                                                                  : NULL;
         if (text_same(*argv, "--")) {
             argv++;
@@ -63,7 +67,7 @@ static int parse(char **argv, struct options *o)
             return -1;
     }
     o->program = argv;
-    return *argv || o->probe ? 0 : -1;
+    return *argv || o->probe || o->inspect ? 0 : -1;
 }
 
 /* The folder this program lies in; "" if unknown. */
@@ -204,7 +208,10 @@ static int prepare_trial(struct view *v, const struct options *o, const char *fo
         return -ENOMEM;
     int err = rank_env_set(o->views ? o->views : default_views, folder,
                            o->python_view ? o->python_view : beside);
-    return err < 0 ? err : record_search(v, o->record);
+    err = err < 0 ? err : record_search(v, o->record);
+    if (err == 0 && trace_inspect(o->program[0], getenv("PATH")) == BINARY_IN_PLACE)
+        trace_start(o->record, rank_number());
+    return err;
 }
 
 /* With the namespace alone nothing is injected: the program starts as it would, where its folders
@@ -251,6 +258,10 @@ int main(int argc, char **argv)
     if (parse(argv, &o) != 0) {
         fputs(usage, stderr);
         return 2;
+    }
+    if (o.inspect) {
+        int joins = trace_inspect(o.inspect, getenv("PATH")) == BINARY_JOINS;
+        return puts(joins ? "joins" : "apart") < 0;
     }
     if (o.probe) {
         char folder[PATH_MAX];

@@ -16,10 +16,11 @@ from brigade.job import views
 
 STATIC = """
 #include <stdio.h>
+#include <stdlib.h>
 int main(int argc, char **argv)
 {
     char line[100] = "";
-    FILE *file = fopen(argv[1], "r");
+    FILE *file = fopen(argc > 1 ? argv[1] : getenv("DATA"), "r");
     puts(file && fgets(line, sizeof line, file) ? line : "nothing");
     return 0;
 }
@@ -41,7 +42,7 @@ def test_only_static_programs_get_the_namespace_by_themselves(tmp_path: Path) ->
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    for other in (str(script), "no-such-program"):
+    for other in (str(script), "no-such-program", "sh"):
         assert views.automatic([other], has_python=False) == ["interpose"]
     with pytest.raises(UsageError):
         views.parse("namespace,overlay")
@@ -94,3 +95,49 @@ def test_the_report_says_why_ranks_did_without(made: Site) -> None:
         "no user namespaces for this user (No space left on device)"
     }
     assert "no user namespaces" in done.stderr
+
+
+def test_a_static_program_is_served_from_its_own_trial(tmp_path: Path) -> None:
+    """`lib` beside `bin`: installed software. What was read there is in the image."""
+    prefix, report = tmp_path / "sw", tmp_path / "report.json"
+    for name in ("bin", "lib"):
+        (prefix / name).mkdir(parents=True)
+    (tmp_path / "node").mkdir()
+    data = prefix / "lib" / "data"
+    data.write_text("staged\n")
+    program = compiled(prefix / "bin", "-static")
+    places = {"BRIGADE_NODE_DIR": str(tmp_path / "node"), "BRIGADE_CACHE": str(tmp_path / "cache")}
+
+    def run(*options: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "brigade", "run", "--cover", str(prefix), *options]
+        command += ["--json", str(report), "--", str(program)]
+        return subprocess.run(
+            command, env={**os.environ, **places, "DATA": str(data)}, cwd=tmp_path,
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+
+    first = run()
+    assert first.stdout.split() == ["staged"], first.stderr
+    stamp = os.stat(data)
+    data.write_text("CHANGE\n")  # of one size and time: not noticed
+    os.utime(data, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    second = run("--check", "none")
+    assert second.stdout.split() == ["staged"], second.stderr
+    told = json.loads(report.read_text())
+    assert told["views"][0] == "namespace" and not told["image"]["trial"]
+    assert told["namespace"]["ranks"] == 1 and told["namespace"]["without"] == {}
+
+
+def test_a_static_program_whose_image_holds_no_software_is_not_bothered(tmp_path: Path) -> None:
+    program, report = compiled(tmp_path, "-static"), tmp_path / "report.json"
+    (tmp_path / "node").mkdir()
+    places = {"BRIGADE_NODE_DIR": str(tmp_path / "node"), "BRIGADE_CACHE": str(tmp_path / "cache")}
+    run = [sys.executable, "-m", "brigade", "run", "--json", str(report), "--cover", str(tmp_path)]
+    done = subprocess.run(
+        [*run, "--", str(program), "/etc/hostname"],
+        env={**os.environ, **places}, cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(report.read_text())
+    assert told["unstaged"] is None and told["namespace"] is None
+    assert "namespace" not in done.stderr

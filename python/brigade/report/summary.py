@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from brigade.job.flow import Course
 
 SCHEMA = 1
+NOTHING_TO_COVER = "the image covers no folder of installed software"  # src/view/state.h
 
 
 def report(course: Course) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def report(course: Course) -> dict[str, Any]:
         "status": course.status,
         "unstaged": course.unstaged,
         "views": course.views,
-        "namespace": _namespace(course.nodes),
+        "namespace": _namespace(course.nodes, course.settings.view == "auto"),
         "image": _image(course),
         "staging": _staging(course.staged),
         "startup": _startup(slots, course.launched_ns),
@@ -92,9 +93,12 @@ def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
     }
 
 
-def _namespace(nodes: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """What became of the namespace view: how many ranks were in it, and each node's why not."""
+def _namespace(nodes: list[dict[str, Any]], automatic: bool) -> dict[str, Any] | None:
+    """What became of the namespace view: how many ranks were in it, and each node's why not. An
+    image with nothing for it to do is worth a word only to who asked for it."""
     told = [(node["host"], node["namespace"]) for node in nodes if node.get("namespace")]
+    if automatic:
+        told = [(host, one) for host, one in told if one["why"] != NOTHING_TO_COVER]
     if not told:
         return None
     without = {
