@@ -18,11 +18,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-#: What a program must not notice at all; in a namespace, software is read-only
-#: (docs/explanation/namespace.md), which suites of tests do notice.
-UNNOTICED = ("interpose,python", "python", "interpose")
-VIEWS = (*UNNOTICED, "namespace")
+from brigade.lab import Lab
+
+VIEWS = ("interpose,python", "python", "interpose", "namespace")
 LIMIT_S = 600
+
+
+def python_path(*folders: str | Path) -> str:
+    """PYTHONPATH for a program; where the tests themselves find Brigade by it, that stays."""
+    own = os.environ.get("PYTHONPATH", "")
+    return ":".join([*map(str, folders), *([own] if own else [])])
 
 
 class Differential:
@@ -35,20 +40,26 @@ class Differential:
         self.report: dict = {}
 
     def plain(self, command: Sequence[str | Path], **environment: str):
-        return self._run(command, {**os.environ, **environment})
+        return self._run(command, {**os.environ, **self.places(), **environment})
 
-    def under(self, view: str, command: Sequence[str | Path], ranks: int = 1, **environment: str):
+    def under(
+        self, view: str, command: Sequence[str | Path], ranks: int | None = 1, **environment: str
+    ):
+        """`ranks` is None where the command has a launcher of its own."""
         report = self.folder / "report.json"
-        options = ["-q", "-n", ranks, "--trial-ranks", 1, "--view", view, "--json", report]
+        report.unlink(missing_ok=True)
+        options = ["-q", "--trial-ranks", ranks or 2, "--view", view, "--json", report]
+        options += ["-n", ranks] if ranks else []
         options += [part for path in self.covered for part in ("--cover", path)]
         brigade = [sys.executable, "-m", "brigade", "run", *options, "--", *command]
-        places = {
-            "BRIGADE_CACHE": str(self.folder / "cache"),
-            "BRIGADE_NODE_DIR": str(self.folder / "node"),
-        }
-        done = self._run(brigade, {**os.environ, **places, **environment})
+        done = self._run(brigade, {**os.environ, **self.places(), **environment})
         self.report = json.loads(report.read_text()) if report.exists() else {}
         return done
+
+    def places(self) -> dict[str, str]:
+        """Where images and staged folders are; a node of a lab has its own memory."""
+        node = os.environ.get("BRIGADE_NODE_DIR") or str(self.folder / "node")
+        return {"BRIGADE_CACHE": str(self.folder / "cache"), "BRIGADE_NODE_DIR": node}
 
     def _run(self, command: Sequence[object], environment: dict[str, str]):
         words = [str(word) for word in command]
@@ -58,6 +69,30 @@ class Differential:
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+        )
+
+
+class InLab(Differential):
+    """The same on the first node of a lab, whose shared file system is covered, as it always is."""
+
+    def __init__(self, folder: Path, lab: Lab) -> None:
+        super().__init__(folder, covered=[])
+        self.lab = lab
+
+    def places(self) -> dict[str, str]:
+        return {"BRIGADE_CACHE": f"{self.lab.shared}/images"}
+
+    def _run(self, command: Sequence[object], environment: dict[str, str]):
+        return self.lab.run(
+            [str(word) for word in command],
+            cwd="/",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
             timeout=LIMIT_S,

@@ -14,19 +14,22 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from differential import UNNOTICED, Differential
+from differential import VIEWS, Differential
 
 #: Test id -> what became of it; a test that ran twice has two results, in order.
 Results = dict[str, list[tuple[str, str]]]
-#: View -> parts of the ids of tests that are known to differ there.
+#: View -> parts of the ids of tests that are known to differ there, or of how they end there.
 Known = Mapping[str, tuple[str, ...]]
 
 
-def results(file: Path) -> Results:
+def results(lines: Path) -> Results:
+    """Of `lines`, or of the `lines.0`, `lines.1`, ... of ranks; all are removed."""
     found: Results = defaultdict(list)
-    for line in file.read_text().splitlines():
-        row = json.loads(line)
-        found[row["id"]].append((row["outcome"], row["why"]))
+    for file in sorted(lines.parent.glob(f"{lines.name}*")):
+        for line in file.read_text().splitlines():
+            row = json.loads(line)
+            found[row["id"] + file.suffix].append((row["outcome"], row["why"]))
+        file.unlink()
     return found
 
 
@@ -34,7 +37,8 @@ def differences(plain: Results, viewed: Results, known: Sequence[str] = ()) -> d
     return {
         name: (plain.get(name), viewed.get(name))
         for name in sorted({*plain, *viewed})
-        if plain.get(name) != viewed.get(name) and not any(part in name for part in known)
+        if plain.get(name) != viewed.get(name)
+        and not any(part in f"{name} {viewed.get(name)}" for part in known)
     }
 
 
@@ -44,20 +48,20 @@ def compare(
     lines: Path,
     at_least: int,
     known: Known | None = None,
+    ranks: int | None = 1,
+    views: Sequence[str] = VIEWS,
     **environment: str,
 ) -> Counter[str]:
-    """How many tests ended in each way, the same under each view."""
+    """How many tests ended in each way, the same under each view. `ranks`: as of `under`."""
     # what a first run leaves, such as byte code of the tests, must not be a difference
     for _ in range(2):
-        lines.unlink(missing_ok=True)
         done = pair.plain(command, **environment)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    plain = results(lines)
+        plain = results(lines)
     assert len(plain) >= at_least
     found = {}
-    for view in UNNOTICED:
-        lines.unlink()
-        done = pair.under(view, command, **environment)
+    for view in views:
+        done = pair.under(view, command, ranks, **environment)
         assert done.returncode == 0, (view, done.stdout[-3000:], done.stderr[-3000:])
         assert pair.report["unstaged"] is None
         found[view] = differences(plain, results(lines), (known or {}).get(view, ()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -201,23 +200,3 @@ def test_perl(pair: Differential, tree: Path) -> None:
     (tree / "lib/Own/Module.pm").write_text("package Own::Module; sub name { __FILE__ } 1;\n")
     (tree / "app.pl").write_text(PERL % {"tree": tree})
     assert_same(pair, ["/usr/bin/perl", tree / "app.pl"])
-
-
-R_PROGRAM = """
-library(stats); library(tools); library(splines); library(parallel)
-source(file.path("%(tree)s", "own.R"))
-print(own(3)); print(coef(lm(dist ~ speed, cars)))
-print(dim(bs(1:10))); print(try(library(absent), silent = TRUE))
-print(sort(basename(list.files("%(tree)s"))))
-print(unlist(mclapply(1:3, function(i) i^2, mc.cores = 2)))
-"""
-
-
-@pytest.mark.all
-@pytest.mark.skipif(not shutil.which("Rscript"), reason="needs the package r-base-core")
-def test_r(tmp_path: Path, tree: Path) -> None:
-    """R's own library, covered too: its packages are databases that are read in pieces."""
-    (tree / "own.R").write_text("own <- function(x) x + 1\n")
-    (tree / "app.R").write_text(R_PROGRAM % {"tree": tree})
-    pair = Differential(tmp_path / "pair", covered=[tree, "/usr/lib/R"])
-    assert_same(pair, [shutil.which("Rscript"), tree / "app.R"])

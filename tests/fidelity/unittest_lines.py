@@ -1,16 +1,18 @@
 """Run unittest modules and write what became of every single test, one JSON object a line.
 
-    python unittest_lines.py FILE MODULE...
+    python unittest_lines.py FILE MODULE...        %r in FILE stands for the rank under mpirun
 
 A line holds `id`, `outcome` (ok, skip, failure, error, expected failure, unexpected success) and
-`why` (the exception's type, or the reason of the skip) with `detail`, which is for people.
+`why` (the exception's type with its errno, or the reason of the skip) with `detail`, for people.
 Resources that CPython's tests ask for (network, much time) are refused, as `python -m test` does.
 Any CPython from 3.9 on runs this file, from anywhere: it needs nothing of Brigade.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 import traceback
 import unittest
@@ -30,7 +32,9 @@ class Lines(unittest.TestResult):
 
     def raised(self, test, outcome, error):
         kind, value, frames = error
-        self.line(test, outcome, kind.__name__, "".join(traceback.format_exception(*error)))
+        number = value.errno if isinstance(value, OSError) else None
+        why = " ".join([kind.__name__, *([errno.errorcode[number]] if number else [])])
+        self.line(test, outcome, why, "".join(traceback.format_exception(*error)))
 
     def addSuccess(self, test):
         self.line(test, "ok")
@@ -56,10 +60,14 @@ class Lines(unittest.TestResult):
 
 
 def main(file, names):
-    from test import support
+    try:
+        from test import support
 
-    support.use_resources = []
-    with open(file, "w") as lines:
+        support.use_resources = []
+    except ImportError:
+        pass  # this CPython came without its tests
+    rank = os.environ.get("OMPI_COMM_WORLD_RANK", "0")
+    with open(file.replace("%r", rank), "w") as lines:
         for name in names:
             suite = unittest.defaultTestLoader.loadTestsFromName(name)
             suite.run(Lines(lines))

@@ -1,0 +1,7 @@
+library(stats); library(tools); library(splines); library(parallel); library(nlme); library(Matrix)
+print(R.version.string); print(R.home())
+print(coef(lm(dist ~ speed, cars))); print(dim(bs(1:10)))
+print(fixef(lme(distance ~ age, data = Orthodont))); print(dim(Matrix(diag(3), sparse = TRUE)))
+print(try(library(absent), silent = TRUE))
+print(unlist(mclapply(1:3, function(i) i^2, mc.cores = 2)))
+print(sort(loadedNamespaces())); print(nrow(installed.packages()))
