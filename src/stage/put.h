@@ -91,6 +91,9 @@ void put_move_blocks(struct put *p);
 /* Reads [offset, offset + n) of the image and counts it. 0 or -errno, with p->err set. */
 int put_read_image(struct put *p, void *to, size_t n, uint64_t offset);
 
+/* put_room.c. What fails here is in p->err. */
+void put_make_room(struct put *p);
+
 /* put_report.c */
 void put_report(struct put *p, int failed, int stuck);
 

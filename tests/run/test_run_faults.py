@@ -55,6 +55,11 @@ def trials(site: Site) -> list[Path]:
     return list((site.base / "cache").glob("images/*.trial-*"))
 
 
+def trial_runs(site: Site) -> bool:
+    logs = [trial / "output.log" for trial in trials(site)]
+    return any("started" in log.read_text() for log in logs if log.exists())
+
+
 def holds(site: Site) -> list[str]:
     """Processes that name a path of this site."""
     found = []
@@ -93,7 +98,7 @@ def test_a_signal_during_the_trial_ends_its_processes(site: Site, number: int) -
     site.app.write_text(WAITS)
     (site.base / "wait").touch()
     job = start(site, "-n", "2", BRIGADE_TEST_WAIT=str(site.base / "wait"))
-    wait_for(lambda: any("started" in (t / "output.log").read_text() for t in trials(site)))
+    wait_for(lambda: trial_runs(site))
     assert "stopped by" in stop(job, number)
     wait_for(lambda: not holds(site))
     assert in_memory(site) == [] and trials(site) == []
@@ -133,7 +138,7 @@ def test_a_killed_run_takes_its_trial_with_it_and_the_next_its_records(site: Sit
     site.app.write_text(WAITS)
     (site.base / "wait").touch()
     job = start(site, BRIGADE_TEST_WAIT=str(site.base / "wait"))
-    wait_for(lambda: any("started" in (t / "output.log").read_text() for t in trials(site)))
+    wait_for(lambda: trial_runs(site))
     job.kill()
     job.communicate(timeout=SOON_S)
     wait_for(lambda: not holds(site))
