@@ -93,12 +93,12 @@ def test_it_tries_each_thing_here_and_leaves_nothing() -> None:
     assert {path.name for path in Path("/tmp").glob("brigade-probe-*")} <= before
 
 
-def test_the_command_says_what_is_chosen_and_why() -> None:
-    done = doctor()
+def test_the_command_says_what_is_chosen_and_why(tmp_path: Path) -> None:
+    done = doctor(BRIGADE_NODE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     for words in ("namespace", "interpose,python", "for a static program", "node memory"):
         assert words in done.stdout
-    told = json.loads(doctor("--json").stdout)
+    told = json.loads(doctor("--json", BRIGADE_NODE_DIR=str(tmp_path)).stdout)
     assert told["ok"] and told["nodes"][0]["hosts"] == [os.uname().nodename]
 
 
@@ -108,12 +108,12 @@ def test_a_folder_that_is_not_there_is_said_with_status_1() -> None:
     assert "/no/such/folder" in done.stdout and "No such file or directory" in done.stdout
 
 
-def test_it_sees_that_user_namespaces_are_off() -> None:
+def test_it_sees_that_user_namespaces_are_off(tmp_path: Path) -> None:
     limit = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
     front = ["unshare", "--user", "--map-root-user", "/bin/sh", "-c", limit, "sh"]
     if subprocess.run([*front, "true"], capture_output=True).returncode:
         pytest.skip("needs user namespaces, to take them away")
-    done = doctor(front=front)
+    done = doctor(front=front, BRIGADE_NODE_DIR=str(tmp_path))
     assert done.returncode == 0
     assert "no: no user namespaces for this user (No space left on device)" in done.stdout
     assert "max_user_namespaces" in done.stdout

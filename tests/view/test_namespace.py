@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from world import JOB, World, compile_c, grow, run
 
+from brigade.image.reader import Image
 from brigade.paths import native
 
 LIMIT_S = 60
@@ -192,6 +193,27 @@ def test_a_folder_of_the_users_own_inside_software_stays_writable(
     done = world.run("/bin/sh", "-c", f"echo out > {made}", view="namespace")
     assert done.stderr == "" and made.read_text() == "out\n"
     assert sees(world, programs, "open/known", "file") == ["the original", "a file"]
+
+
+def test_what_changed_before_the_job_is_in_no_cover(
+    world: World, programs: dict[str, Path]
+) -> None:
+    grow(world)
+    for folder in ("lib", "lib/below"):
+        (world.tree / folder).mkdir()
+        (world.tree / folder / "known").write_text("staged\n")
+    world.put()
+    names = ["sub/deep/er/leaf", "sub/script", "file", "lib/known", "lib/below/known"]
+    with Image(world.base / "image") as image:
+        entry = image.lookup(str(world.tree / "sub/deep/er/leaf")).entry
+        assert entry is not None
+    state = bytearray(world.state.read_bytes())
+    dirty = int.from_bytes(state[40:48], "little")  # struct brg_state: dirty_off
+    state[dirty + entry.number // 8] |= 1 << entry.number % 8
+    world.state.write_bytes(state)
+    for name in names:
+        (world.tree / name).write_text("the original\n")
+    assert sees(world, programs, *names) == ["the original"] * 3 + ["staged"] * 2
 
 
 def test_software_cannot_be_written_and_is_not(tree: World) -> None:
