@@ -99,10 +99,12 @@ class InLab(Differential):
         )
 
 
-def assert_same(pair: Differential, command: Sequence[str | Path], **environment: str) -> None:
+def assert_same(
+    pair: Differential, command: Sequence[str | Path], status: int = 0, **environment: str
+) -> None:
     """The command works, and says and returns the same under every view, from the image."""
     plain = pair.plain(command, **environment)
-    assert plain.returncode == 0, plain.stderr
+    assert plain.returncode == status, plain.stderr
     for view in VIEWS:
         under = pair.under(view, command, **environment)
         assert pair.report.get("unstaged", "no report") is None, (view, under.stderr)

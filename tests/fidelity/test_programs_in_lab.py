@@ -63,7 +63,7 @@ def test_a_real_program_says_the_same(lab: Lab, scratch: Path, program: Program)
             environment["PYTHONPATH"] = python_path(environment["PYTHONPATH"])
         pair = InLab(scratch / "pair", lab)
         assert program.says in pair.plain(command, **environment).stdout
-        assert_same(pair, command, **environment)
+        assert_same(pair, command, program.status, **environment)
     finally:
         lab.exec("n0", ["rm", "-rf", tree, f"{tree}.work"], check=True)
 

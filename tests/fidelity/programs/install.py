@@ -37,18 +37,20 @@ def install(program: Program, lab: Lab, scratch: Path) -> str:
         debs = download(program.debian, scratch / "debs")
         unpack = 'mkdir "$1" && for deb in "$2"/*.deb; do dpkg -x "$deb" "$1" || exit; done'
         shell(lab, unpack, tree, str(debs))
-        shell(lab, f'cd "$1" && {program.prepare or "true"}', tree)
-        lab.exec("n0", ["/usr/bin/python3", "-c", RELINK, tree], check=True)
     else:
         lab.exec("n0", ["/usr/bin/python3", "-m", "venv", tree], check=True)
         fetch = [f"{tree}/bin/pip", "install", "-q", "--disable-pip-version-check"]
         lab.exec("n0", [*fetch, *program.pypi], host_network=True, check=True)
     shell(lab, 'cp "$2" "$1"', tree, str(APPS / program.app))
+    shell(lab, f'cd "$1" && {program.prepare or "true"}', tree)
+    if program.debian:
+        lab.exec("n0", ["/usr/bin/python3", "-c", RELINK, tree], check=True)
     return tree
 
 
 def shell(lab: Lab, script: str, *arguments: str) -> None:
-    lab.exec("n0", ["/bin/sh", "-c", script, "sh", *arguments], check=True)
+    command = ["/bin/sh", "-c", script, "sh", *arguments]
+    lab.exec("n0", command, host_network=True, check=True)
 
 
 def download(packages: tuple[str, ...], folder: Path) -> Path:

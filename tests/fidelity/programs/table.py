@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 PYTHONPATH = "{tree}/usr/lib/python3/dist-packages"
 LIBRARIES = "{lib}:{lib}/openblas-pthread:{lib}/blas:{lib}/lapack"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+PROJECT = r"""[project]\nname = "edited"\nversion = "1.0"\nscripts.say-edited = "edited:main"
+[build-system]\nrequires = ["setuptools>=64"]\nbuild-backend = "setuptools.build_meta"\n"""
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,10 @@ class Program:
     command: tuple[str, ...]
     debian: tuple[str, ...] = ()
     pypi: tuple[str, ...] = ()
-    prepare: str = ""  # shell, in the tree, after unpacking
+    prepare: str = ""  # shell, in the tree, when all is there
     environment: dict[str, str] = field(default_factory=dict)
     says: str = ""  # part of what it must print
+    status: int = 0
 
 
 TABLE = (
@@ -48,7 +51,7 @@ TABLE = (
         "dolfinx_poisson.py",
         ("/usr/bin/python3", "{app}"),
         debian=("python3-dolfinx",),
-        prepare="ln -s petscdir/*/x86_64-linux-gnu-real usr/lib/petsc",
+        prepare="cd usr/lib && ln -s petscdir/*/x86_64-linux-gnu-real petsc",
         environment={
             "LD_LIBRARY_PATH": LIBRARIES,
             "PYTHONPATH": "{tree}/usr/lib/petsc/lib/python3/dist-packages:" + PYTHONPATH,
@@ -103,6 +106,16 @@ TABLE = (
         pypi=("ipykernel", "jupyter_client"),
         environment={"JUPYTER_RUNTIME_DIR": "{work}", "IPYTHONDIR": "{work}"},
         says="ZeroDivisionError division by zero",
+    ),
+    Program(
+        "editable",
+        "edited.py",
+        ("{tree}/bin/say-edited", "a word"),
+        pypi=("setuptools",),
+        prepare="mkdir -p project/edited && mv edited.py project/edited/__init__.py && "
+        f"printf '{PROJECT}' > project/pyproject.toml && bin/pip install -q -e project",
+        says="edited 1.0",
+        status=4,
     ),
     Program(
         "scientific",
