@@ -6,6 +6,7 @@ BrigadeError            what failed, where, and what to do: one message, no trac
 |-- ImageError          an image cannot be read, written, or is damaged
 |-- TrialError          the trial run gave nothing to make an image from
 |-- StageError          an image could not be brought into the nodes' memory
+|   `-- NoMpiError      because no MPI started there; there may be another way
 `-- LabError            the cluster in a box could not be brought up or used
 
 `brigade.__main__.main` is the one place that catches it.
@@ -43,6 +44,10 @@ class TrialError(BrigadeError):
 
 class StageError(BrigadeError):
     exit_code = 6
+
+
+class NoMpiError(StageError):
+    pass
 
 
 class LabError(BrigadeError):

@@ -1,6 +1,7 @@
 /* brigade-stage clean: removes from this node what dead jobs of this user have left.
  *
- *   unfinished   a folder that a killed staging process was making: nobody holds its flock
+ *   unfinished   a folder that a killed staging process was making: nobody holds its flock; or
+ *                what was carried to the node, and not staged from there for --idle
  *   job          no process of this node uses its state, the caller does not know it as alive, and
  *                it is older than --idle; with its last job an image goes. A standing one
  *                ("standing-...", of `brigade stage`) has no processes: it is dead when the caller
@@ -26,6 +27,7 @@
 #include "stage/commands.h"
 #include "stage/dead.h"
 #include "stage/folder.h"
+#include "stage/incoming.h"
 #include "stage/json.h"
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -92,6 +94,11 @@ static void tell_unfinished(void *user, const char *name, int fd)
     tell(user, "unfinished", name, NULL, tree_bytes(fd, "."), "");
 }
 
+static void tell_incoming(void *user, int parent, const char *name)
+{
+    tell(user, "unfinished", name, NULL, tree_bytes(parent, name), "");
+}
+
 /* Ends a dead job; *went when the image has gone with it. */
 static void end_job(struct clean *c, const char *id, const char *job, int *went)
 {
@@ -143,6 +150,8 @@ static void clean_folder(struct clean *c)
 {
     struct folder_sweeper by = {tell_unfinished, c, c->options->dry_run};
     folder_sweep(c->folder, &by);
+    incoming_sweep(c->folder, c->options->base, c->options->known.idle_s, c->options->dry_run,
+                   tell_incoming, c);
     DIR *dir = open_list(c->folder->fd, ".");
     for (struct dirent *d; dir && (d = readdir(dir));)
         if (strlen(d->d_name) == ID_LENGTH && strspn(d->d_name, "0123456789abcdef") == ID_LENGTH)

@@ -27,6 +27,8 @@ struct put_options {
 
 struct join_options {
     const char *id, *base;
+    const char *incoming; /* make the node's folder, and room for what is carried under this name;
+                             NULL: only look */
     struct folder_job job;
 };
 
@@ -48,6 +50,10 @@ extern volatile sig_atomic_t put_interrupted;
 /* Collective over net. Rank 0 prints the JSON object. Returns the exit code. When messages may
  * still be under way (*stuck), the net must be aborted, not finished. */
 int put_run(const struct put_options *options, struct stream_net *net, int *stuck);
+
+/* Says as put_run does that it failed, before it began: there is no MPI to begin with. Each process
+ * says it, because none knows of the others. */
+void put_no_mpi(const char *reason);
 
 /* Adds a job to what stands on this node. Prints one JSON line. Returns the exit code. */
 int join_run(const struct join_options *options);

@@ -3,7 +3,7 @@
  * No MPI, no image, nothing is read but the staged index's head. One JSON line:
  * {"host", "found": true|false}, or {"host", "found": false, "reason"} when it is there but cannot
  * be used. What must stay true: a folder is either joined, with room for the job's counters, or
- * left as it was.
+ * left as it was. With --incoming the node is made ready for an image that is carried to it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 
 #include "stage/commands.h"
 #include "stage/folder.h"
+#include "stage/incoming.h"
 #include "stage/json.h"
 
 static void tell(int found, const char *reason)
@@ -37,7 +38,7 @@ int join_run(const struct join_options *options)
     int found = 0, removed;
     int rc = folder_job_check(options->job.name, &err);
     if (!rc)
-        rc = folder_open(&f, options->base, 0, &err);
+        rc = folder_open(&f, options->base, options->incoming != NULL, &err);
     if (rc == -ENOENT) { /* nothing was ever staged here */
         tell(0, NULL);
         return 0;
@@ -46,6 +47,8 @@ int join_run(const struct join_options *options)
         rc = folder_job_add(&f, options->id, &options->job, BRG_NONE, &found, &err);
         if (rc) /* half a state may be there */
             folder_job_remove(&f, options->id, options->job.name, 1, NULL, NULL, &removed, NULL);
+        else if (options->incoming)
+            rc = incoming_make(&f, options->incoming, &err);
         folder_close(&f);
     }
     tell(found, rc ? err.text : NULL);

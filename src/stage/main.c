@@ -9,6 +9,7 @@
 
 #include "stage/commands.h"
 #include "stage/fault.h"
+#include "stage/incoming.h"
 #include "stage/keeper.h"
 #include "stage/mpi.h"
 #include "stream/plan.h"
@@ -22,10 +23,11 @@ static const char usage[] =
     "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
     "                         [--memory BYTES] [--changed ENTRY,ENTRY,...] [--pulse SECONDS]\n"
     "                         [--topology FILE|none] [--launcher HOST --live JOB,JOB,...]\n"
+    "                         [--incoming NAME]\n"
     "       brigade-stage join --image-id HEX --job ID [--base DIR] [--changed ENTRY,ENTRY,...]\n"
-    "                         [--pulse SECONDS]\n"
+    "                         [--pulse SECONDS] [--incoming NAME]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep] [--pulse SECONDS]\n"
-    "                         [--launcher HOST --live JOB,JOB,...]\n"
+    "                         [--launcher HOST --live JOB,JOB,...] [--incoming NAME]\n"
     "       brigade-stage clean [--base DIR] [--launcher HOST --live JOB,JOB,...]\n"
     "                           [--over JOB,JOB,...] [--idle SECONDS] [--all] [--dry-run]\n"
     "                           [--pulse SECONDS]\n"
@@ -45,6 +47,7 @@ enum option_code {
     OPT_CHANGED,
     OPT_MEMORY,
     OPT_TOPOLOGY,
+    OPT_INCOMING,
     OPT_LIVE,
     OPT_OVER,
     OPT_LAUNCHER,
@@ -55,18 +58,29 @@ enum option_code {
     OPT_KEEP
 };
 
-static const struct option options[] = {
-    {"image", 1, NULL, OPT_IMAGE},       {"image-id", 1, NULL, OPT_IMAGE_ID},
-    {"job", 1, NULL, OPT_JOB},           {"base", 1, NULL, OPT_BASE},
-    {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
-    {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
-    {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
-    {"changed", 1, NULL, OPT_CHANGED},   {"memory", 1, NULL, OPT_MEMORY},
-    {"topology", 1, NULL, OPT_TOPOLOGY}, {"live", 1, NULL, OPT_LIVE},
-    {"launcher", 1, NULL, OPT_LAUNCHER}, {"pulse", 1, NULL, OPT_PULSE},
-    {"over", 1, NULL, OPT_OVER},         {"idle", 1, NULL, OPT_IDLE},
-    {"all", 0, NULL, OPT_ALL},           {"dry-run", 0, NULL, OPT_DRY_RUN},
-    {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
+static const struct option options[] = {{"image", 1, NULL, OPT_IMAGE},
+                                        {"image-id", 1, NULL, OPT_IMAGE_ID},
+                                        {"job", 1, NULL, OPT_JOB},
+                                        {"base", 1, NULL, OPT_BASE},
+                                        {"readers", 1, NULL, OPT_READERS},
+                                        {"segment", 1, NULL, OPT_SEGMENT},
+                                        {"workers", 1, NULL, OPT_WORKERS},
+                                        {"mpi", 1, NULL, OPT_MPI},
+                                        {"progress", 1, NULL, OPT_PROGRESS},
+                                        {"timeout", 1, NULL, OPT_TIMEOUT},
+                                        {"changed", 1, NULL, OPT_CHANGED},
+                                        {"memory", 1, NULL, OPT_MEMORY},
+                                        {"topology", 1, NULL, OPT_TOPOLOGY},
+                                        {"live", 1, NULL, OPT_LIVE},
+                                        {"launcher", 1, NULL, OPT_LAUNCHER},
+                                        {"pulse", 1, NULL, OPT_PULSE},
+                                        {"incoming", 1, NULL, OPT_INCOMING},
+                                        {"over", 1, NULL, OPT_OVER},
+                                        {"idle", 1, NULL, OPT_IDLE},
+                                        {"all", 0, NULL, OPT_ALL},
+                                        {"dry-run", 0, NULL, OPT_DRY_RUN},
+                                        {"keep", 0, NULL, OPT_KEEP},
+                                        {NULL, 0, NULL, 0}};
 
 struct words {
     const char *value[OPT_KEEP + 1];
@@ -204,7 +218,7 @@ static int put(void *words)
         return EXIT_USAGE;
     o.job.changed = changed;
     if (mpi_start(w->value[OPT_MPI], &net, &err)) {
-        fprintf(stderr, "brigade-stage: %s\n", err.text);
+        put_no_mpi(err.text);
         return EXIT_NOT_STAGED;
     }
     o.ready_ns = now_ns();
@@ -223,6 +237,8 @@ static int put(void *words)
     o.progress_fd = fd == UINT64_MAX ? -1 : (int)fd;
     o.timeout_ns = timeout * 1000000000u;
     int code = put_run(&o, net, &stuck);
+    if (w->value[OPT_INCOMING])
+        incoming_remove(o.base, w->value[OPT_INCOMING]);
     if (stuck) {
         /* Slurm turns an abort into SIGKILL at once. The others notice the silence, or get the
          * signal, about when we did: let them clean up first. */
@@ -251,7 +267,8 @@ static int check_names(const struct words *w)
 static int join(void *words)
 {
     const struct words *w = words;
-    struct join_options o = {.id = w->value[OPT_IMAGE_ID], .base = base_of(w)};
+    struct join_options o = {
+        .id = w->value[OPT_IMAGE_ID], .base = base_of(w), .incoming = w->value[OPT_INCOMING]};
     const char *list = w->value[OPT_CHANGED];
     uint32_t changed[list ? strlen(list) / 2 + 1 : 1];
     if (check_names(w) || numbers(list, changed, &o.job.n_changed))
@@ -272,7 +289,10 @@ static int drop(void *words)
                              .keep = w->value[OPT_KEEP] != NULL,
                              .dead = dead_of(w)};
     signal(SIGUSR1, SIG_IGN);
-    return check_names(w) ? EXIT_USAGE : drop_run(&o);
+    int code = check_names(w) ? EXIT_USAGE : drop_run(&o);
+    if (w->value[OPT_INCOMING])
+        incoming_remove(o.base, w->value[OPT_INCOMING]);
+    return code;
 }
 
 static int clean(void *words)

@@ -110,3 +110,14 @@ def test_what_was_not_measured_is_left_out(monkeypatch, capsys):
     lines = printed(monkeypatch, capsys, 80, startup=None, staging=None, operations=None)
     headings = [line for line in lines[1:] if not line.startswith(" ")]
     assert headings == ["image", "misses"]
+
+
+def test_another_way_than_mpi_is_named_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    staging = {**REPORT["staging"], "transport_why": "n1: no MPI library found"}
+    lines = printed(monkeypatch, capsys, 80, staging=staging)
+    assert "  by sbcast: n1: no MPI library found" in lines
+    staging = {**REPORT["staging"], "already": 128, "transport": "standing", "read_bytes": 0}
+    lines = printed(monkeypatch, capsys, 80, staging=staging)
+    assert "  123.45 s (it stands on every node: brigade stage)" in lines

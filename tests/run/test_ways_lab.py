@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -107,7 +108,8 @@ class Cluster:
         return [
             f"{node}: {path.name}"
             for node in self.lab.nodes
-            for path in self.lab.host_path(node, "/dev/shm").glob("brigade-*/*")
+            for pattern in ("brigade-*/*", "brigade-*.*")
+            for path in self.lab.host_path(node, "/dev/shm").glob(pattern)
             if path.name != "lock"
         ]
 
@@ -189,6 +191,71 @@ def test_the_ring_follows_slurms_topology_or_a_file(cluster: Cluster) -> None:
     assert found["slurm"] == {"from": "slurm", "crossings": 2, "crossings_before": 2}
     assert found["file"] == {"from": "file", "crossings": 2, "crossings_before": 4}
     assert found["wrong"]["from"] is None and "line 2 " in found["wrong"]["warning"]
+    assert cluster.left() == []
+
+
+@pytest.fixture
+def no_mpi(cluster: Cluster):
+    """Nodes on which no MPI library can be loaded."""
+    known = cluster.asked("/sbin/ldconfig", "-p")
+    found = re.findall(r"=> (.*/libmpi(?:ch)?\.so.*)", known)
+    libraries = sorted({os.path.realpath(path) for path in found})
+    assert libraries, "there is an MPI to hide"
+    for node in cluster.lab.nodes:
+        for library in libraries:
+            cluster.lab.exec(node, ["mount", "--bind", "/dev/null", library], check=True)
+    yield
+    for node in cluster.lab.nodes:
+        cluster.lab.exec(node, ["umount", *libraries], check=True)
+
+
+def test_where_no_mpi_can_be_loaded_sbcast_carries_the_image(cluster: Cluster, no_mpi) -> None:
+    out = cluster.batch(
+        "brigade run -q --json $S/none.json -- srun -N4 -n8 --mpi=pmix $app || exit 1\n"
+        "echo between; ls -A /dev/shm\n"
+        "brigade run -q --json $S/mpi.json --transport mpi -- srun -N4 -n4 $app || exit 2\n"
+    )
+    assert out.count("rank on ") == 8 + 4, out
+    report = cluster.report("none.json")
+    staging = report["staging"]
+    assert staging["transport"] == "sbcast" and "no MPI library" in staging["transport_why"]
+    assert staging["nodes"] == 4 and staging["read_bytes"] == report["image"]["bytes"]
+    assert report["startup"]["ranks"] == 8 and missed(report) == []
+    assert "land" not in out, "the program that staged has gone"
+    assert "no MPI library" in cluster.report("mpi.json")["unstaged"]
+    assert cluster.left() == []
+
+
+def test_sbcast_stages_for_some_or_all_nodes_and_for_several_steps(cluster: Cluster) -> None:
+    """It serves all nodes of the allocation: none may be left with an image nobody wanted."""
+    cluster.batch(
+        "brigade run -q --json $S/some.json --transport sbcast -- srun -N2 -n2 $app || exit 1\n"
+        "srun -N4 -n4 sh -c 'ls -d /dev/shm/brigade-*/*.* /dev/shm/brigade-*/?????*' && exit 9\n"
+        "brigade stage --json --transport sbcast -- srun -N4 -n4 $app > $S/stage.json || exit 2\n"
+        "brigade run -q --json $S/step.json -- srun -N4 -n4 $app || exit 3\n"
+        "brigade stage --json --transport sbcast -- srun -N4 -n4 $app > $S/again.json || exit 4\n"
+        "brigade unstage -q || exit 5\n"
+        "brigade run -q --json $S/free.json -- srun --mpi=none -N4 -n4 $app || exit 6\n"
+    )
+    assert cluster.report("some.json")["staging"]["transport"] == "sbcast"
+    assert cluster.report("stage.json")["transport"] == "sbcast"
+    assert cluster.report("step.json")["staging"]["transport"] == "standing"
+    assert cluster.report("again.json")["transport"] == "standing"
+    assert cluster.report("free.json")["staging"]["transport"] == "sbcast", "not an image a node"
+    for name in ("some", "step", "free"):
+        assert missed(cluster.report(f"{name}.json")) == []
+    assert cluster.left() == []
+
+
+def test_a_full_node_under_sbcast_is_named_and_nothing_is_left_on_any(cluster: Cluster) -> None:
+    cluster.lab.exec("n2", ["mount", "-o", "remount,size=3M", "/dev/shm"], check=True)
+    try:
+        cluster.batch(
+            "brigade run -q --json $S/full.json --transport sbcast -- srun -N4 -n4 $app || exit 1\n"
+        )
+    finally:
+        cluster.lab.exec("n2", ["mount", "-o", "remount,size=50%", "/dev/shm"], check=True)
+    assert "n2" in cluster.report("full.json")["unstaged"]
     assert cluster.left() == []
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import stat
 import struct
 import subprocess
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from brigade.paths import native
 
@@ -57,6 +62,90 @@ def test_a_damaged_folder_is_not_joined_and_stays_as_it_was(bench: Bench) -> Non
     told = join(bench, status=3)
     assert told["found"] is False and "damaged" in told["reason"]
     assert os.listdir(bench.staged(0) / "jobs") == ["standing-here"]
+
+
+LAND = "brigade-{}.land-carried"
+
+
+def carry(bench: Bench) -> tuple[Path, Path]:
+    """As sbcast does it: the program, then, where that made room, the image."""
+    program = bench.base(0) / LAND.format(bench.uid)
+    bench.base(0).mkdir(exist_ok=True)
+    shutil.copy2(native("brigade-land"), program)
+    done = subprocess.run(
+        [program, "join", "--image-id", bench.id, "--job", "job", "--base", bench.base(0),
+         "--incoming", "carried"], text=True, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["found"] is False
+    incoming = bench.folder(0) / "incoming-carried"
+    assert stat.S_IMODE(incoming.stat().st_mode) == 0o700
+    shutil.copy2(bench.image, incoming / "image")
+    return program, incoming
+
+
+def land(program: Path, incoming: Path, *extra: str, **env: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [program, "put", "--image", incoming / "image", "--job", "job", "--mpi", "none",
+         "--base", program.parent, "--incoming", "carried", *extra],
+        text=True, capture_output=True, timeout=60, env={**os.environ, **env},
+    )  # fmt: skip
+
+
+def test_what_was_carried_is_staged_from_there_and_goes(bench: Bench) -> None:
+    program, incoming = carry(bench)
+    done = land(program, incoming)
+    assert done.returncode == 0, done.stderr
+    bench.check_same(0)
+    assert bench.left_on(0) == [bench.id] and not program.exists() and not incoming.exists()
+    assert native("brigade-land").exists(), "only a carried program removes itself"
+
+
+@pytest.mark.parametrize("fault", ["stage.read:1", "stage.write:5000", "stage.publish"])
+def test_what_was_carried_goes_when_staging_fails_too(bench: Bench, fault: str) -> None:
+    program, incoming = carry(bench)
+    done = land(program, incoming, BRIGADE_FAULT=fault)
+    assert done.returncode == 3 and json.loads(done.stdout)["ok"] is False
+    assert bench.left_on(0) == [] and not program.exists()
+
+
+def test_drop_takes_away_what_was_carried_and_not_staged(bench: Bench) -> None:
+    program, incoming = carry(bench)
+    subprocess.run(
+        [program, "drop", "--image-id", bench.id, "--job", "job", "--base", bench.base(0),
+         "--incoming", "carried"], check=True, stdout=subprocess.DEVNULL, timeout=60,
+    )  # fmt: skip
+    assert bench.left_on(0) == [] and not program.exists()
+
+
+def test_clean_takes_what_was_carried_when_it_is_old(bench: Bench) -> None:
+    program, incoming = carry(bench)
+    assert tool(bench, "clean") == [{"host": os.uname().nodename, "done": True}]
+    assert program.exists() and (incoming / "image").exists()
+    found = {one["id"]: one for one in tool(bench, "clean", "--idle", "0") if "what" in one}
+    assert set(found) == {incoming.name, program.name}
+    assert found[incoming.name]["bytes"] >= bench.image.stat().st_size
+    assert bench.left_on(0) == [] and not program.exists()
+
+
+def test_a_name_that_leads_elsewhere_is_refused(bench: Bench) -> None:
+    bench.base(0).mkdir()
+    for name in ("../out", "a/b", ".", ""):
+        told = join(bench, "--incoming", name, status=3)
+        assert "cannot name" in told["reason"]
+    assert bench.left_on(0) == [] and len(list(bench.base(0).iterdir())) == 1
+
+
+def test_the_program_that_is_carried_needs_nothing_on_its_node(bench: Bench) -> None:
+    said = subprocess.run(
+        ["readelf", "-lW", native("brigade-land")], capture_output=True, text=True, check=True
+    )
+    assert "INTERP" not in said.stdout and "DYNAMIC" not in said.stdout
+    done = subprocess.run(
+        [native("brigade-land"), "put", "--image", bench.image, "--job", "j"],
+        text=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert done.returncode == 3 and told["mpi"] is False and "no MPI" in told["reason"]
 
 
 def test_clean_leaves_a_standing_entry_until_its_allocation_is_known_to_be_over(

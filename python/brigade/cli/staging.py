@@ -83,6 +83,15 @@ _OPTIONS = [
         "then stays on the file system.",
     ),
     click.option(
+        "--transport",
+        type=click.Choice(["auto", "mpi", "sbcast"]),
+        default="auto",
+        show_default=True,
+        envvar="BRIGADE_TRANSPORT",
+        help="What carries the image to the nodes. auto: MPI; without it, in a Slurm allocation, "
+        "sbcast.",
+    ),
+    click.option(
         "--topology",
         metavar="FILE",
         envvar="BRIGADE_TOPOLOGY",

@@ -43,6 +43,7 @@ def stage_ahead(settings: Settings) -> dict[str, Any]:
         staged = bring(
             launch,
             course.image,
+            course.image_id,
             standing.job_name(where),
             course.way(launch),
             standing.find(where, course.image_id),
@@ -108,6 +109,7 @@ def _take_away(what: Standing) -> dict[str, Any]:
     tool = [str(native("brigade-stage")), "drop", "--image-id", what.staged_id]
     tool += ["--job", standing.job_name(what.allocation), "--base", stage.node_base(), *PULSE]
     launch = parse(what.words)
+    launch.everywhere = what.transport == "sbcast"
     if number:
         launch.join_slurm_job(number)
     results, said, status = run_step(

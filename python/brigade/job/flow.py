@@ -46,6 +46,7 @@ class Settings:
     readers: int | None = None
     memory: int | None = None
     topology: str | None = None
+    transport: str = "auto"
     keep: bool = False
     strict: bool = False
     json_file: str | None = None
@@ -79,6 +80,7 @@ class Course:
     def way(self, launch: Launch) -> Way:
         """How the image is to be brought to the nodes."""
         return Way(
+            transport=self.settings.transport,
             mpi=launch.mpi_library(self.meta.get("mpi_library")),
             readers=self.settings.readers,
             memory=self.settings.memory,
@@ -178,6 +180,7 @@ def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress
     course.staged = staged = bring(
         launch,
         course.image,
+        course.image_id,
         _job_id(),
         course.way(launch),
         standing.find(standing.allocation(launch), course.image_id),

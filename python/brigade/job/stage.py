@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from brigade import interrupt
-from brigade.errors import ImageError, StageError
+from brigade.errors import ImageError, NoMpiError, StageError
 from brigade.job.leftovers import known
 from brigade.job.pulse import patience
 from brigade.job.step import PULSE, run_step
@@ -45,9 +45,9 @@ def put(
     For the entries in `changed` (numbers) the image does not answer in this job. With `memory`
     (bytes a node) the staged folder may have another id than the image: the result says which.
 
-    Raises StageError when the image is not on every node, and ImageError when the image itself is
-    damaged; nothing is then left on any. A signal ends it likewise: Interrupted. If one comes when
-    all is staged, the result is returned.
+    Raises StageError when the image is not on every node (NoMpiError, if that was because MPI did
+    not start), and ImageError when the image itself is damaged; nothing is then left on any. A
+    signal ends it likewise: Interrupted. If one comes when all is staged, the result is returned.
     """
     tool = [
         str(native("brigade-stage")),
@@ -75,11 +75,13 @@ def put(
     )
     if not results:
         interrupt.check()
-        raise StageError(f"staging ended with status {status} and said: {_short(said)}")
+        raise NoMpiError(f"staging ended with status {status} and said: {_short(said)}")
     for result in results:
+        if result.get("mpi") is False:
+            raise NoMpiError(reason_of(result))
         if not result.get("ok"):
             interrupt.check()
-            raise (ImageError if result.get("damaged") else StageError)(_reason(result))
+            raise (ImageError if result.get("damaged") else StageError)(reason_of(result))
     return _joined(results)
 
 
@@ -110,7 +112,7 @@ def drop(launch: Launch, image_id: str, job: str, *, keep: bool) -> list[dict[st
     return results
 
 
-def _reason(result: dict[str, Any]) -> str:
+def reason_of(result: dict[str, Any]) -> str:
     """Why staging failed, in words."""
     words = str(result.get("reason", "no reason given"))
     where = result.get("host")

@@ -1,7 +1,8 @@
-"""Ways to bring an image into the nodes' memory: what stands there already, or over MPI.
+"""Ways to bring an image into the nodes' memory: what stands there already, MPI, or sbcast.
 
 The first that works is taken, and the result says which: `transport` is "standing" (nothing was
-moved), "mpi", or "alone" (each node read the image for itself).
+moved), "mpi", "sbcast" (`transport_why`: what spoke against MPI), or "alone" (each node read the
+image for itself).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brigade import interrupt
-from brigade.errors import StageError
-from brigade.job import stage
+from brigade.errors import NoMpiError, StageError
+from brigade.job import sbcast, stage
 from brigade.job.progress import Progress
 from brigade.job.pulse import patience
 from brigade.job.standing import Standing
@@ -26,6 +27,7 @@ from brigade.paths import native
 class Way:
     """How a job wants its image brought."""
 
+    transport: str = "auto"  # or "mpi", "sbcast"
     mpi: str = "auto"  # the library, "auto" or "none"
     readers: int | None = None
     memory: int | None = None
@@ -36,6 +38,7 @@ class Way:
 def bring(
     launch: Launch,
     image: str,
+    image_id: str,
     job: str,
     way: Way,
     stands: Standing | None,
@@ -52,18 +55,48 @@ def bring(
         if interrupt.noted():
             stage.drop(launch, stands.staged_id, job, keep=True)
     interrupt.check()
-    staged = stage.put(
-        launch,
-        image,
-        job,
-        mpi=way.mpi,
-        readers=way.readers,
-        changed=way.changed,
-        memory=way.memory,
-        topology=way.topology,
-        progress=progress,
-    )
+    if way.transport == "sbcast" and not sbcast.possible(launch):
+        raise StageError(
+            "--transport sbcast needs srun, inside an allocation, and Slurm's sbcast in PATH"
+        )
+    if way.transport == "sbcast":
+        return _by_sbcast(launch, image, image_id, job, way, progress, None)
+    fall_back = way.transport == "auto" and sbcast.possible(launch)
+    if fall_back and way.mpi == "none" and launch.nodes > 1:
+        why = "the launcher was told to start no MPI"
+        return _by_sbcast(launch, image, image_id, job, way, progress, why)
+    try:
+        staged = stage.put(
+            launch,
+            image,
+            job,
+            mpi=way.mpi,
+            readers=way.readers,
+            changed=way.changed,
+            memory=way.memory,
+            topology=way.topology,
+            progress=progress,
+        )
+    except NoMpiError as error:
+        if not fall_back:
+            raise
+        return _by_sbcast(launch, image, image_id, job, way, progress, error.message)
     return {**staged, "transport": "alone" if way.mpi == "none" else "mpi"}
+
+
+def _by_sbcast(
+    launch: Launch,
+    image: str,
+    image_id: str,
+    job: str,
+    way: Way,
+    progress: Callable[[int, int], None],
+    why: str | None,
+) -> dict[str, Any]:
+    staged = sbcast.put(
+        launch, image, image_id, job, changed=way.changed, memory=way.memory, progress=progress
+    )
+    return {**staged, "transport": "sbcast", "transport_why": why}
 
 
 def warn_of(staged: dict[str, Any], progress: Progress) -> None:

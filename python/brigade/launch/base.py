@@ -32,6 +32,7 @@ class Launch(ABC):
     """A job as its user would start it."""
 
     kind: str  # "srun", "mpirun", "mpiexec" or "local"
+    everywhere = False  # steps of our own go to all nodes of the allocation, not to the job's only
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -57,6 +58,11 @@ class Launch(ABC):
     @abstractmethod
     def per_node(self, tool: list[str]) -> list[str]:
         """`tool`, one process on each node of the job."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the job has, as far as that is known before it runs."""
+        return 1
 
     def mpi_library(self, recorded: str | None) -> str:
         """The MPI library that processes of this launcher use: a path, 'auto', or 'none'.

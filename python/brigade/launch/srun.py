@@ -121,9 +121,10 @@ class SrunLaunch(Launch):
         return [*self._own_step(1, ranks), "--input", "none", *prefix, *self._program]
 
     def per_node(self, tool: list[str]) -> list[str]:
-        nodes = self._nodes()
+        nodes = self._allocated() if self.everywhere else self.nodes
+        place = frozenset[str]() if self.everywhere else _PLACE
         alone = ["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--input", "none"]
-        return [*self._own_step(nodes, nodes, _PLACE), *alone, *tool]
+        return [*self._own_step(nodes, nodes, place), *alone, *tool]
 
     @property
     def slurm_job(self) -> str | None:
@@ -133,7 +134,8 @@ class SrunLaunch(Launch):
         if os.environ.get("SLURM_JOB_ID") != number:
             self._job = number
 
-    def _nodes(self) -> int:
+    @property
+    def nodes(self) -> int:
         """Number of nodes of the job: as asked for, else those named, else the allocation's."""
         asked = self._value("nodes")
         if asked and asked.isdigit():
@@ -141,13 +143,14 @@ class SrunLaunch(Launch):
         named = self._value("nodelist")
         if named and "/" not in named:  # no file of names
             return slurm.count_nodes(named) or 1
-        inherited = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES")
-        if self.slurm_job:
-            nodes = slurm.nodes_of(self.slurm_job) or 1
-        else:
-            nodes = int(inherited) if inherited else 1
         excluded = self._value("exclude")
-        return max(1, nodes - (slurm.count_nodes(excluded) if excluded else 0))
+        return max(1, self._allocated() - (slurm.count_nodes(excluded) if excluded else 0))
+
+    def _allocated(self) -> int:
+        """Number of nodes of the allocation; 1 if that cannot be found out."""
+        if self.slurm_job:
+            return slurm.nodes_of(self.slurm_job) or 1
+        return int(os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES") or 1)
 
     @contextmanager
     def session(self) -> Iterator[None]:

@@ -82,6 +82,7 @@ def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
     seconds, size = staged.get("seconds"), staged.get("bytes")
     return {
         "transport": staged.get("transport"),
+        "transport_why": staged.get("transport_why"),
         "nodes": len(staged.get("nodes", [])),
         "already": sum(1 for node in staged.get("nodes", []) if node.get("already")),
         "seconds": seconds,

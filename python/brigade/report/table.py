@@ -139,11 +139,12 @@ def _staging(staging: dict[str, Any] | None) -> list[str]:
     seconds = f"{staging['seconds']:.2f} s"
     if staging.get("transport") == "standing":
         return [f"{seconds} (it stands on every node: brigade stage)"]
+    by = [f"by sbcast: {staging['transport_why']}"] if staging.get("transport_why") else []
     if staging["already"] == staging["nodes"]:
         return [f"{seconds} (every node had it)"]
     if staging["bytes_per_second_per_node"]:
         seconds += f", {size(staging['bytes_per_second_per_node'])}/s into each node"
-    return [seconds, f"{size(staging['read_bytes'])} read from the file system in all"]
+    return [seconds, f"{size(staging['read_bytes'])} read from the file system in all", *by]
 
 
 def _memory(staging: dict[str, Any] | None) -> list[str]:
