@@ -112,7 +112,7 @@ def _run(settings: Settings) -> int:
     except UsageError as error:
         if settings.ranks is not None:
             raise
-        course.unstaged = error.message
+        course.unstaged = f"{error.message}; {error.hint}" if error.hint else error.message
         return _finish(course, _execute(course, settings.words))
     launch = course.launch
     if not chosen:
