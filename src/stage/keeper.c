@@ -69,7 +69,7 @@ static void explain(int signum)
     json_add_string(&j, reason, (size_t)n);
     json_add(&j, ",\"host\":");
     json_add_string(&j, host, strlen(host));
-    json_add(&j, ",\"needed\":null,\"free\":null,\"damaged\":false}");
+    json_add(&j, ",\"needed\":null,\"free\":null,\"damaged\":false,\"killed\":true}");
     json_print(&j, STDOUT_FILENO);
 }
 

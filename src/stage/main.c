@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "stage/commands.h"
+#include "stage/dead.h"
 #include "stage/fault.h"
 #include "stage/incoming.h"
 #include "stage/keeper.h"
@@ -28,6 +29,7 @@ static const char usage[] =
     "                         [--pulse SECONDS] [--incoming NAME]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep] [--pulse SECONDS]\n"
     "                         [--launcher HOST --live JOB,JOB,...] [--incoming NAME]\n"
+    "       brigade-stage forget --job ID [--base DIR] [--pulse SECONDS]\n"
     "       brigade-stage clean [--base DIR] [--launcher HOST --live JOB,JOB,...]\n"
     "                           [--over JOB,JOB,...] [--idle SECONDS] [--all] [--dry-run]\n"
     "                           [--pulse SECONDS]\n"
@@ -242,7 +244,7 @@ static int put(void *words)
     if (stuck) {
         /* Slurm turns an abort into SIGKILL at once. The others notice the silence, or get the
          * signal, about when we did: let them clean up first. */
-        sleep(LINGER_S);
+        sleep(put_interrupted ? 1 : LINGER_S);
         net->abort(net, code ? code : EXIT_NOT_STAGED);
         _exit(code);
     }
@@ -295,6 +297,17 @@ static int drop(void *words)
     return code;
 }
 
+/* What a put that was killed has left on this node goes: of this job, and what nobody holds. */
+static int forget(void *words)
+{
+    const struct words *w = words;
+    if (!w->value[OPT_JOB])
+        return refuse("--job", "is missing");
+    signal(SIGUSR1, SIG_IGN);
+    dead_forget(base_of(w), w->value[OPT_JOB]);
+    return 0;
+}
+
 static int clean(void *words)
 {
     const struct words *w = words;
@@ -330,7 +343,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void *words);
-    } commands[] = {{"put", put}, {"join", join}, {"drop", drop}, {"clean", clean}};
+    } commands[] = {
+        {"put", put}, {"join", join}, {"drop", drop}, {"forget", forget}, {"clean", clean}};
     struct words w = {{NULL}};
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(argv[1], commands[i].name) != 0)
@@ -338,5 +352,5 @@ int main(int argc, char **argv)
         int code = parse(argc, argv, &w);
         return code ? code : run_kept(&w, commands[i].run);
     }
-    return refuse(argc < 2 ? "a command" : argv[1], "must be put, join, drop or clean");
+    return refuse(argc < 2 ? "a command" : argv[1], "must be put, join, drop, forget or clean");
 }

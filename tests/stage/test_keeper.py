@@ -153,3 +153,29 @@ def test_a_dead_job_of_the_same_launcher_goes_with_the_next(bench: Bench) -> Non
     drop = [str(native("brigade-stage")), "drop", "--image-id", bench.id, "--job", f"{host}-2"]
     subprocess.run([*drop, "--base", str(bench.base(0)), "--launcher", host], check=True)
     assert os.listdir(bench.staged(0) / "jobs") == ["elsewhere-1"]
+
+
+def forget(bench: Bench, job: str) -> None:
+    tool = [str(native("brigade-stage")), "forget", "--job", job, "--base", str(bench.base(0))]
+    subprocess.run(tool, check=True, timeout=60)
+
+
+def test_what_both_left_when_both_were_killed_is_forgotten_on_request(bench: Bench) -> None:
+    bench.put(1, "none", job="older")
+    bench.put(1, "none", job="newer")
+    process = bench.start(1, "none", "--pulse", "1", "--changed", "0", job="newest")
+    process.communicate(timeout=60)
+    assert sorted(os.listdir(bench.staged(0) / "jobs")) == ["newer", "newest", "older"]
+    forget(bench, "newest")
+    assert sorted(os.listdir(bench.staged(0) / "jobs")) == ["newer", "older"]
+    forget(bench, "newer")
+    bench.check_same(0)
+    forget(bench, "older")
+    assert bench.left_on(0) == []
+    slow = bench.start(1, "none", "--pulse", "1", fault="stage.slow:200000", job="cut")
+    for pid in keeper_and_worker(slow, bench):
+        os.kill(pid, signal.SIGKILL)
+    slow.communicate(timeout=60)
+    assert len(bench.left_on(0)) == 1
+    forget(bench, "cut")
+    assert bench.left_on(0) == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from brigade import interrupt
@@ -70,9 +71,9 @@ def put(
         tool += ["--topology", topology]
     if changed:
         tool += ["--changed", ",".join(map(str, changed))]
-    results, said, status = run_step(
-        launch.per_node(tool), progress, patience(launch.ranks), counted=launch.kind != "local"
-    )
+    results, said, status = _run(launch, tool, progress)
+    if not results or any(result.get("killed") for result in results):
+        _forget(launch, job)
     if not results:
         interrupt.check()
         raise NoMpiError(f"staging ended with status {status} and said: {_short(said)}")
@@ -83,6 +84,29 @@ def put(
             interrupt.check()
             raise (ImageError if result.get("damaged") else StageError)(reason_of(result))
     return _joined(results)
+
+
+def _forget(launch: Launch, job: str) -> None:
+    """After a launcher has ended processes before they could take away what they made: Slurm kills
+    all when one has lost its MPI."""
+    tool = [str(native("brigade-stage")), "forget", "--job", job, "--base", node_base(), *PULSE]
+    with suppress(StageError):
+        _run(launch, tool, stoppable=False)
+
+
+def _run(
+    launch: Launch,
+    tool: list[str],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    stoppable: bool = True,
+) -> tuple[list[dict[str, Any]], str, int]:
+    return run_step(
+        launch.per_node(tool),
+        progress,
+        patience(launch.ranks),
+        counted=launch.kind != "local",
+        stoppable=stoppable,
+    )
 
 
 def _joined(results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -100,13 +124,7 @@ def drop(launch: Launch, image_id: str, job: str, *, keep: bool) -> list[dict[st
     tool = [str(native("brigade-stage")), "drop", "--image-id", image_id, "--job", job]
     tool += ["--base", node_base(), *(["--keep"] if keep else []), *known(), *PULSE]
     try:
-        results, _, _ = run_step(
-            launch.per_node(tool),
-            lambda done, total: None,
-            patience(launch.ranks),
-            counted=launch.kind != "local",
-            stoppable=False,
-        )
+        results, _, _ = _run(launch, tool, stoppable=False)
     except StageError:
         return []
     return results
