@@ -16,7 +16,7 @@ import subprocess
 from typing import IO, Any, Callable
 
 GIVE_UP = signal.SIGUSR1
-_UNDO_S = 3.0  # what `brigade-stage` needs at most after GIVE_UP, and what a launcher adds
+_UNDO_S = 2.5  # what `brigade-stage` needs at most after GIVE_UP, and what a launcher adds
 _LEAVE_S = 1.0
 _PR_SET_PDEATHSIG = 1
 
