@@ -219,6 +219,19 @@ def test_a_launcher_that_starts_nothing_is_ended_and_the_job_runs(
     assert in_memory(site) == [] and holds(site) == []
 
 
+def test_where_no_step_can_be_started_any_more_this_host_is_freed(
+    site: Site, hanging: Callable[[str, str], tuple[str, ...]]
+) -> None:
+    """As when Slurm has ended the allocation: the launcher refuses, and says so."""
+    launcher = hanging('"brigade-stage drop"', "exit 1")
+    job = start(site, "--json", str(site.base / "report.json"), launcher=launcher)
+    out, said = job.communicate(timeout=SOON_S)
+    assert job.returncode == 0 and out, said
+    report = site.report()
+    assert report["unstaged"] is None and report["startup"]["ranks"] == 1
+    assert in_memory(site) == []
+
+
 @LONG
 def test_a_launcher_that_does_not_say_what_it_is_is_one_clear_error(
     site: Site, tmp_path: Path
