@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from project import Site
@@ -137,4 +139,27 @@ def test_no_room_is_exit_code_6_and_nothing_is_left(made: Site) -> None:
     words = ("stage", "--", str(made.python), str(made.app))
     done = brigade(made, *words, BRIGADE_NODE_DIR="/proc")
     assert done.returncode == 6 and "/proc" in done.stderr
+    assert brigade(made, "unstage").stdout == "nothing stands here\n"
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.all)]
+)
+def test_a_signal_while_it_stages_ends_it_and_leaves_nothing(made: Site, number: int) -> None:
+    environment = {
+        **os.environ,
+        "BRIGADE_CACHE": str(made.base / "cache"),
+        "BRIGADE_NODE_DIR": str(made.nodes),
+        "BRIGADE_PATIENCE": "60",
+        "BRIGADE_FAULT": "stage.slow:3000000",
+    }
+    words = [sys.executable, "-m", "brigade", "stage", "--", str(made.python), str(made.app)]
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as job:
+        until = time.monotonic() + 60
+        while not left(made) and time.monotonic() < until:
+            time.sleep(0.02)
+        job.send_signal(number)
+        _, said = job.communicate(timeout=60)
+    assert job.returncode == -number and "stopped by" in said and "Traceback" not in said
+    assert left(made) == []
     assert brigade(made, "unstage").stdout == "nothing stands here\n"

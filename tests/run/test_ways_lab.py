@@ -247,6 +247,7 @@ def test_sbcast_stages_for_some_or_all_nodes_and_for_several_steps(cluster: Clus
     assert cluster.left() == []
 
 
+@pytest.mark.all
 def test_a_full_node_under_sbcast_is_named_and_nothing_is_left_on_any(cluster: Cluster) -> None:
     cluster.lab.exec("n2", ["mount", "-o", "remount,size=3M", "/dev/shm"], check=True)
     try:
@@ -267,6 +268,33 @@ def test_a_script_that_forgot_to_unstage_is_cleaned_up_after_it_is_over(cluster:
     done = cluster.lab.run(command, env=env, stdout=PIPE, text=True, timeout=100, cwd="/")
     found = json.loads(done.stdout)["found"]
     assert len(found) == 4 and all(one["removed"] for one in found), found
+    assert cluster.left() == []
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [("mpirun", "-n", "4"), pytest.param(("mpiexec.mpich", "-n", "4"), marks=pytest.mark.all)],
+)
+def test_without_slurm_it_stands_for_the_host_that_staged_it(cluster: Cluster, launcher) -> None:
+    app = [*launcher, sys.executable, f"{cluster.lab.shared}/app.py"]
+    report = f"{cluster.lab.shared}/host.json"
+    told = {}
+    for words in (
+        ["stage", "--json", "--", *app],
+        ["run", "-q", "--json", report, "--", *app],
+        ["unstage", "--json"],
+    ):
+        done = cluster.lab.run(
+            [sys.executable, "-m", "brigade", *words], cwd="/tmp", stdout=PIPE, text=True,
+            env={"BRIGADE_CACHE": f"{cluster.lab.shared}/images"}, timeout=100, check=True,
+        )  # fmt: skip
+        told[words[0]] = done.stdout
+    assert json.loads(told["stage"])["allocation"] == "n0"
+    assert sorted(json.loads(told["stage"])["nodes"]) == cluster.lab.nodes
+    assert told["run"].count("rank on ") == 4
+    staging = cluster.report("host.json")["staging"]
+    assert staging["transport"] == "standing" and staging["nodes"] == 4
+    assert len(json.loads(told["unstage"])["unstaged"][0]["nodes"]) == 4
     assert cluster.left() == []
 
 

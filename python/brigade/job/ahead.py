@@ -7,11 +7,13 @@ clean` finds that the allocation is over.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+from brigade import interrupt
 from brigade.errors import LauncherError, StageError, UsageError
 from brigade.job import stage, standing
-from brigade.job.flow import Course, Settings
+from brigade.job.flow import Course, Settings, die_of
 from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
 from brigade.job.standing import Standing
@@ -25,8 +27,19 @@ from brigade.paths import native
 def stage_ahead(settings: Settings) -> dict[str, Any]:
     """Find or make the image, and leave it on all nodes of the launcher. Returns what was done.
 
-    Raises what went wrong: there is no job that could be started without an image.
+    Raises what went wrong: there is no job that could be started without an image. A signal that
+    asks to end leaves nothing on any node; this process then dies of it.
     """
+    with interrupt.listening():
+        try:
+            return _stage_ahead(settings)
+        except interrupt.Interrupted as stop:
+            print(f"brigade: stopped by {stop.name}", file=sys.stderr)
+            die_of(stop.signum)
+            raise SystemExit(128 + stop.signum) from None
+
+
+def _stage_ahead(settings: Settings) -> dict[str, Any]:
     launch = _launch(settings)
     where = standing.allocation(launch)
     if launch.kind == "srun" and not standing.slurm_job_of(where):
@@ -53,6 +66,9 @@ def stage_ahead(settings: Settings) -> dict[str, Any]:
     finally:
         progress.close()
     if staged["transport"] != "standing":  # then the record is there
+        if interrupt.noted():
+            stage.drop(launch, staged["image_id"], standing.job_name(where), keep=False)
+        interrupt.check()
         standing.note(standing.new(where, launch, course.image, course.image_id, staged))
     return {
         "allocation": where,

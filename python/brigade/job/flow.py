@@ -99,7 +99,7 @@ def run_job(settings: Settings) -> int:
             return status
         except interrupt.Interrupted as stop:
             print(f"brigade: stopped by {stop.name}", file=sys.stderr)
-            _die_of(stop.signum)
+            die_of(stop.signum)
             return 128 + stop.signum
 
 
@@ -259,11 +259,11 @@ def _finish(course: Course, status: int) -> int:
 
             print_report(report)
     if status < 0:
-        _die_of(-status)
+        die_of(-status)
     return status
 
 
-def _die_of(signum: int) -> None:
+def die_of(signum: int) -> None:
     """End by the signal that ended the job, as a shell's caller expects; no second core file."""
     import resource
 
