@@ -33,6 +33,33 @@ sys.stdout.write(json.dumps([rank, size, numpy.__file__, sys.executable, sys.pat
 """
 
 
+#: Ranks of a node exchange large messages, and read each other's memory as MPI libraries do (CMA).
+NEIGHBOURS = """\
+import ctypes, json, os, sys
+from mpi4py import MPI
+node = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
+other, size = (node.rank + 1) % node.size, 4 << 20
+mine, got = bytearray([node.rank + 1]) * size, bytearray(size)
+node.Sendrecv(mine, other, recvbuf=got, source=(node.rank - 1) % node.size)
+exchanged = got == bytearray([(node.rank - 1) % node.size + 1]) * size
+word = ctypes.create_string_buffer(b"rank %d" % node.rank)
+places = node.allgather((os.getpid(), ctypes.addressof(word), len(word)))
+class Part(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+pid, base, length = places[other]
+copy = ctypes.create_string_buffer(length)
+libc = ctypes.CDLL(None, use_errno=True)
+n = libc.process_vm_readv(pid, ctypes.byref(Part(ctypes.addressof(copy), length)), 1,
+                          ctypes.byref(Part(base, length)), 1, 0)
+read = copy.value.decode() if n == length else os.strerror(ctypes.get_errno())
+node.barrier()
+spaces = len(set(node.allgather(os.stat("/proc/self/ns/user").st_ino)))
+own = os.stat("/proc/self/ns/user").st_ino != int(sys.argv[1])
+sys.stdout.write(json.dumps([MPI.COMM_WORLD.rank, node.size, exchanged, read == "rank %d" % other,
+                             spaces, own]) + "\\n")
+"""
+
+
 def missing() -> str:
     if os.geteuid() != 0:
         return "the lab needs root"
@@ -72,9 +99,16 @@ class Cluster:
         write = f"cat > {self.app} <<'END'\n{APP}END\n"
         self.lab.exec("n0", ["/bin/sh", "-c", write], check=True)
 
-    def job(self, *launcher: str, brigade: tuple[str, ...] | None = (), mpi: bool = True):
+    def job(
+        self,
+        *launcher: str,
+        brigade: tuple[str, ...] | None = (),
+        mpi: bool = True,
+        program: tuple[str, ...] = (),
+    ):
         """Run the program; returns (sorted answers, requests, report or None)."""
-        command = [*launcher, f"{self.venv}/bin/python", self.app, *(["mpi"] if mpi else [])]
+        words = program or (self.app, *(["mpi"] if mpi else []))
+        command = [*launcher, f"{self.venv}/bin/python", *words]
         report = self.reports / "report.json"
         if brigade is not None:
             front = [sys.executable, "-m", "brigade", "run", "-q", "--json", str(report)]
@@ -157,6 +191,51 @@ def test_every_launcher_runs_the_same_job_staged(cluster: Cluster, launcher) -> 
     assert report["unstaged"] is None
     assert report["staging"]["nodes"] > 1
     assert report["startup"]["ranks"] == 8
+
+
+@pytest.mark.parametrize(
+    "view", ["namespace,interpose,python", pytest.param("namespace", marks=pytest.mark.all)]
+)
+def test_a_job_in_a_namespace_asks_once_a_node_not_once_a_rank(cluster: Cluster, view: str) -> None:
+    plain, direct, _ = cluster.job("srun", "--mpi=pmix", "-N4", "-n4", brigade=None)
+    counts = {}
+    for ranks in (4, 8):
+        answers, asked, report = cluster.job(
+            "srun", "--mpi=pmix", "-N4", f"-n{ranks}", brigade=("--view", view)
+        )
+        assert report["namespace"]["without"] == {} and report["misses"]["total"] == 0, report
+        assert (report["namespace"]["nodes"], report["namespace"]["ranks"]) == (4, ranks)
+        assert {str(answer[2:]) for answer in answers} == {str(plain[0][2:])}
+        counts[ranks] = asked.requests
+    assert direct.requests > 3 * max(counts.values()), (direct.requests, counts)
+    if view != "namespace":  # there, each rank lists folders and reads the user's own files
+        assert max(counts.values()) <= 1.1 * min(counts.values()), counts
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [("srun", "--mpi=pmix", "-N2", "-n4"), ("mpirun", "-n", "8", "--map-by", "node")],
+    ids=lambda launcher: launcher[0],
+)
+def test_ranks_of_a_node_share_memory_in_their_namespace(cluster: Cluster, launcher) -> None:
+    app = cluster.app.replace("app.py", "neighbours.py")
+    cluster.lab.exec("n0", ["/bin/sh", "-c", f"cat > {app} <<'END'\n{NEIGHBOURS}END\n"], check=True)
+    outside = str(os.stat("/proc/self/ns/user").st_ino)
+    answers, _, report = cluster.job(
+        *launcher, brigade=("--view", "namespace"), program=(app, outside)
+    )
+    assert report["namespace"]["without"] == {}
+    assert len(answers) == report["namespace"]["ranks"]
+    assert all(answer[1:] == [2, True, True, 1, True] for answer in answers), answers
+
+
+def test_doctor_asks_every_node_and_tells_like_answers_once(cluster: Cluster) -> None:
+    words = [sys.executable, "-m", "brigade", "doctor", "--json", "--", "srun", "-N4"]
+    done = cluster.lab.run(words, cwd="/", stdout=PIPE, stderr=PIPE, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [group["hosts"] for group in told["nodes"]] == [sorted(cluster.lab.nodes)]
+    assert "slurm" in told["launchers"]["srun"]
 
 
 def test_nothing_is_left_in_any_nodes_memory(cluster: Cluster) -> None:
