@@ -248,6 +248,18 @@ def test_sbcast_stages_for_some_or_all_nodes_and_for_several_steps(cluster: Clus
 
 
 @pytest.mark.all
+def test_an_sbcast_that_refuses_the_image_leaves_nothing_of_the_program(cluster: Cluster) -> None:
+    cluster.batch(
+        "mkdir -p $S/bin; printf '%s\\n' '#!/bin/sh' "
+        "'case $* in *.brg*) echo no such luck >&2; exit 1;; esac; exec /usr/bin/sbcast \"$@\"' "
+        "> $S/bin/sbcast; chmod +x $S/bin/sbcast; export PATH=$S/bin:$PATH\n"
+        "brigade run -q --json $S/refused.json --transport sbcast -- srun -N4 -n4 $app || exit 1\n"
+    )
+    assert "no such luck" in cluster.report("refused.json")["unstaged"]
+    assert cluster.left() == []
+
+
+@pytest.mark.all
 def test_a_full_node_under_sbcast_is_named_and_nothing_is_left_on_any(cluster: Cluster) -> None:
     cluster.lab.exec("n2", ["mount", "-o", "remount,size=3M", "/dev/shm"], check=True)
     try:
@@ -269,6 +281,40 @@ def test_a_script_that_forgot_to_unstage_is_cleaned_up_after_it_is_over(cluster:
     found = json.loads(done.stdout)["found"]
     assert len(found) == 4 and all(one["removed"] for one in found), found
     assert cluster.left() == []
+
+
+def test_from_outside_an_allocation_it_is_named_by_its_number(cluster: Cluster) -> None:
+    granted = cluster.lab.run(
+        ["salloc", "--no-shell", "-N4", "--overcommit"], cwd="/", stderr=PIPE, text=True, timeout=60
+    ).stderr
+    number = re.findall(r"Granted job allocation (\d+)", granted)[0]
+    app = [
+        "srun",
+        f"--jobid={number}",
+        "-N4",
+        "-n4",
+        sys.executable,
+        f"{cluster.lab.shared}/app.py",
+    ]
+
+    def brigade(*words: str) -> str:
+        return cluster.lab.run(
+            [sys.executable, "-m", "brigade", *words], cwd="/tmp", stdout=PIPE, text=True,
+            env={"BRIGADE_CACHE": f"{cluster.lab.shared}/images"}, timeout=100, check=True,
+        ).stdout  # fmt: skip
+
+    report = f"{cluster.lab.shared}/number.json"
+    assert json.loads(brigade("stage", "--json", "--", *app))["allocation"] == f"slurm-{number}"
+    assert brigade("run", "-q", "--json", report, "--", *app).count("rank on ") == 4
+    assert cluster.report("number.json")["staging"]["transport"] == "standing"
+    assert brigade("unstage") == "nothing stands here\n", "of this host's own"
+    assert "taken off 4 nodes" in brigade("unstage", "--all") and cluster.left() == []
+    brigade("stage", "-q", "--", *app)
+    cluster.asked("scancel", number)
+    cluster.wait_for(lambda: not cluster.asked("squeue", "-h"))
+    assert "its job is over" in brigade("unstage", "--all") and len(cluster.left()) == 4
+    assert brigade("unstage", "--all") == "nothing stands here\n"
+    assert brigade("clean", "--", "srun", "-N4").count("removed") == 4 and cluster.left() == []
 
 
 @pytest.mark.parametrize(
