@@ -15,10 +15,11 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE
@@ -30,7 +31,7 @@ from support.samples import save
 
 from brigade.lab import Lab, namespaces
 
-LIMIT_S = 90.0
+LIMIT_S = 60.0
 LEFT_S = 5.0
 PATIENCE = "8"  # what is not set by a user
 LOST = "n2"
@@ -82,7 +83,11 @@ class Run:
         raise SystemExit(f"it did not come; {[line for _, line in self.lines]}")
 
     def ends(self) -> float:
-        self.until(lambda: self.process.poll() is not None)
+        """When it has ended; after LIMIT_S it is made to."""
+        try:
+            self.process.wait(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
         return time.monotonic()
 
     def decides(self) -> float:
@@ -106,7 +111,7 @@ class Bench:
         program = [f"{self.lab.shared}/venv/bin/python", f"{self.lab.shared}/app.py"]
         return ["run", *options, "--", *LAUNCHERS[launcher], *program]
 
-    def install(self) -> None:
+    def install(self, launchers: Iterable[str] = LAUNCHERS) -> None:
         shared = self.lab.shared
         script = (
             f"set -e; /usr/bin/python3 -m venv --without-pip {shared}/venv; "
@@ -115,7 +120,7 @@ class Bench:
             f"cat > {shared}/app.py <<'END'\n{APP}END\n"
         )
         self.lab.exec("n0", ["/bin/sh", "-c", script], check=True)
-        for launcher in LAUNCHERS:
+        for launcher in launchers:
             first = Run(self, self.command(launcher))
             first.ends()
             if first.process.returncode or first.said("without an image"):
@@ -147,6 +152,7 @@ class Bench:
         for node in self.lab.nodes:
             script = "rm -rf /dev/shm/brigade-*/[0-9a-f]*"
             self.lab.exec(node, ["/bin/sh", "-c", script], check=True)
+        self.lab.exec("n0", ["scancel", "--user", "root"], check=True)  # what salloc was given
 
 
 # ---- the faults ----
@@ -219,30 +225,27 @@ def end_on(lab: Lab, node: str) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def lost_nodes(name: str) -> list[dict[str, Any]]:
+def lost_nodes(name: str, samples: list[dict[str, Any]]) -> None:
     """Each in a lab of its own: a lost node is not won back."""
-    samples = []
     for launcher in LAUNCHERS:
         for what, loss in (("node off the network", cut), ("node switched off", end_on)):
             for step in ("before", "stage", "job"):
-                if launcher != "srun" and (what, step) != ("node off the network", "stage"):
-                    continue  # ssh's own waiting decides
+                if (launcher != "srun" or loss is end_on) and step != "stage":
+                    continue
                 lab = Lab.up(name=name, nodes=4)
                 try:
-                    bench = Bench(lab)
-                    bench.install()
+                    bench = Bench(lab, samples)
+                    bench.install([launcher])
                     lose(bench, loss, what, step, launcher)
-                    samples += bench.samples
                 finally:
                     lab.down()
-    return samples
 
 
 def lose(
     bench: Bench, loss: Callable[[Lab, str], None], what: str, step: str, launcher: str
 ) -> None:
     options = () if step == "job" else ("--strict",)
-    WAIT.touch()
+    WAIT.touch()  # for a program that waits
     if step == "before":
         loss(bench.lab, LOST)
         run = Run(bench, bench.command(launcher, *options))
@@ -297,12 +300,10 @@ def slurm(bench: Bench) -> None:
     for what in ("scancel of the job", "scancel of the step"):
         run = Run(bench, bench.command("srun"), BENCH_WAIT=str(WAIT))
         run.until(lambda r=run: r.said("started"))
-        jobs = bench.lab.exec("n0", ["squeue", "-h", "-o", "%i"], stdout=PIPE, text=True).stdout
-        steps = bench.lab.exec(
-            "n0", ["squeue", "-h", "-s", "-o", "%i"], stdout=PIPE, text=True
-        ).stdout.split()
-        running = [s for s in steps if s.partition(".")[2].isdigit()]
-        target = jobs.split()[0] if "job" in what else running[-1]
+        listed = ["squeue", "--noheader", "--steps", "--format", "%i"]
+        steps = bench.lab.exec("n0", listed, stdout=PIPE, text=True).stdout.split()
+        step = next(step for step in steps if step.partition(".")[2].isdigit())
+        target = step.partition(".")[0] if "job" in what else step
         begin = time.monotonic()
         bench.lab.exec("n0", ["scancel", target], check=True)
         bench.note(what, "job", "srun", run.ends() - begin, run)
@@ -316,6 +317,21 @@ GROUPS = {
 }  # fmt: skip
 
 
+def carry_out(chosen: list[str], name: str, samples: list[dict[str, Any]]) -> None:
+    if set(chosen) - {"node"}:
+        lab = Lab.up(name=name, nodes=4)
+        try:
+            bench = Bench(lab, samples)
+            bench.install()
+            for group in chosen:
+                if group != "node":
+                    GROUPS[group](bench)
+        finally:
+            lab.down()
+    if "node" in chosen:
+        lost_nodes(name, samples)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -326,20 +342,11 @@ def main() -> int:
     options = parser.parse_args()
     chosen = options.only or [*GROUPS, "node"]
     samples: list[dict[str, Any]] = []
-    if set(chosen) - {"node"}:
-        lab = Lab.up(name=options.lab, nodes=4)
-        try:
-            bench = Bench(lab, samples)
-            bench.install()
-            for name in chosen:
-                if name != "node":
-                    GROUPS[name](bench)
-        finally:
-            lab.down()
-    if "node" in chosen:
-        samples += lost_nodes(options.lab)
-    settings = {"groups": chosen, "patience_s": PATIENCE, "nodes": 4}
-    save(options.out / "faults.json", "faults", settings, samples)
+    try:
+        carry_out(chosen, options.lab, samples)
+    finally:
+        settings = {"groups": chosen, "patience_s": PATIENCE, "nodes": 4}
+        save(options.out / "faults.json", "faults", settings, samples)
     late = [s for s in samples if s["seconds"] > 10]
     print(f"\n{len(samples)} faults, {len(late)} of them took more than 10 s")
     return 0
