@@ -100,13 +100,17 @@ class InLab(Differential):
 
 
 def assert_same(
-    pair: Differential, command: Sequence[str | Path], status: int = 0, **environment: str
+    pair: Differential,
+    command: Sequence[str | Path],
+    status: int = 0,
+    ranks: int | None = 1,
+    **environment: str,
 ) -> None:
     """The command works, and says and returns the same under every view, from the image."""
     plain = pair.plain(command, **environment)
     assert plain.returncode == status, plain.stderr
     for view in VIEWS:
-        under = pair.under(view, command, **environment)
+        under = pair.under(view, command, ranks, **environment)
         assert pair.report.get("unstaged", "no report") is None, (view, under.stderr)
         assert under.returncode == plain.returncode, (view, under.stderr)
         said, before = under.stdout + under.stderr, plain.stdout + plain.stderr

@@ -40,7 +40,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    lab = Lab.up(f"programs-{os.getpid()}", nodes=1, binds=[str(HERE)])
+    lab = Lab.up(f"programs-{os.getpid()}", nodes=2, binds=[str(HERE)])
     yield lab
     lab.down()
 
@@ -58,12 +58,13 @@ def scratch() -> Iterator[Path]:
 def test_a_real_program_says_the_same(lab: Lab, scratch: Path, program: Program) -> None:
     tree = install(program, lab, scratch)
     try:
-        command, environment = words(program, tree)
-        if "PYTHONPATH" in environment:
-            environment["PYTHONPATH"] = python_path(environment["PYTHONPATH"])
         pair = InLab(scratch / "pair", lab)
-        assert program.says in pair.plain(command, **environment).stdout
-        assert_same(pair, command, program.status, **environment)
+        for wide in (False, True)[: 1 + bool(program.launcher)]:
+            command, environment = words(program, tree, wide)
+            if "PYTHONPATH" in environment:
+                environment["PYTHONPATH"] = python_path(environment["PYTHONPATH"])
+            assert program.says in pair.plain(command, **environment).stdout
+            assert_same(pair, command, program.status, None if wide else 1, **environment)
     finally:
         lab.exec("n0", ["rm", "-rf", tree, f"{tree}.work"], check=True)
 

@@ -65,8 +65,11 @@ def download(packages: tuple[str, ...], folder: Path) -> Path:
     return folder
 
 
-def words(program: Program, tree: str) -> tuple[list[str], dict[str, str]]:
-    """The command, which empties its working folder first, and the environment."""
+def words(program: Program, tree: str, wide: bool = False) -> tuple[list[str], dict[str, str]]:
+    """The command, which empties its working folder first, and the environment.
+
+    `wide`: by the program's launcher, and then without that folder, since ranks would share it.
+    """
     work = f"{tree}.work"
     multiarch = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout
     version = subprocess.run(
@@ -82,5 +85,8 @@ def words(program: Program, tree: str) -> tuple[list[str], dict[str, str]]:
         "python": version.strip(),
     }
     fresh = 'rm -rf "$0" && mkdir "$0" && cd "$0" && exec "$@"'
-    command = ["/bin/sh", "-c", fresh, work, *(word.format(**names) for word in program.command)]
-    return command, {name: value.format(**names) for name, value in program.environment.items()}
+    command = [word.format(**names) for word in program.command]
+    front = program.launcher if wide else ("/bin/sh", "-c", fresh, work)
+    return [*front, *command], {
+        name: value.format(**names) for name, value in program.environment.items()
+    }

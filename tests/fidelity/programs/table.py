@@ -30,6 +30,7 @@ class Program:
     environment: dict[str, str] = field(default_factory=dict)
     says: str = ""  # part of what it must print
     status: int = 0
+    launcher: tuple[str, ...] = ()  # by which it is run once more, on both nodes of the lab
 
 
 TABLE = (
@@ -45,6 +46,7 @@ TABLE = (
             **ONE_THREAD,
         },
         says="energy -6.29",
+        launcher=("srun", "--mpi=pmix", "-N2", "-n2"),
     ),
     Program(
         "dolfinx",
@@ -116,6 +118,14 @@ TABLE = (
         f"printf '{PROJECT}' > project/pyproject.toml && bin/pip install -q -e project",
         says="edited 1.0",
         status=4,
+    ),
+    Program(
+        "workers",
+        "worker_pools.py",
+        ("{tree}/bin/python", "{app}"),
+        pypi=("scikit-learn", "dask[distributed]", "numba"),
+        environment={"NUMBA_CACHE_DIR": "{work}/compiled", **ONE_THREAD},
+        says="total 332833500.0",
     ),
     Program(
         "scientific",
