@@ -113,6 +113,7 @@ class Bench:
             self.base(node).mkdir(exist_ok=True)
             os.chown(self.base(node), self.uid, -1)
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        env["OMPI_MCA_btl_vader_backing_directory"] = str(self.work)  # the killed leave it
         env.pop("BRIGADE_FAULT", None)
         if fault:
             env["BRIGADE_FAULT"] = fault

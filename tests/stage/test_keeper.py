@@ -34,6 +34,7 @@ def stage(bench: Bench, mpi: str, fault: str, monkeypatch: pytest.MonkeyPatch) -
         bench.base(node).mkdir(exist_ok=True)
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
         monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("OMPI_MCA_btl_vader_backing_directory", str(bench.work))
     monkeypatch.setenv("BRIGADE_FAULT", fault)
     command = [*LAUNCHERS[mpi], str(N), *bench.command(), *PULSE]
     start = time.monotonic()
