@@ -15,6 +15,7 @@
  * never exported (each call through the PLT would be traced for ever); la_objopen() returns 0, so
  * symbol bindings are not audited. ld.so holds its lock in every call, so buffers are static.
  */
+#include "view/audit_ahead.h"
 #include "view/audit_file.h"
 #include "view/audit_loaded.h"
 #include "view/audit_place.h"
@@ -267,7 +268,10 @@ static char *serve_name(const char *asked, const uintptr_t *cookie)
         return serve_bare_name(name, cookie);
     if (view_absolute(&view, AT_FDCWD, view_original(&view, name), path, sizeof path) != 0)
         return (char *)asked;
-    const char *found = serve_path(path, ASKED_NAME);
+    const struct brg_answer *known =
+        brg_index_answer(view.index, view.context, requester_path(cookie), name);
+    int loaded = known && text_same(brg_string(view.index, known->path), path);
+    const char *found = serve_path(path, loaded ? ASKED_ANSWER : ASKED_NAME);
     int explained = view.preloaded && audit_is_in_base((const struct link_map *)*cookie);
     if (!found) /* of $ORIGIN ld.so makes a place in the staged tree, and shows what was asked */
         return explained && !has_token ? audit_missing_place(&view, name) : (char *)asked;
@@ -289,6 +293,7 @@ static void restore_name(struct link_map *map)
     if (given_now) {
         __atomic_fetch_add(&view.slot->loads, 1, __ATOMIC_RELAXED);
         audit_note_loaded(given_entry);
+        audit_map_ahead(map);
     }
     if (given_now && text_same(name, given) && strlen(shown) <= strlen(name))
         memmove(name, shown, strlen(shown) + 1);

@@ -143,4 +143,38 @@ def test_system_calls_of_one_more_library_in_a_folder(
     assert more.pop("openat") == 10 * opens
     assert more.pop("faccessat", 0) + more.pop("access", 0) == 10 * accesses
     assert more.pop("mkdirat", 0) == 0
+    assert more.pop("madvise", 0) <= 10
     assert sum(more.get(name, 0) for name in ("newfstatat", "stat", "fstat", "statx")) <= 10
+
+
+MAPPED = """
+#include <stdio.h>
+#include <string.h>
+int big(void);
+/* KiB of the big library's code that have a page in this process. */
+int main(void)
+{
+    char line[8192]; int inside = 0, kib;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    while (fgets(line, sizeof line, maps)) {
+        if (strchr(line, '-') && strstr(line, " r"))
+            inside = strstr(line, "libbig.so") && strstr(line, " r-xp ");
+        if (inside && sscanf(line, "Rss: %d kB", &kib) == 1)
+            printf("%d\\n", kib);
+    }
+    return big();
+}
+"""
+
+
+def test_the_start_of_a_staged_library_is_mapped_at_once_and_not_all_of_a_large_one(
+    world: World,
+) -> None:
+    big = 'int big(void) { return 0; } __asm__(".text\\n.skip 4 << 20\\n");'
+    compile_c(big, world.tree / "libbig.so", "-shared")
+    exe = compile_c(MAPPED, world.tree / "p", f"-L{world.tree}", "-lbig", "-Wl,-rpath,$ORIGIN")
+    world.put()
+    mapped = int(world.run(exe).stdout)
+    if tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (5, 14):
+        pytest.skip("MADV_POPULATE_READ needs Linux 5.14")
+    assert 700 <= mapped < 4096

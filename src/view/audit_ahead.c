@@ -1,0 +1,31 @@
+/* Pages of a staged object, mapped before they are touched. See audit_ahead.h.
+ *
+ * A staged file is in memory: what its pages cost is not reading, but one page fault for each 16.
+ * A fault costs about three times what it costs to map 16 pages in one go, so that it pays to map
+ * what will be touched with a likelihood of a third: what ld.so reads for relocation, and the start
+ * of the code. What the program can see stays the same, also where an object is laid out otherwise
+ * than expected: the kernel then stops at the first page that is not there.
+ */
+#include "view/audit_ahead.h"
+#include "view/sys.h"
+
+#include <errno.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+enum {
+    MOST_BYTES = 768 << 10
+};
+
+void audit_map_ahead(const struct link_map *map)
+{
+    static int cannot; /* the kernel is older than 5.14 */
+    const uintptr_t page = 4096, end = (uintptr_t)map->l_ld & ~(page - 1);
+    if (cannot || map->l_addr % page != 0 || end <= map->l_addr)
+        return;
+    size_t bytes = end - map->l_addr; /* the dynamic section stands behind the code */
+    bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
+    cannot = sys_call(SYS_madvise, (long)map->l_addr, (long)bytes, MADV_POPULATE_READ, 0, 0, 0) ==
+             -EINVAL;
+}
