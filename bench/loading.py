@@ -29,6 +29,7 @@ from support.figure import draw_panels
 from support.loading_table import print_table
 from support.samples import save
 
+from brigade.errors import LabError
 from brigade.lab import Lab
 
 VARIANTS = ("direct", "local", "brigade")
@@ -43,12 +44,15 @@ def main() -> int:
     samples: list[dict[str, Any]] = []
     if options.add and results.exists():
         samples = json.loads(results.read_text())["samples"]
-    lab = Lab.up(name=options.lab, nodes=options.nodes, fs=options.fs)
+    lab = bring_up(options)
     try:
         for world in options.worlds:
-            samples += measure(lab, world, options)
+            measure(lab, world, options, samples)
+    except KeyboardInterrupt:
+        step("interrupted: what was measured is kept")
     finally:
-        lab.down()
+        if not options.keep_lab:
+            lab.down()
     settings = {"nodes": options.nodes, "fs": options.fs, "copies": options.copies}
     settings.update(quick=options.quick, variants=list(VARIANTS))
     save(results, "loading", settings, samples)
@@ -78,6 +82,9 @@ def arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--fs", default="moosefs", help="moosefs, or slow:0.5ms")
     parser.add_argument("--lab", default="loading", help="name of the lab to bring up")
+    parser.add_argument(
+        "--keep-lab", action="store_true", help="leave the lab and the worlds for the next call"
+    )
     parser.add_argument("--python", default="/usr/bin/python3", help="Python of the ranks")
     parser.add_argument("--out", type=Path, default=Path("out/loading"))
     parser.add_argument("--add", action="store_true", help="keep the samples that are there")
@@ -85,6 +92,14 @@ def arguments() -> argparse.Namespace:
         "--cache", type=Path, default=Path("/var/tmp/brigade-bench"), help="for generated worlds"
     )
     return parser.parse_args()
+
+
+def bring_up(options: argparse.Namespace) -> Lab:
+    """The lab that an earlier call has kept, or a new one."""
+    try:
+        return Lab.find(options.lab)
+    except LabError:
+        return Lab.up(name=options.lab, nodes=options.nodes, fs=options.fs)
 
 
 def words_of(world: str, options: argparse.Namespace) -> list[str]:
@@ -96,11 +111,12 @@ def words_of(world: str, options: argparse.Namespace) -> list[str]:
     return words + (QUICK[kind] if options.quick else [])
 
 
-def measure(lab: Lab, world: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """All samples of one world: its variants in turn, at each width."""
+def measure(
+    lab: Lab, world: str, options: argparse.Namespace, samples: list[dict[str, Any]]
+) -> None:
+    """Append all samples of one world: its variants in turn, at each width."""
     words = words_of(world, options)
     places = prepare(lab, words, options)
-    samples = []
     for repeat in range(options.repeats):
         for ranks in options.ranks:
             for variant in options.variants:
@@ -108,10 +124,6 @@ def measure(lab: Lab, world: str, options: argparse.Namespace) -> list[dict[str,
                 sample.update(start(lab, words, places, variant, ranks, options))
                 samples.append(sample)
                 print(line(sample), flush=True)
-    for node in lab.nodes:  # memory and disk are needed by the next world
-        lab.exec(node, ["rm", "-rf", f"{lab.local}/worlds"], check=True)
-    lab.exec("n0", ["rm", "-rf", places["shared"]], check=True)
-    return samples
 
 
 def prepare(lab: Lab, words: list[str], options: argparse.Namespace) -> dict[str, str]:
@@ -121,7 +133,8 @@ def prepare(lab: Lab, words: list[str], options: argparse.Namespace) -> dict[str
     made = brigade(lab, words, worlds, ["--generate", "--json"])
     folder = Path(made["world"])
     places = {"shared": f"{lab.shared}/worlds", "local": f"{lab.local}/worlds"}
-    copy = ["/bin/sh", "-c", 'mkdir -p "$2" && cp -a "$1" "$2"', "copy", str(folder)]
+    script = '[ -d "$2/${1##*/}" ] || { mkdir -p "$2" && cp -a "$1" "$2"; }'
+    copy = ["/bin/sh", "-c", script, "copy", str(folder)]
     step(f"copying {made['bytes'] / 2**20:,.0f} MiB")
     lab.exec("n0", [*copy, places["shared"]], check=True)
     if options.copies == "one":
@@ -162,8 +175,9 @@ def start(
         own = [sys.executable, "-m", "brigade", "run", "--quiet", "--json", str(report_file)]
         launcher = [*own, "--", *launcher]
     lab.drop_caches()
-    for node in lab.nodes:
-        lab.exec(node, stack.warm_command(places["local"]), check=True)
+    for node in lab.nodes:  # the interpreter is local in every variant
+        warm = places["local"] if variant == "local" else "/usr/lib/python3"
+        lab.exec(node, stack.warm_command(warm), check=True)
     lab.reset()
     begin = time.monotonic()
     where = places["local" if variant == "local" else "shared"]
