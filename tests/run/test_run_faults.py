@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -174,6 +175,33 @@ def test_a_killed_staging_process_starts_the_job_unstaged(made: Site) -> None:
     assert under.returncode == 0 and under.stdout == made.plain().stdout
     assert "ended by signal 9" in made.report()["unstaged"]
     assert in_memory(made) == []
+
+
+VANISHES = """\
+import os, sys, time, subprocess
+import pkg
+print("started", flush=True)
+while os.path.exists(os.environ.get("BRIGADE_TEST_WAIT", "/nowhere")):
+    time.sleep(0.02)
+import pkg.deep.leaf, json, decimal, ctypes
+child = [sys.executable, "-c", "import pkg.deep.leaf as leaf; print(leaf.x)"]
+print(pkg.data(), pkg.deep.leaf.x, subprocess.run(child, capture_output=True, text=True).stdout)
+"""
+
+
+def test_a_program_whose_staged_folder_vanishes_goes_on_from_the_file_system(site: Site) -> None:
+    """Removed by a hand, or by a node's epilog: at worst, somebody takes a live job for dead."""
+    site.app.write_text(VANISHES)
+    assert site.brigade().returncode == 0
+    (site.base / "wait").touch()
+    job = start(site, BRIGADE_TEST_WAIT=str(site.base / "wait"))
+    assert job.stdout and job.stdout.readline().startswith("started")
+    for folder in site.nodes.glob("brigade-*/[0-9a-f]*"):
+        shutil.rmtree(folder)
+    (site.base / "wait").unlink()
+    out, said = job.communicate(timeout=SOON_S)
+    assert job.returncode == 0, said
+    assert "started\n" + out == site.plain().stdout
 
 
 # ---- a launcher that hangs ----
