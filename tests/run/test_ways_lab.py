@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -257,6 +258,32 @@ def test_an_sbcast_that_refuses_the_image_leaves_nothing_of_the_program(cluster:
     )
     assert "no such luck" in cluster.report("refused.json")["unstaged"]
     assert cluster.left() == []
+
+
+@pytest.mark.all
+def test_a_signal_while_sbcast_carries_the_image_leaves_nothing(cluster: Cluster) -> None:
+    """Here sbcast waits for ever; the program that was carried before takes all away."""
+    cluster.batch("brigade run -q -- srun -N4 -n4 $app || exit 1\n")  # makes the image
+    wait = (
+        "#!/bin/sh\ncase $* in *.brg*) : > $S/carrying; sleep 100;; esac\nexec /usr/bin/sbcast $@\n"
+    )
+    sbcast = cluster.file("slow/sbcast")
+    sbcast.parent.mkdir()
+    sbcast.write_text(f"#!/bin/sh\n{wait}\nexec /usr/bin/sbcast $@\n")
+    sbcast.chmod(0o755)
+    shared = cluster.lab.shared
+    words = [sys.executable, "-m", "brigade", "run", "-q", "--transport", "sbcast", "--"]
+    words += ["srun", "-N4", "-n4", "--overcommit", sys.executable, f"{shared}/app.py"]
+    env = {"BRIGADE_CACHE": f"{shared}/images", "S": shared}
+    env["PATH"] = f"{shared}/slow:{os.environ['PATH']}"
+    with cluster.lab.popen("n0", words, cwd="/tmp", env=env, stderr=PIPE, text=True) as job:
+        cluster.wait_for(cluster.file("carrying").exists)
+        assert len(cluster.left()) == 8, "a program and a folder on each node"
+        job.send_signal(signal.SIGTERM)
+        _, said = job.communicate(timeout=60)
+    assert job.returncode == -signal.SIGTERM and "stopped by SIGTERM" in said
+    assert cluster.left() == []
+    cluster.wait_for(lambda: not cluster.asked("squeue", "-h"))
 
 
 @pytest.mark.all
