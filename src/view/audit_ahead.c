@@ -18,6 +18,11 @@ enum {
     MOST_BYTES = 768 << 10
 };
 
+static long map_pages(uintptr_t from, size_t bytes)
+{
+    return sys_call(SYS_madvise, (long)from, (long)bytes, MADV_POPULATE_READ, 0, 0, 0);
+}
+
 void audit_map_ahead(const struct link_map *map)
 {
     static int cannot; /* the kernel is older than 5.14 */
@@ -26,6 +31,7 @@ void audit_map_ahead(const struct link_map *map)
         return;
     size_t bytes = end - map->l_addr; /* the dynamic section stands behind the code */
     bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
-    cannot = sys_call(SYS_madvise, (long)map->l_addr, (long)bytes, MADV_POPULATE_READ, 0, 0, 0) ==
-             -EINVAL;
+    /* a gap between code and data is EINVAL, too, after all that lies before it */
+    if (map_pages(map->l_addr, bytes) == -EINVAL)
+        cannot = map_pages(map->l_addr, page) == -EINVAL;
 }

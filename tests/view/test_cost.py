@@ -172,7 +172,11 @@ def test_the_start_of_a_staged_library_is_mapped_at_once_and_not_all_of_a_large_
 ) -> None:
     big = 'int big(void) { return 0; } __asm__(".text\\n.skip 4 << 20\\n");'
     compile_c(big, world.tree / "libbig.so", "-shared")
-    exe = compile_c(MAPPED, world.tree / "p", f"-L{world.tree}", "-lbig", "-Wl,-rpath,$ORIGIN")
+    # loaded before it: one whose data lies far from its code, with a gap that cannot be mapped
+    far = ("-Wl,-z,max-page-size=0x200000", "-Wl,-z,noseparate-code")
+    compile_c("int gap(void) { return 0; }", world.tree / "libgap.so", "-shared", *far)
+    linked = (f"-L{world.tree}", "-Wl,--no-as-needed", "-lgap", "-lbig", "-Wl,-rpath,$ORIGIN")
+    exe = compile_c(MAPPED, world.tree / "p", *linked)
     world.put()
     mapped = int(world.run(exe).stdout)
     if tuple(map(int, re.findall(r"\d+", platform.release())[:2])) < (5, 14):
