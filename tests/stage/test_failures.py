@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -284,10 +285,10 @@ def test_a_launcher_whose_mpi_is_another_one_is_told(bench: Bench) -> None:
 
 
 def test_an_mpi_that_is_not_there_is_told(bench: Bench) -> None:
-    process = bench.start(1, "none", "--mpi", "/nowhere/libmpi.so")
-    # the last --mpi counts: start() adds "none" for one process
-    process.communicate(timeout=60)
-    done = subprocess.run(
-        [*bench.command("--mpi", "/nowhere/libmpi.so")], text=True, stderr=subprocess.PIPE
-    )
-    assert done.returncode == 3 and "/nowhere/libmpi.so" in done.stderr
+    """As an answer, not as a message: `brigade run` then lets sbcast carry the image."""
+    command = bench.command("--mpi", "/nowhere/libmpi.so")
+    done = subprocess.run(command, text=True, capture_output=True, timeout=60)
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 3
+    assert (said["ok"], said["mpi"]) == (False, False)
+    assert "/nowhere/libmpi.so" in said["reason"]
