@@ -6,7 +6,8 @@ BrigadeError            what failed, where, and what to do: one message, no trac
 |-- ImageError          an image cannot be read, written, or is damaged
 |-- TrialError          the trial run gave nothing to make an image from
 |-- StageError          an image could not be brought into the nodes' memory
-|   `-- NoMpiError      because no MPI started there; there may be another way
+|   |-- NoMpiError      because no MPI started there; there may be another way
+|   `-- LostNodeError   because a node that had begun is not heard of any more
 `-- LabError            the cluster in a box could not be brought up or used
 
 `brigade.__main__.main` is the one place that catches it.
@@ -47,6 +48,10 @@ class StageError(BrigadeError):
 
 
 class NoMpiError(StageError):
+    pass
+
+
+class LostNodeError(StageError):
     pass
 
 

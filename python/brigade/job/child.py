@@ -13,11 +13,13 @@ import ctypes
 import os
 import signal
 import subprocess
+import time
 from typing import IO, Any, Callable
 
 GIVE_UP = signal.SIGUSR1
 _UNDO_S = 2.5  # what `brigade-stage` needs at most after GIVE_UP, and what a launcher adds
 _LEAVE_S = 1.0
+_LOOK_S = 0.05
 _PR_SET_PDEATHSIG = 1
 
 
@@ -41,16 +43,29 @@ def start(
     )
 
 
-def end(child: subprocess.Popen[Any], *, undo: bool) -> None:
-    """End the step: with `undo` its processes are first asked to take away what they made."""
+def end(
+    child: subprocess.Popen[Any], *, undo: bool, settled: Callable[[], bool] = lambda: False
+) -> None:
+    """End the step: with `undo` its processes are first asked to take away what they made, and
+    waited for; no longer when they have `settled` that."""
     steps = [(signal.SIGTERM, _LEAVE_S), (signal.SIGKILL, None)]
-    if undo and _is_over(child, GIVE_UP, _UNDO_S, child.send_signal):
+    if undo and _gives_up(child, settled):
         _to_group(child, signal.SIGTERM)  # what the launcher has left of itself
         return
     for signum, wait_s in steps:
         if _is_over(child, signum, wait_s, lambda number: _to_group(child, number)):
             break
     _to_group(child, signal.SIGKILL)
+
+
+def _gives_up(child: subprocess.Popen[Any], settled: Callable[[], bool]) -> bool:
+    """Whether the launcher ended when it was told, which it may put off."""
+    until = time.monotonic() + _UNDO_S
+    if child.poll() is None:
+        child.send_signal(GIVE_UP)
+    while child.poll() is None and time.monotonic() < until and not settled():
+        time.sleep(_LOOK_S)
+    return child.poll() is not None
 
 
 def _is_over(

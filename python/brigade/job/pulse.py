@@ -34,6 +34,7 @@ class Pulses:
         self.patience_s = patience_s
         self._counted = counted
         self.lost_s = patience_s / 2  # of a process that had a pulse
+        self.late_s = patience_s * 3 / 4  # of one that starts after the others
         self._silent_s = 0.0  # since anything was heard
         self._missing_s = 0.0  # since a process was heard of for the first time
         self._live: dict[str, tuple[str, float]] = {}  # rank: host, seconds of silence
@@ -44,6 +45,15 @@ class Pulses:
     def any_live(self) -> bool:
         """Whether a process has started and not ended."""
         return bool(self._live)
+
+    @property
+    def any_started(self) -> bool:
+        return bool(self._live or self._ended)
+
+    @property
+    def any_heard(self) -> bool:
+        """Whether one of them is not lost."""
+        return any(silent <= self.lost_s for _, silent in self._live.values())
 
     def hear(self, line: str) -> bool:
         """Take a line of the step; whether it was a pulse."""
@@ -72,10 +82,8 @@ class Pulses:
         if lost:
             more = f" and {len(lost) - 3} more" if len(lost) > 3 else ""
             return f"no word from {', '.join(lost[:3])}{more} for {self.lost_s:.0f} s"
-        if started and started < self._size and self._missing_s > self.patience_s:
-            return (
-                f"only {started} of {self._size} nodes had started it after {self.patience_s:.0f} s"
-            )
+        if started and started < self._size and self._missing_s > self.late_s:
+            return f"only {started} of {self._size} nodes had started it after {self.late_s:.0f} s"
         if self._silent_s > self.patience_s:
             return f"it was silent for {self.patience_s:.0f} s"
         return None

@@ -6,17 +6,20 @@ Both are one process per node under the user's own launcher; what they do is in 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from brigade import interrupt
-from brigade.errors import ImageError, NoMpiError, StageError
+from brigade.errors import ImageError, LostNodeError, NoMpiError, StageError
 from brigade.job.leftovers import known
 from brigade.job.pulse import patience
 from brigade.job.step import PULSE, run_step
 from brigade.launch import Launch
 from brigade.paths import native
+
+_NOT_LONGER_S = "30"
 
 
 def node_base() -> str:
@@ -71,7 +74,11 @@ def put(
         tool += ["--topology", topology]
     if changed:
         tool += ["--changed", ",".join(map(str, changed))]
-    results, said, status = _run(launch, tool, progress)
+    try:
+        results, said, status = _run(launch, tool, progress)
+    except LostNodeError:
+        _forget_where_possible(launch, job)
+        raise
     if not results or any(result.get("killed") for result in results):
         _forget(launch, job)
     if not results:
@@ -89,9 +96,25 @@ def put(
 def _forget(launch: Launch, job: str) -> None:
     """After a launcher has ended processes before they could take away what they made: Slurm kills
     all when one has lost its MPI."""
-    tool = [str(native("brigade-stage")), "forget", "--job", job, "--base", node_base(), *PULSE]
     with suppress(StageError):
-        _run(launch, tool, stoppable=False)
+        _run(launch, [*_forget_tool(job), *PULSE], stoppable=False)
+
+
+def _forget_where_possible(launch: Launch, job: str) -> None:
+    """The same, where a node does not answer: nobody waits for the launcher, which waits for it.
+    MPICH's ends its processes without giving them time."""
+    command = ["timeout", "-k", "1", _NOT_LONGER_S, *launch.per_node(_forget_tool(job))]
+    with suppress(OSError):
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    with suppress(StageError):  # at least this host
+        run_step(_forget_tool(job), lambda done, total: None, counted=False, stoppable=False)
+
+
+def _forget_tool(job: str) -> list[str]:
+    return [str(native("brigade-stage")), "forget", "--job", job, "--base", node_base()]
 
 
 def _run(

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from brigade import interrupt
-from brigade.errors import StageError
+from brigade.errors import LostNodeError, StageError
 from brigade.job import child as launcher
 from brigade.job.pulse import Pulses, patience
 
@@ -39,9 +39,9 @@ def run_step(
 ) -> tuple[list[dict[str, Any]], str, int]:
     """Run `command`; returns its JSON lines, what else it said, and its status.
 
-    Raises StageError if it cannot be started, or if it, or one of the processes that it started,
-    was silent for too long. `counted`: its processes know how many they are. If it is `stoppable`,
-    it is ended by a signal that `brigade.interrupt` has noted.
+    Raises StageError if it cannot be started or was silent for too long, LostNodeError if only some
+    of its processes were, or did not start. `counted`: its processes know how many they are. If it
+    is `stoppable`, it is ended by a signal that `brigade.interrupt` has noted.
     """
     name = command[0]
     if not shutil.which(name):
@@ -60,7 +60,8 @@ def run_step(
         raise
     said = "; ".join(step.said)
     if why:
-        raise StageError(f"{name} was ended: {why}", hint=said or None)
+        kind = LostNodeError if step.had_begun else StageError
+        raise kind(f"{name} was ended: {why}", hint=said or None)
     return step.results, said, child.returncode
 
 
@@ -115,7 +116,17 @@ class _Step:
         """End the step; its processes first undo what they did, if any has started."""
         with self._lock:
             undo = self._pulses.any_live
-        launcher.end(self.child, undo=undo)
+        launcher.end(self.child, undo=undo, settled=self._settled)
+
+    @property
+    def had_begun(self) -> bool:
+        """Whether any of its processes was ever heard of."""
+        with self._lock:
+            return self._pulses.any_started
+
+    def _settled(self) -> bool:
+        with self._lock:
+            return not self._pulses.any_heard
 
     def _drain(self) -> None:
         for thread in self._threads:
