@@ -26,6 +26,7 @@ PULSE = ["--pulse", "1"]  # for the command line of `brigade-stage`
 _TICK_S = 0.1
 _SETTLE_S = 1.0  # from the first word of a failure to that of the processes that end by themselves
 _STREAMS_S = 2.0
+_ENDED_STREAMS_S = 0.25
 _PROGRESS = re.compile(r"^(?:\d+: )?(\d+) (\d+)$")  # srun --label puts "N: " in front
 
 
@@ -78,6 +79,7 @@ class _Step:
         self.child = child
         self.results: list[dict[str, Any]] = []
         self.said: list[str] = []
+        self._was_ended = False
         self._progress = progress
         self._pulses = pulses
         self._lock = threading.Lock()  # guards all of the above
@@ -117,6 +119,7 @@ class _Step:
         with self._lock:
             undo = self._pulses.any_live
         launcher.end(self.child, undo=undo, settled=self._settled)
+        self._was_ended = True
 
     @property
     def had_begun(self) -> bool:
@@ -129,8 +132,10 @@ class _Step:
             return not self._pulses.any_heard
 
     def _drain(self) -> None:
+        """Hear the rest. What a launcher has left of itself may hold the streams open for long."""
+        limit_s = _ENDED_STREAMS_S if self._was_ended else _STREAMS_S
         for thread in self._threads:
-            thread.join(timeout=_STREAMS_S)  # a stray child may hold the stream open
+            thread.join(timeout=limit_s)
 
     def _listen(self, stream: IO[str]) -> None:
         for line in stream:
