@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from subprocess import PIPE
@@ -60,6 +61,32 @@ sys.stdout.write(json.dumps([MPI.COMM_WORLD.rank, node.size, exchanged, read == 
 """
 
 
+#: Static: reads as many files as there are, looks for as many that there are not.
+READS = """\
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(void)
+{
+    char name[200], text[100];
+    int sum = 0, gone = 0;
+    struct stat st;
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof name, "%s/lib/data/%d", getenv("SW"), i);
+        int fd = open(name, O_RDONLY);
+        sum += fd >= 0 && read(fd, text, sizeof text) > 0 ? atoi(text) : 0;
+        close(fd);
+        snprintf(name, sizeof name, "%s/lib/data/no-%d", getenv("SW"), i);
+        gone += stat(name, &st) != 0;
+    }
+    printf("[%d, %d]\\n", sum, gone);
+    return 0;
+}
+"""
+
+
 def missing() -> str:
     if os.geteuid() != 0:
         return "the lab needs root"
@@ -105,10 +132,11 @@ class Cluster:
         brigade: tuple[str, ...] | None = (),
         mpi: bool = True,
         program: tuple[str, ...] = (),
+        **variables: str,
     ):
         """Run the program; returns (sorted answers, requests, report or None)."""
-        words = program or (self.app, *(["mpi"] if mpi else []))
-        command = [*launcher, f"{self.venv}/bin/python", *words]
+        python = f"{self.venv}/bin/python"
+        command = [*launcher, *(program or (python, self.app, *(["mpi"] if mpi else [])))]
         report = self.reports / "report.json"
         if brigade is not None:
             front = [sys.executable, "-m", "brigade", "run", "-q", "--json", str(report)]
@@ -118,7 +146,7 @@ class Cluster:
         done = self.lab.run(
             command,
             cwd="/",
-            env={"BRIGADE_CACHE": f"{self.lab.shared}/images"},
+            env={"BRIGADE_CACHE": f"{self.lab.shared}/images", **variables},
             stdout=PIPE,
             stderr=PIPE,
             text=True,
@@ -222,11 +250,35 @@ def test_ranks_of_a_node_share_memory_in_their_namespace(cluster: Cluster, launc
     cluster.lab.exec("n0", ["/bin/sh", "-c", f"cat > {app} <<'END'\n{NEIGHBOURS}END\n"], check=True)
     outside = str(os.stat("/proc/self/ns/user").st_ino)
     answers, _, report = cluster.job(
-        *launcher, brigade=("--view", "namespace"), program=(app, outside)
+        *launcher,
+        brigade=("--view", "namespace"),
+        program=(f"{cluster.venv}/bin/python", app, outside),
     )
     assert report["namespace"]["without"] == {}
     assert len(answers) == report["namespace"]["ranks"]
     assert all(answer[1:] == [2, True, True, 1, True] for answer in answers), answers
+
+
+def test_a_static_program_is_served_whatever_its_width(cluster: Cluster) -> None:
+    software, built = f"{cluster.lab.shared}/sw", cluster.reports / "reads"
+    compile_it = ["cc", "-x", "c", "-", "-static", "-o", str(built)]
+    subprocess.run(compile_it, input=READS, text=True, check=True)
+    script = f"mkdir -p {software}/bin {software}/lib/data && cp {built} {software}/bin && cd "
+    script += f"{software}/lib/data && for i in $(seq 0 199); do echo $i > $i; done"
+    cluster.lab.exec("n0", ["/bin/sh", "-c", script], check=True)
+    program = (f"{software}/bin/reads",)
+    first, _, report = cluster.job("srun", "-N4", "-n4", program=program, SW=software)
+    assert report["image"]["trial"], report
+    counts = {}
+    for ranks in (4, 16):
+        launcher = ("srun", "-N4", f"-n{ranks}")
+        answers, asked, report = cluster.job(*launcher, program=program, SW=software)
+        assert answers == first * (ranks // 4) == [[19900, 200]] * ranks
+        assert report["views"][0] == "namespace" and report["namespace"]["ranks"] == ranks
+        counts[ranks] = asked.requests
+    _, direct, _ = cluster.job(*launcher, program=program, SW=software, brigade=None)
+    assert max(counts.values()) <= BUDGET, counts
+    assert direct.requests > 5 * max(counts.values()), (direct.requests, counts)
 
 
 def test_doctor_asks_every_node_and_tells_like_answers_once(cluster: Cluster) -> None:
