@@ -39,7 +39,8 @@ def command(
 
     Jobs end by taking their images away; one that was killed could not. A job counts as dead when
     no process on the node uses it, its `brigade run` is not alive on this host, and it is older
-    than --idle. Only your own folder is looked into, and an image that a live job uses stays.
+    than --idle (if it was started from this host: than 20 s). Only your own folder is looked into,
+    and an image that a live job uses stays. The next job on a node does the same by itself.
     """
     from brigade.job.clean import clean
 
