@@ -18,6 +18,7 @@ from project import Site
 SOON_S = 40.0  #: a quiet machine needs less than 10 (docs/design/0011-faults.md)
 LONG = pytest.mark.all
 STOPS = [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=LONG)]
+REST = [signal.SIGINT, signal.SIGHUP]
 WAITS = """\
 import os, sys, time
 import pkg
@@ -112,7 +113,7 @@ def test_a_signal_during_the_trial_ends_its_processes(site: Site, number: int) -
     assert in_memory(site) == [] and trials(site) == []
 
 
-@pytest.mark.parametrize("number", STOPS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, *(pytest.param(s, marks=LONG) for s in REST)])
 def test_a_signal_while_staging_frees_the_memory(made: Site, number: int) -> None:
     job = start(made, BRIGADE_FAULT="stage.slow:3000000")
     wait_for(lambda: in_memory(made))
