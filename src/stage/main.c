@@ -221,6 +221,9 @@ static int put(void *words)
     o.job.changed = changed;
     if (mpi_start(w->value[OPT_MPI], &net, &err)) {
         put_no_mpi(err.text);
+        listen_to_signals();
+        if (keeper_size() > 1)
+            sleep(LINGER_S); /* launchers that then end the others may drop what was said */
         return EXIT_NOT_STAGED;
     }
     o.ready_ns = now_ns();

@@ -86,7 +86,9 @@ def put(
         raise NoMpiError(f"staging ended with status {status} and said: {_short(said)}")
     for result in results:
         if result.get("mpi") is False:
+            interrupt.check()
             raise NoMpiError(reason_of(result))
+    for result in results:
         if not result.get("ok"):
             interrupt.check()
             raise (ImageError if result.get("damaged") else StageError)(reason_of(result))
