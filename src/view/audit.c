@@ -266,13 +266,18 @@ static char *serve_name(const char *asked, const uintptr_t *cookie)
     }
     if (!has_slash)
         return serve_bare_name(name, cookie);
-    if (view_absolute(&view, AT_FDCWD, view_original(&view, name), path, sizeof path) != 0)
+    const char *before = name[0] == '/' ? NULL : audit_alias(name, (struct link_map *)*cookie);
+    if (before)
+        copy(path, sizeof path, before);
+    else if (view_absolute(&view, AT_FDCWD, view_original(&view, name), path, sizeof path) != 0)
         return (char *)asked;
     const struct brg_answer *known =
         brg_index_answer(view.index, view.context, requester_path(cookie), name);
     int loaded = known && text_same(brg_string(view.index, known->path), path);
     const char *found = serve_path(path, loaded ? ASKED_ANSWER : ASKED_NAME);
     int explained = view.preloaded && audit_is_in_base((const struct link_map *)*cookie);
+    if (name[0] != '/' && found && (found != path || audit_is_there(path)))
+        audit_note_alias(name, path);
     if (!found) /* of $ORIGIN ld.so makes a place in the staged tree, and shows what was asked */
         return explained && !has_token ? audit_missing_place(&view, name) : (char *)asked;
     if (found == path)

@@ -7,6 +7,8 @@
 static uint32_t loaded[2048];
 static unsigned n_loaded;
 static const struct link_map *program;
+static char aliases[16 << 10]; /* asked, path, asked, path, ... */
+static size_t alias_bytes;
 
 void audit_note_loaded(uint32_t entry)
 {
@@ -30,6 +32,37 @@ int audit_has_file(const char *base, const struct link_map *map)
         if (map->l_name && text_same(text_base(map->l_name), base))
             return 1;
     return 0;
+}
+
+/* The path of `asked`, the last one noted, whatever is loaded; NULL if it is not known. */
+static const char *known_alias(const char *asked)
+{
+    const char *found = NULL;
+    for (const char *p = aliases, *end = aliases + alias_bytes; p < end;) {
+        const char *path = p + strlen(p) + 1;
+        if (text_same(p, asked))
+            found = path;
+        p = path + strlen(path) + 1;
+    }
+    return found;
+}
+
+void audit_note_alias(const char *asked, const char *path)
+{
+    const char *known = known_alias(asked);
+    if (known && text_same(known, path))
+        return;
+    struct text t = text_in(aliases + alias_bytes, sizeof aliases - alias_bytes);
+    text_field(&t, asked);
+    text_field(&t, path);
+    if (!t.full)
+        alias_bytes += t.len;
+}
+
+const char *audit_alias(const char *asked, const struct link_map *map)
+{
+    const char *path = known_alias(asked);
+    return path && audit_has_file(text_base(path), map) ? path : NULL;
 }
 
 void audit_note_program(const struct link_map *map)

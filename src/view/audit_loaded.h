@@ -21,6 +21,14 @@ int audit_was_loaded(uint32_t entry);
 /* Whether the namespace of `map` has an object whose file is called `base`. */
 int audit_has_file(const char *base, const struct link_map *map);
 
+/* `asked`, a relative path, led to the file `path`: ld.so remembers an object by what was asked,
+ * also when the working directory has changed. Past 16 KiB of names nothing more is kept. */
+void audit_note_alias(const char *asked, const char *path);
+
+/* The file that `asked` led to before, if an object of that file name is in the namespace of `map`;
+ * else NULL. */
+const char *audit_alias(const char *asked, const struct link_map *map);
+
 /* An object of the program's own namespace; the first one is the program. */
 void audit_note_program(const struct link_map *map);
 
