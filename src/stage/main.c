@@ -195,6 +195,15 @@ static struct dead_known dead_of(const struct words *w)
                                .idle_s = 3600};
 }
 
+/* A process that fails without the others knowing: a launcher that then ends them all may drop what
+ * this one has said, if it does not stay for a moment. */
+static int fail_alone(int code)
+{
+    if (keeper_size() > 1)
+        sleep(LINGER_S);
+    return code;
+}
+
 static int put(void *words)
 {
     const struct words *w = words;
@@ -222,9 +231,7 @@ static int put(void *words)
     if (mpi_start(w->value[OPT_MPI], &net, &err)) {
         put_no_mpi(err.text);
         listen_to_signals();
-        if (keeper_size() > 1)
-            sleep(LINGER_S); /* launchers that then end the others may drop what was said */
-        return EXIT_NOT_STAGED;
+        return fail_alone(EXIT_NOT_STAGED);
     }
     o.ready_ns = now_ns();
     listen_to_signals();
@@ -244,6 +251,8 @@ static int put(void *words)
     int code = put_run(&o, net, &stuck);
     if (w->value[OPT_INCOMING])
         incoming_remove(o.base, w->value[OPT_INCOMING]);
+    if (w->value[OPT_INCOMING] && code)
+        fail_alone(code);
     if (stuck) {
         /* Slurm turns an abort into SIGKILL at once. The others notice the silence, or get the
          * signal, about when we did: let them clean up first. */
