@@ -2,9 +2,10 @@
  *
  * A staged file is in memory: what its pages cost is not reading, but one page fault for each 16.
  * A fault costs about three times what it costs to map 16 pages in one go, so that it pays to map
- * what will be touched with a likelihood of a third: what ld.so reads for relocation, and the start
- * of the code. What the program can see stays the same, also where an object is laid out otherwise
- * than expected: the kernel then stops at the first page that is not there.
+ * what will be touched with a likelihood of a third: what ld.so reads for relocation, which stands
+ * first in an object. More than that makes loading slower for what calls then save. What the
+ * program can see stays the same, also where an object is laid out otherwise than expected: the
+ * kernel then stops at the first page that is not there.
  */
 #include "view/audit_ahead.h"
 #include "view/sys.h"
@@ -15,7 +16,7 @@
 #define MADV_POPULATE_READ 22
 #endif
 enum {
-    MOST_BYTES = 768 << 10
+    MOST_BYTES = 256 << 10
 };
 
 static long map_pages(uintptr_t from, size_t bytes)
