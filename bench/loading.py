@@ -228,6 +228,10 @@ def figure(samples: list[dict[str, Any]], kind: str, options: argparse.Namespace
     """One figure of a benchmark: its phases, and the requests, against the ranks."""
     worlds = [world for world in WORLDS if any(s["world"] == world for s in samples)]
     mine = [world for world in worlds if world.startswith(kind)]
+    wide = [
+        world for world in mine if len({s["ranks"] for s in samples if s["world"] == world}) > 1
+    ]
+    mine = wide or mine  # one width is no curve
     if not mine:
         return
     panels = []

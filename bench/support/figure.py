@@ -9,6 +9,7 @@ from typing import Any
 
 from support.samples import median
 
+FAR_APART = 200  # times; then a logarithmic axis shows more
 STYLE = {
     "direct": ("shared file system", "#c44e52", "o"),
     "local": ("warm local disk", "#8c8c8c", "s"),
@@ -28,7 +29,8 @@ def draw_panels(
     panels: list[tuple[list[dict[str, Any]], str, str, bool]], path: Path, title: str
 ) -> None:
     """Panels side by side, each (samples, key, what the axis says, whether it counts requests):
-    `key` against the number of ranks. Requests are on a logarithmic axis, without the local disk.
+    `key` against the number of ranks. Requests, which the local disk has none of, and what is far
+    apart are on a logarithmic axis.
     """
     import matplotlib
 
@@ -54,7 +56,8 @@ def _panel(axes: Any, samples: list[dict[str, Any]], key: str, counts: bool) -> 
             continue
         look = {"label": label, "color": color, "marker": marker, "linewidth": 2}
         axes.plot(widths, _curve(samples, key, variant, widths), **look)
-    if counts:
+    values = [sample[key] for sample in samples if sample.get(key)]
+    if counts or max(values) > FAR_APART * min(values):
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)

@@ -97,6 +97,9 @@ def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
     monkeypatch.setattr(check.time, "sleep", lambda seconds: None)
     before = check.machine_state()
     child = subprocess.Popen(["sleep", "60"], env={"BRIGADE_TEST_RUN": check.TOKEN})
+    environment = Path(f"/proc/{child.pid}/environ")
+    while not environment.read_bytes():  # the kernel shows it a moment after exec
+        assert child.poll() is None
     try:
         left = check.leftovers(before).failures
         assert [line for line in left if f"process {child.pid} sleep 60" in line]

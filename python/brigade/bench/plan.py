@@ -63,7 +63,7 @@ Settings = Union[Pynamic, Cload]
 
 PRESETS: dict[str, Settings] = {
     "llnl-495": Pynamic(modules=280, utilities=215, functions=1850, cross=185),
-    "cload-710": Cload(libraries=710),
+    "cload-710": Cload(libraries=710, layout="each"),
 }
 
 

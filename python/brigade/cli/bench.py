@@ -114,14 +114,14 @@ def pynamic(launcher: tuple[str, ...], preset: str | None, **options: Any) -> No
 Examples:
   brigade bench cload -- srun -N 4 -n 16
   brigade bench cload --preset cload-710 -- brigade run -- srun -N 4 -n 16
-  brigade bench cload --preset cload-710 --layout each --dlopen -n 4
+  brigade bench cload --preset cload-710 --dlopen -n 4
   brigade bench cload --layout long --directories 100 --search env -- mpirun -n 8""",
 )
 @_number("libraries", Cload, "Libraries.")
 @click.option(
     "--layout",
     type=click.Choice(list(layout.CLOAD)),
-    help=f"{_layout_help(layout.CLOAD)}  [default: one]",
+    help=f"{_layout_help(layout.CLOAD)}  [default: one; of cload-710: each]",
 )
 @_number("directories", Cload, "Empty folders of layout long.", 0)
 @click.option(
