@@ -1,5 +1,6 @@
 /* Every switch is entered once, at every level, whatever tree and whatever order of ranks; and a
  * net in that order sends to the ranks that stand there. */
+#include "claim.h"
 #include "stream/order.h"
 #include "stream/placed.h"
 
@@ -9,18 +10,6 @@
 #include <string.h>
 
 #define MAX_NODES 200u
-
-static int failures;
-
-#define CHECK(condition, ...)                                          \
-    do {                                                               \
-        if (!(condition)) {                                            \
-            failures++;                                                \
-            printf("FAIL %s:%d %s: ", __FILE__, __LINE__, #condition); \
-            printf(__VA_ARGS__);                                       \
-            printf("\n");                                              \
-        }                                                              \
-    } while (0)
 
 static char addresses[MAX_NODES][ORDER_ADDRESS_BYTES];
 static uint32_t order[MAX_NODES];

@@ -1,5 +1,6 @@
 /* The plan keeps its promises for 1 to 64 nodes and 1 to 8 readers: a ring is simulated with
  * rendezvous semantics (a segment moves only when both ends are ready for exactly that one). */
+#include "claim.h"
 #include "stream/plan.h"
 
 #include <stdio.h>
@@ -8,18 +9,6 @@
 
 #define MAX_NODES 64
 #define MAX_SEGMENTS 200
-
-static int failures;
-
-#define CHECK(condition, ...)                                          \
-    do {                                                               \
-        if (!(condition)) {                                            \
-            failures++;                                                \
-            printf("FAIL %s:%d %s: ", __FILE__, __LINE__, #condition); \
-            printf(__VA_ARGS__);                                       \
-            printf("\n");                                              \
-        }                                                              \
-    } while (0)
 
 /* One node of the simulated ring. */
 struct node {

@@ -1,5 +1,6 @@
 /* The relay moves every byte to every node and ends in order when something fails, over a net of
  * threads with rendezvous semantics: a message is handed over only when both ends have asked. */
+#include "claim.h"
 #include "stream/relay.h"
 
 #include <errno.h>
@@ -12,18 +13,6 @@
 #define MAX_NODES 8
 #define SEGMENT 1000
 #define POSTS 32
-
-static int failures;
-
-#define CHECK(condition, ...)                                          \
-    do {                                                               \
-        if (!(condition)) {                                            \
-            failures++;                                                \
-            printf("FAIL %s:%d %s: ", __FILE__, __LINE__, #condition); \
-            printf(__VA_ARGS__);                                       \
-            printf("\n");                                              \
-        }                                                              \
-    } while (0)
 
 /* ---- a net of threads ---- */
 

@@ -1,4 +1,5 @@
 /* Host lists and topology files are understood as Slurm writes them; what is wrong is named. */
+#include "claim.h"
 #include "stage/hostlist.h"
 #include "stage/topology.h"
 
@@ -7,18 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int failures;
-
-#define CHECK(condition, ...)                                          \
-    do {                                                               \
-        if (!(condition)) {                                            \
-            failures++;                                                \
-            printf("FAIL %s:%d %s: ", __FILE__, __LINE__, #condition); \
-            printf(__VA_ARGS__);                                       \
-            printf("\n");                                              \
-        }                                                              \
-    } while (0)
 
 static void test_host_lists(void)
 {
