@@ -25,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support import stack
+from support.options import lab_parser, words
 from support.samples import median, save
 
 from brigade.lab import Lab
@@ -64,21 +65,9 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--nodes", type=int, default=2)
+    parser = lab_parser(__doc__, "broadcast", "out/broadcast", nodes=2, repeats=3)
     parser.add_argument("--ranks", type=int, default=8)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--launchers", type=lambda text: text.split(","), default=list(LAUNCHERS))
-    parser.add_argument("--lab", default="broadcast", help="name of the lab to bring up")
-    parser.add_argument("--out", type=Path, default=Path("out/broadcast"))
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=Path("/var/tmp/brigade-bench"),
-        help="where the local stack is kept",
-    )
+    parser.add_argument("--launchers", type=words(), default=list(LAUNCHERS))
     return parser.parse_args()
 
 
@@ -117,8 +106,10 @@ def start(
     repeat: int,
 ) -> dict[str, Any]:
     """One start of the program; returns its sample."""
-    words = [word.format(nodes=options.nodes, ranks=options.ranks) for word in LAUNCHERS[launcher]]
-    job = [*words, f"{places['venv']}/bin/python", places["app.py"], variant, places["env.brg"]]
+    command = [
+        word.format(nodes=options.nodes, ranks=options.ranks) for word in LAUNCHERS[launcher]
+    ]
+    job = [*command, f"{places['venv']}/bin/python", places["app.py"], variant, places["env.brg"]]
     lab.drop_caches()
     lab.reset()
     begin = time.monotonic()

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import stack
 from support.figure import draw
+from support.options import lab_parser, numbers, words
 from support.samples import median, save
 
 from brigade.lab import Lab
@@ -65,26 +66,12 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = lab_parser(__doc__, "demo", "out/demo")
     parser.add_argument("--demo", action="store_true", help="the defaults, once at each width")
-    parser.add_argument(
-        "--ranks", type=lambda text: [int(n) for n in text.split(",")], default=[4, 8, 16, 32]
-    )
-    parser.add_argument("--nodes", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--variants", type=lambda text: text.split(","), default=list(VARIANTS))
+    parser.add_argument("--ranks", type=numbers, default=[4, 8, 16, 32])
+    parser.add_argument("--variants", type=words(), default=list(VARIANTS))
     parser.add_argument("--fs", default="moosefs", help="moosefs, or slow:0.5ms")
-    parser.add_argument("--lab", default="demo", help="name of the lab to bring up")
     parser.add_argument("--keep-lab", action="store_true", help="leave the lab up at the end")
-    parser.add_argument("--out", type=Path, default=Path("out/demo"))
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=Path("/var/tmp/brigade-bench"),
-        help="where the local stack is kept",
-    )
     return parser.parse_args()
 
 

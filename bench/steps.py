@@ -21,6 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support import stack
+from support.options import lab_parser
 from support.samples import median, save
 
 from brigade.lab import Lab
@@ -57,15 +58,8 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--nodes", type=int, default=4)
+    parser = lab_parser(__doc__, "bench-steps", "out/steps", repeats=3)
     parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--lab", default="bench-steps")
-    parser.add_argument("--cache", type=Path, default=Path("/var/tmp/brigade-bench"))
-    parser.add_argument("--out", type=Path, default=Path("out/steps"))
     return parser.parse_args()
 
 

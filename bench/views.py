@@ -26,6 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support import stack
+from support.options import lab_parser, numbers, words
 from support.samples import median, save
 
 from brigade.lab import Lab
@@ -63,25 +64,9 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--ranks", type=lambda text: [int(n) for n in text.split(",")], default=[4, 16]
-    )
-    parser.add_argument("--nodes", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument(
-        "--views", type=lambda text: text.split("+"), default=VIEWS, help="NAMES+NAMES+…"
-    )
-    parser.add_argument("--lab", default="views", help="name of the lab to bring up")
-    parser.add_argument("--out", type=Path, default=Path("out/views"))
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=Path("/var/tmp/brigade-bench"),
-        help="where the local stack is kept",
-    )
+    parser = lab_parser(__doc__, "views", "out/views")
+    parser.add_argument("--ranks", type=numbers, default=[4, 16])
+    parser.add_argument("--views", type=words("+"), default=VIEWS, help="NAMES+NAMES+…")
     return parser.parse_args()
 
 

@@ -8,10 +8,6 @@
 #include <errno.h>
 #include <paths.h>
 
-enum {
-    MANY = 100000 /* arguments or variables: then the stack could be too small */
-};
-
 size_t exec_count(char *const strings[])
 {
     size_t n = 0;
@@ -27,7 +23,7 @@ static int exec_resolved(const struct program *p, char *const argv[], char *cons
     size_t n = exec_count(argv), at = 0;
     if (p->n_front == 0)
         return call(p->path, argv, envp);
-    if (n > MANY) {
+    if (n > EXEC_MANY) {
         errno = ENOENT;
         return -1;
     }
@@ -46,7 +42,7 @@ int exec_path(const struct view *v, const char *path, char *const argv[], char *
     struct program p;
     struct program_env e;
     size_t n = exec_count(envp);
-    if (v->mode == VIEW_OFF || n >= MANY)
+    if (v->mode == VIEW_OFF || n >= EXEC_MANY)
         return call(path, argv, envp);
     int err = program_plan(v, path, 1, envp, &p, &e);
     if (err < 0) {
@@ -75,7 +71,7 @@ static int exec_or_shell(const struct view *v, const char *path, char *const arg
 {
     size_t n = exec_count(argv);
     exec_path(v, path, argv, envp, call);
-    if (errno != ENOEXEC || n > MANY)
+    if (errno != ENOEXEC || n > EXEC_MANY)
         return -1;
     char **args = alloca((n + 3) * sizeof *args);
     args[0] = (char *)_PATH_BSHELL;

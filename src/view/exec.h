@@ -7,6 +7,10 @@
 
 #include "view/view.h"
 
+enum {
+    EXEC_MANY = 100000 /* arguments or variables: then the stack could be too small */
+};
+
 /* The call that does it in the end, as execve(2). */
 typedef int exec_call(const char *path, char *const argv[], char *const envp[]);
 

@@ -9,10 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum {
-    MANY = 100000 /* variables: then the stack could be too small */
-};
-
 static int real_execve(const char *path, char *const argv[], char *const envp[])
 {
     return REAL(execve)(path, argv, envp);
@@ -88,7 +84,7 @@ int hook_execle(const char *path, const char *arg, ...)
     do {                                                                        \
         size_t n_env = exec_count(envp);                                        \
         struct program_env *e = alloca(sizeof *e);                              \
-        if (n_env >= MANY)                                                      \
+        if (n_env >= EXEC_MANY)                                                 \
             break;                                                              \
         plan_err = program_plan(v, path, followed, envp, p, e);                 \
         if (plan_err == 0 && (e->n_add || e->n_drop)) {                         \

@@ -196,7 +196,7 @@ int program_plan(const struct view *v, const char *path, int followed, char *con
     int err = 0;
     p->path = NULL;
     p->n_front = p->alone = 0;
-    int alone = is_launcher(path) || program_stands_alone(v, envp);
+    int launcher = is_launcher(path), alone = launcher || program_stands_alone(v, envp);
     if (followed && v->mode == VIEW_RECORD)
         p->alone = record(v, path);
     else if (followed && !alone)
@@ -204,7 +204,7 @@ int program_plan(const struct view *v, const char *path, int followed, char *con
     p->alone |= alone;
     e->n_add = e->n_drop = 0;
     if (err == 0 && p->alone)
-        program_env_alone(v, envp, is_launcher(path), e);
+        program_env_alone(v, envp, launcher, e);
     else if (err == 0)
         program_env(v, envp, e);
     return err;
