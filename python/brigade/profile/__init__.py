@@ -1,0 +1,1 @@
+"""Profiles: what a start-up costs a shared file system, and why."""
