@@ -6,6 +6,11 @@ wrote; both give a `Trace`, and everything after (profile, page, model) works on
 What must stay true: times are nanoseconds since `Trace.start_ns`; paths are absolute, as the
 program meant them (joined to its working directory or descriptor), with links, "." and ".." left
 as they were; an event stands once in exactly one process.
+
+An exec that worked is the first event of the image that it started. A call that a signal
+interrupted and the kernel started again counts once; one whose end nobody saw is no event. What a
+descriptor refers to and is no file has the kernel's name for it ("pipe:[123]", "socket:[7]"), so a
+path that does not start with "/" is on no mount. Anonymous mmap is no event.
 """
 
 from __future__ import annotations

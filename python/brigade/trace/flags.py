@@ -1,0 +1,31 @@
+"""Words of strace for flags, as the kernel's numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+
+_OPEN = {name: getattr(os, name) for name in dir(os) if name.startswith("O_")}
+_ACCESS = {"F_OK": os.F_OK, "R_OK": os.R_OK, "W_OK": os.W_OK, "X_OK": os.X_OK}
+_HOW = re.compile(r"flags=([^,}]*)")
+
+
+def open_flags(word: str) -> int:
+    """Of "O_RDONLY|O_CLOEXEC", or of openat2's struct; unknown words count nothing."""
+    how = _HOW.search(word)
+    return _sum(how[1] if how else word, _OPEN)
+
+
+def access_mode(word: str) -> int:
+    """Of "R_OK|X_OK"."""
+    return _sum(word, _ACCESS)
+
+
+def _sum(word: str, names: dict[str, int]) -> int:
+    total = 0
+    for part in word.split("|"):
+        if part[:1].isdigit():
+            total |= int(part, 8 if part.startswith("0") and part[1:].isdigit() else 0)
+        else:
+            total |= names.get(part.strip(), 0)
+    return total
