@@ -1,0 +1,142 @@
+"""Rules about how Python finds its modules."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+
+from brigade.profile.profile import Insight
+from brigade.profile.rules.search import WORTH, entries, severity, without
+from brigade.profile.sums import Sums
+from brigade.profile.words import count, listed, many, percent, size
+
+SOURCES_READ = 5  # modules compiled at each start, from which it is worth a word
+_CACHED = re.compile(r"(.*/)?__pycache__/([^/]+?)\.[^./]+(\.opt-\d)?\.pyc$")
+
+
+def python_path(sums: Sums) -> Iterator[Insight]:
+    """PYTHONPATH folders that gave nothing stand before everything else."""
+    idle = [e for e in entries(sums, "sys.path") if e.owner == "PYTHONPATH" and not e.found]
+    wasted = sum(entry.wasted for entry in idle)
+    if wasted < WORTH:
+        return
+    places = list(dict.fromkeys(entry.place for entry in idle))
+    useful = [e for e in entries(sums, "sys.path") if e.owner == "PYTHONPATH" and e.found]
+    yield Insight(
+        severity(wasted),
+        f"{many(len(places), 'PYTHONPATH folder')} gave nothing and cost each rank {count(wasted)} "
+        "calls",
+        f"Each import looks there first: {listed(places)}.",
+        "Leave out what this job does not use; modules files often add it.",
+        without("PYTHONPATH", places) if useful else "unset PYTHONPATH",
+    )
+
+
+def editable(sums: Sums) -> Iterator[Insight]:
+    """Folders that .pth files add: what `pip install -e` leaves."""
+    found = [e for e in entries(sums, "sys.path") if e.owner.endswith((".pth", ".egg-link"))]
+    wasted = sum(entry.wasted for entry in found)
+    if wasted < WORTH:
+        return
+    yield Insight(
+        severity(wasted),
+        f"{many(len(found), 'folder')} from .pth files cost each rank {count(wasted)} calls in "
+        "vain",
+        f"{listed(e.place for e in found)}: put on sys.path by "
+        f"{listed(dict.fromkeys(os.path.basename(e.owner) for e in found))}, as `pip install -e` "
+        "does.",
+        "Install these packages into site-packages for production runs.",
+        f"pip install {shlex.quote(found[0].place)}    # without -e",
+    )
+
+
+def user_site(sums: Sums) -> Iterator[Insight]:
+    """~/.local is searched before site-packages, and nothing comes from there."""
+    found = [
+        e
+        for e in entries(sums, "sys.path")
+        if "/.local/lib/python" in e.place and not e.found and e.wasted >= WORTH
+    ]
+    if not found:
+        return
+    wasted = sum(entry.wasted for entry in found)
+    yield Insight(
+        severity(wasted),
+        f"Your own site-packages gave nothing and cost each rank {count(wasted)} calls",
+        f"{listed(e.place for e in found)} is searched for every import.",
+        "Start Python without it.",
+        "export PYTHONNOUSERSITE=1",
+    )
+
+
+def long_path(sums: Sums) -> Iterator[Insight]:
+    """Imports walk over many sys.path entries."""
+    found = entries(sums, "sys.path")
+    wasted = sum(entry.wasted for entry in found)
+    total = sums.lookups_per_rank()
+    if len(found) < 4 or wasted < 100:
+        return
+    yield Insight(
+        severity(wasted),
+        f"Imports look {count(wasted)} times into a wrong folder on each rank "
+        f"({percent(wasted, total)} of its look-ups)",
+        f"sys.path has {len(found)} folders on shared file systems, and every import walks them in "
+        "order; most in vain in "
+        f"{listed([e.place for e in sorted(found, key=lambda e: -e.wasted)], 2)}.",
+        "Put packages into one site-packages, that of the interpreter or one environment; an "
+        "image answers the whole walk from memory.",
+    )
+
+
+def uncompiled(sums: Sums) -> Iterator[Insight]:
+    """Sources that were read although modules come from __pycache__."""
+    paths = sums.profile.files
+    cached = set()
+    for path in paths:
+        match = _CACHED.match(path)
+        if match:
+            cached.add(f"{match[1] or ''}{match[2]}.py")
+    scripts = {node.path for node in sums.profile.tree if node.asked in ("script", "exec")}
+    read = [p for p in paths if p.endswith(".py") and p not in cached and p not in scripts]
+    if len(read) < SOURCES_READ:
+        return
+    folder = _common(read)
+    python = sums.profile.program[0] if sums.profile.program else "python"
+    python = python if os.path.basename(python).startswith("python") else "python"
+    yield Insight(
+        "warning" if len(read) >= 10 * SOURCES_READ else "info",
+        f"{count(len(read))} modules are compiled from source at each start, by every rank",
+        f"Their .py were read ({size(sum(paths[p] for p in read))}) and no .pyc: "
+        f"{listed(os.path.relpath(p, folder) for p in read)} in {folder}.",
+        "Compile them once, as the user who may write there.",
+        f"{shlex.quote(python)} -m compileall -q {shlex.quote(folder)}",
+    )
+
+
+def bytecode_written(sums: Sums) -> Iterator[Insight]:
+    """Ranks write, or try to write, __pycache__ on a shared file system."""
+    phases = ("interpreter", "imports")
+    tried = sums.calls(place="shared", kind=("write", "change"), phase=phases)
+    if tried < 2 * sums.width:
+        return
+    failed = sums.calls(place="shared", kind=("write", "change"), phase=phases, failed=True)
+    yield Insight(
+        "warning",
+        f"Each rank changes the shared file system {count(tried / sums.width)} times during "
+        "imports",
+        f"{count(failed)} of {count(tried)} calls failed. Most often this is every rank writing "
+        "the "
+        "same __pycache__; changes are the dearest requests of a metadata server.",
+        "Compile beforehand (python -m compileall), and let ranks write none.",
+        "export PYTHONDONTWRITEBYTECODE=1",
+    )
+
+
+def _common(paths: list[str]) -> str:
+    folder = os.path.commonpath(paths) if len(paths) > 1 else os.path.dirname(paths[0])
+    return folder if not folder.endswith(".py") else os.path.dirname(folder)
+
+
+RULES = (python_path, editable, user_site, long_path, uncompiled, bytecode_written)

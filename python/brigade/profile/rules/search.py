@@ -1,0 +1,205 @@
+"""Rules about places that are searched in vain: library paths, PATH, locales."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from brigade.profile.profile import Insight, SearchEntry
+from brigade.profile.sums import Sums
+from brigade.profile.words import count, listed, many, percent
+
+# wasted calls of one rank from which an entry is worth a word, a warning, an alarm
+WORTH, WARN, ALARM = 10, 50, 500
+DOMINATES = 0.25  # of all a rank's look-ups: one entry is the matter
+
+
+def severity(wasted: float) -> str:
+    return "critical" if wasted >= ALARM else "warning" if wasted >= WARN else "info"
+
+
+def entries(sums: Sums, *causes: str, hwcaps: bool | None = False) -> list[SearchEntry]:
+    """The entries on shared mounts with one of these causes; hwcaps None: of both sorts."""
+    return [
+        entry
+        for entry in sums.profile.searches
+        if entry.cause in causes
+        and sums.shared(entry.mount)
+        and (hwcaps is None or entry.hwcaps == hwcaps)
+    ]
+
+
+def without(variable: str, places: list[str]) -> str:
+    """The command that takes places out of a path variable and keeps the others' order."""
+    words = " ".join(f"-e {shlex.quote(place)}" for place in places)
+    kept = f"printf %s \"${variable}\" | tr : '\\n' | grep -vxF {words} | paste -sd:"
+    return f'export {variable}="$({kept})"'
+
+
+def rpath(sums: Sums) -> Iterator[Insight]:
+    """Search folders written into a program or library that hold little of what it needs."""
+    owners: dict[str, list[SearchEntry]] = {}
+    for entry in entries(sums, "RPATH", "RUNPATH", hwcaps=None):
+        owners.setdefault(entry.owner, []).append(entry)
+    worst = sorted(owners.items(), key=lambda item: -sum(e.wasted for e in item[1]))
+    total = sum(e.wasted for _, all_of in worst for e in all_of)
+    if total < WORTH:
+        return
+    files = [owner for owner, all_of in worst if sum(e.wasted for e in all_of) >= WORTH]
+    places = {e.place for _, all_of in worst for e in all_of}
+    idle = places - {e.place for _, all_of in worst for e in all_of if e.found}
+    kinds = "/".join(sorted({e.cause for _, all_of in worst for e in all_of}))
+    yield Insight(
+        severity(total),
+        f"{kinds} entries make ld.so look {count(total)} times in vain on each rank",
+        f"{many(len(owners), 'object')} with "
+        f"{many(len({e.place for _, a in worst for e in a}), 'folder')}; "
+        f"{len(idle)} of these gave nothing. Most by {listed(name(o) for o, _ in worst)}.",
+        "Take out the folders in which nothing is found; it lasts until the file is installed "
+        "again.",
+        "\n".join(f"patchelf --shrink-rpath {shlex.quote(file)}" for file in files[:3]),
+    )
+
+
+def library_path(sums: Sums) -> Iterator[Insight]:
+    """LD_LIBRARY_PATH folders that are searched for every library and give nothing."""
+    found = entries(sums, "LD_LIBRARY_PATH", hwcaps=None)
+    useful = {entry.place for entry in found if entry.found}
+    idle = [e for e in found if not e.hwcaps and e.place not in useful]
+    below = [e for e in found if e.hwcaps and not any(e.place.startswith(u) for u in useful)]
+    wasted = sum(entry.wasted for entry in [*idle, *below])
+    if wasted < WORTH or not idle:
+        return
+    places = list(dict.fromkeys(entry.place for entry in idle))
+    yield Insight(
+        severity(wasted),
+        f"{many(len(places), 'LD_LIBRARY_PATH folder')} gave nothing and cost each rank "
+        f"{count(wasted)} calls",
+        f"Searched before ld.so.cache, for each library: {listed(places)}.",
+        "Leave out, for this job, what it does not use (a later dlopen may: try it)."
+        if useful
+        else "Nothing in it was of use to this job: start it without.",
+        without("LD_LIBRARY_PATH", places) if useful else "unset LD_LIBRARY_PATH",
+    )
+
+
+def library_path_cost(sums: Sums) -> Iterator[Insight]:
+    """LD_LIBRARY_PATH that does serve, but behind other folders of its own."""
+    found = entries(sums, "LD_LIBRARY_PATH", hwcaps=None)
+    useful = [e for e in found if e.found and not e.hwcaps]
+    wasted = sum(entry.wasted for entry in useful)
+    if len(useful) < 2 or wasted < WARN:
+        return
+    yield Insight(
+        severity(wasted),
+        f"{len(useful)} LD_LIBRARY_PATH folders are in use, and searched in turn: {count(wasted)} "
+        "calls in vain on each rank",
+        f"Each library is sought in each folder before its own: {listed(e.place for e in useful)}.",
+        "One folder of links to these libraries needs one search; build it once, put it first.",
+        "brigade study paths -- " + shlex.join(sums.profile.command),
+    )
+
+
+def hwcaps(sums: Sums) -> Iterator[Insight]:
+    """Subdirectories for processor features, which ld.so tries first in every folder."""
+    causes = ("RPATH", "RUNPATH", "LD_LIBRARY_PATH", "default path", "ld.so.cache")
+    found = [entry for entry in entries(sums, *causes, hwcaps=True) if entry.wasted]
+    wasted = sum(entry.wasted for entry in found)
+    if wasted < WORTH:
+        return
+    yield Insight(
+        severity(wasted),
+        f"Folders for processor features (hwcaps) are tried {count(wasted)} times in vain",
+        f"ld.so tries them in every search folder that it visits, {len(found)} here; "
+        f"most in {listed([e.place for e in sorted(found, key=lambda e: -e.wasted)], 1)}.",
+        "There is no safe switch for it; fewer search folders make fewer of these. Shorten "
+        "LD_LIBRARY_PATH and RPATH first.",
+    )
+
+
+def dominating_entry(sums: Sums) -> Iterator[Insight]:
+    """One place that alone makes a large part of all look-ups."""
+    total = sums.lookups_per_rank()
+    found = [e for e in sums.profile.searches if sums.shared(e.mount) and e.cause != "other"]
+    if total < 100 or not found:
+        return
+    worst = max(found, key=lambda entry: entry.wasted)
+    if worst.wasted < DOMINATES * total:
+        return
+    yield Insight(
+        "critical" if worst.wasted >= ALARM else "warning",
+        f"One search entry wastes {percent(worst.wasted, total)} of all look-ups",
+        f"{worst.place} ({worst.cause}, set by {name(worst.owner) or 'nobody known'}): "
+        f"{count(worst.wasted)} of {count(total)} on each rank, for {listed(worst.names, 4)}.",
+        "Take it out, or put it behind the entries in which things are found.",
+    )
+
+
+def relative_entry(sums: Sums) -> Iterator[Insight]:
+    """An empty or relative entry of a path variable: the current folder is searched."""
+    found = [
+        entry
+        for entry in sums.profile.searches
+        if entry.cause in ("LD_LIBRARY_PATH", "PATH", "RPATH", "RUNPATH")
+        and not entry.place.startswith("/")
+    ]
+    if not found:
+        return
+    names = sorted({entry.cause for entry in found})
+    yield Insight(
+        "warning",
+        f"{listed(names)} has an empty or relative entry: the current folder is searched",
+        f"{many(sum(e.wasted for e in found), 'call')} in vain on each rank, and whatever lies "
+        "in the "
+        "folder from which the job is started may be loaded.",
+        "Take out leading, trailing and double colons.",
+        f'export {names[0]}="$(printf %s "${names[0]}" | tr -s : | sed "s/^://; s/:$//")"'
+        if names[0] in ("LD_LIBRARY_PATH", "PATH")
+        else "",
+    )
+
+
+def program_path(sums: Sums) -> Iterator[Insight]:
+    """PATH is walked for a command."""
+    found = entries(sums, "PATH")
+    wasted = sum(entry.wasted for entry in found)
+    if wasted < WORTH:
+        return
+    sought = listed(dict.fromkeys(name for entry in found for name in entry.names))
+    yield Insight(
+        severity(wasted),
+        f"Commands are sought along PATH {count(wasted)} times in vain on each rank",
+        f"{many(len(found), 'folder')} on a shared file system; sought: {sought}.",
+        "Name programs by their full path, or put their folder first.",
+    )
+
+
+def locale(sums: Sums) -> Iterator[Insight]:
+    """A locale that is not in the archive is sought file by file."""
+    found = entries(sums, "locale")
+    wasted = sum(entry.wasted for entry in found)
+    if wasted < WORTH:
+        return
+    yield Insight(
+        severity(wasted),
+        f"The locale is sought file by file: {count(wasted)} calls in vain on each rank",
+        f"In {listed(dict.fromkeys(e.place for e in found))}; it is in no locale archive.",
+        "Batch jobs seldom need one: take the locale that is built into glibc.",
+        "export LC_ALL=C.UTF-8",
+    )
+
+
+def name(path: str) -> str:
+    return path.rsplit("/", 1)[-1]
+
+
+RULES = (
+    rpath,
+    library_path,
+    library_path_cost,
+    hwcaps,
+    dominating_entry,
+    relative_entry,
+    program_path,
+    locale,
+)

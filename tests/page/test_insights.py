@@ -1,0 +1,288 @@
+"""Each rule of the insights speaks when it should, with its evidence, and is silent otherwise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import Any, Callable
+
+import made
+import pytest
+
+from brigade.profile import insights
+from brigade.profile.profile import (
+    Identical,
+    Insight,
+    MountUse,
+    Overhead,
+    Profile,
+    RankTimes,
+    ServerCount,
+)
+from brigade.profile.rules import job, python, scale, search
+from brigade.profile.sums import Sums
+
+LOOKUPS = "imports /mnt/site stat no yes no {} 160 0"
+
+
+def said(rule: Callable[[Sums], Any], profile: Profile) -> list[Insight]:
+    return list(rule(Sums(profile)))
+
+
+def with_searches(*entries: Any) -> Profile:
+    return made.quiet(searches=list(entries), cells=made.cells(LOOKUPS.format(1000), 2))
+
+
+def with_ends(status: int) -> Profile:
+    ends = [RankTimes(r, "n0", 1, "p", 0, 0.1, 0.2, None, 1.0, status * r) for r in range(2)]
+    return made.quiet(ranks=ends)
+
+
+def with_parts(number: int) -> Profile:
+    tree = [made.node("program", "app", path="/mnt/site/app")]
+    parts = [f"/mnt/site/mpi/lib/openmpi/mca_{i}.so" for i in range(number)]
+    tree += [made.node("library", os.path.basename(path), 0, path=path) for path in parts]
+    return made.quiet(tree=tree, cells=made.cells("mpi /mnt/site open no yes no 300 9 0", 2))
+
+
+def with_processes(number: int) -> Profile:
+    tree = [made.node("process", f"p{i}", path=f"/sbin/p{i}", calls=20) for i in range(number)]
+    return made.quiet(tree=tree)
+
+
+def with_modules(sources: int, cached: int) -> Profile:
+    files = {f"/mnt/site/a/m{i}.py": 10 for i in range(sources)}
+    files.update({f"/mnt/site/a/__pycache__/m{i}.cpython-311.pyc": 9 for i in range(cached)})
+    return made.quiet(files=files)
+
+
+def with_after(calls: int) -> Profile:
+    after = made.quiet(cells=made.cells(LOOKUPS.format(calls), 2))
+    return made.quiet(cells=made.cells(LOOKUPS.format(4000), 2), after=after)
+
+
+def with_server(warm: int) -> Profile:
+    server = [ServerCount("nfs", "/mnt/site", "cold", 1000, None)]
+    server.append(ServerCount("nfs", "/mnt/site", "warm", warm, None))
+    return made.quiet(server=server, cells=made.cells(LOOKUPS.format(500), 2))
+
+
+def cells(line: str, width: int = 2) -> Profile:
+    return made.quiet(width, cells=made.cells(line, width))
+
+
+def uneven(more: int) -> Profile:
+    profile = cells(LOOKUPS.format(300), 4)
+    profile.cells[2] = profile.cells[2]._replace(calls=300 + more)
+    return profile
+
+
+def alike(calls: int, same: int) -> Profile:
+    return made.quiet(identical=Identical(calls, same, 9, {}))
+
+
+def shared_root(kind: str) -> Profile:
+    profile = cells("ld.so / open no yes yes 90 9 0")
+    profile.mounts[0] = MountUse("/", "nfs4", "server:/root", kind)
+    return profile
+
+
+E = made.entry
+SITE, OTHER = "/mnt/site/lib", "/mnt/site/more/lib"
+
+# rule, a profile in which it speaks, one in which it is silent, severity, what it must say
+CASES = [
+    (
+        *(search.rpath, with_searches(E("RPATH", SITE, 60, owner="/mnt/site/a b.so"))),
+        *(
+            with_searches(E("RPATH", SITE, 9)),
+            "warning",
+            "patchelf --shrink-rpath '/mnt/site/a b.so'",
+        ),
+    ),
+    (
+        search.library_path,
+        with_searches(E("LD_LIBRARY_PATH", SITE, 600), E("LD_LIBRARY_PATH", OTHER, 5, 9)),
+        with_searches(E("LD_LIBRARY_PATH", SITE, 600, 1)),
+        *("critical", f"-e {SITE} "),
+    ),
+    (
+        search.library_path_cost,
+        with_searches(E("LD_LIBRARY_PATH", SITE, 60, 3), E("LD_LIBRARY_PATH", OTHER, 5, 9)),
+        with_searches(E("LD_LIBRARY_PATH", SITE, 60, 3)),
+        *("warning", "65 calls"),
+    ),
+    (
+        search.hwcaps,
+        with_searches(E("default path", SITE, 12, hwcaps=True)),
+        with_searches(E("default path", SITE, 12)),
+        *("info", "12 times"),
+    ),
+    (
+        search.dominating_entry,
+        with_searches(E("sys.path", SITE, 260)),
+        with_searches(E("sys.path", SITE, 240)),
+        *("warning", "260 of 1,000"),
+    ),
+    (
+        search.relative_entry,
+        with_searches(E("LD_LIBRARY_PATH", "", 3)),
+        with_searches(E("LD_LIBRARY_PATH", SITE, 3)),
+        *("warning", "empty or relative"),
+    ),
+    (
+        search.program_path,
+        with_searches(E("PATH", "/mnt/site/bin", 11, names={"srun": 11})),
+        with_searches(E("PATH", "/usr/bin", 11)),
+        *("info", "srun"),
+    ),
+    (
+        search.locale,
+        with_searches(E("locale", "/mnt/site/locale", 17)),
+        with_searches(E("locale", "/usr/share/locale", 17)),
+        *("info", "LC_ALL=C.UTF-8"),
+    ),
+    (
+        python.python_path,
+        with_searches(E("sys.path", SITE, 229, owner="PYTHONPATH")),
+        with_searches(E("sys.path", SITE, 229, owner="pyvenv.cfg")),
+        *("warning", "unset PYTHONPATH"),
+    ),
+    (
+        python.editable,
+        with_searches(E("sys.path", "/mnt/site/src", 40, owner="/mnt/site/x.pth")),
+        with_searches(E("sys.path", "/mnt/site/src", 40)),
+        *("info", "pip install /mnt/site/src"),
+    ),
+    (
+        python.user_site,
+        with_searches(E("sys.path", "/mnt/site/me/.local/lib/python3.11/site-packages", 80)),
+        with_searches(E("sys.path", "/mnt/site/me/.local/lib/python3.11/site-packages", 80, 2)),
+        *("warning", "PYTHONNOUSERSITE=1"),
+    ),
+    (
+        python.long_path,
+        with_searches(*(E("sys.path", f"{SITE}{i}", 30) for i in range(4))),
+        with_searches(*(E("sys.path", f"{SITE}{i}", 40) for i in range(3))),
+        *("warning", "120 times"),
+    ),
+    (
+        *(python.uncompiled, with_modules(70, 3), with_modules(7, 3)),
+        *("warning", "-m compileall -q /mnt/site/a"),
+    ),
+    (
+        *(python.bytecode_written, cells("imports /mnt/site write no no no 4 9 9")),
+        *(cells("user /mnt/site write no no no 4 9 9"), "warning", "PYTHONDONTWRITEBYTECODE"),
+    ),
+    (job.ended_badly, with_ends(-9), with_ends(0), "warning", "signal 9"),
+    (job.identical, alike(2000, 1900), alike(2000, 900), "critical", "brigade run -- srun"),
+    (job.ranks_differ, uneven(100), uneven(50), "info", "rank 2 has 400"),
+    (job.children, with_processes(12), with_processes(1), "warning", "240 calls"),
+    (job.mpi_components, with_parts(24), with_parts(19), "warning", "=/mnt/site/mpi/lib/openmpi"),
+    (
+        *(job.user_data, cells("user /mnt/site read no no no 80 9 1048576")),
+        *(cells("imports /mnt/site read no no no 80 9 1048576"), "warning", "80.0 MiB"),
+    ),
+    (job.system_shared, shared_root("shared"), shared_root("local"), "warning", "--cover /"),
+    (
+        *(job.big_bytes, made.quiet(files={"/mnt/site/big.so": 400 << 20})),
+        *(made.quiet(files={"/mnt/site/big.so": 200 << 20}), "warning", "400.0 MiB"),
+    ),
+    (
+        job.opened_again,
+        made.quiet(
+            files={f"f{i}": 1 for i in range(100)},
+            cells=made.cells("imports /mnt/site open no yes no 250 9 0", 2),
+        ),
+        made.quiet(
+            files={f"f{i}": 1 for i in range(200)},
+            cells=made.cells("imports /mnt/site open no yes no 250 9 0", 2),
+        ),
+        *("info", "2.5 times"),
+    ),
+    (
+        *(job.listings, cells("imports /mnt/site list no no no 200 9 0")),
+        *(cells("imports / list no no no 200 9 0"), "info", "200 times"),
+    ),
+    (
+        *(scale.growth, cells(LOOKUPS.format(5671)), cells(LOOKUPS.format(49))),
+        *("critical", "5.81 million"),
+    ),
+    (
+        *(scale.in_vain, cells("imports /mnt/site stat yes yes no 400 9 0")),
+        *(cells("user /mnt/site stat yes yes no 400 9 0"), "warning", "100%"),
+    ),
+    (scale.little, made.quiet(), cells(LOOKUPS.format(50)), "good", "3 look-ups"),
+    (scale.improved, with_after(4), made.quiet(), "good", "1,000 times fewer"),
+    (scale.improved, with_after(3000), made.quiet(), "warning", "still asks 3,000"),
+    (scale.absorbed, with_server(900), with_server(100), "info", "90%"),
+    (
+        *(scale.slowed, made.quiet(overhead=Overhead(9, 1.0, 4.0, 2.0))),
+        *(made.quiet(overhead=Overhead(9, 1.0, 2.2, 2.0)), "info", "2.0 times slower"),
+    ),
+    (
+        *(scale.unseen, made.quiet(lost=["9 events of rank 2"])),
+        *(made.quiet(lost=["nothing"]), "info", "9 events of rank 2."),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
+def test_a_rule_speaks_with_its_evidence_and_only_then(case):
+    rule, speaks, silent, severity, words = case
+    found = said(rule, speaks)
+    assert [one.severity for one in found] == [severity]
+    assert words in " ".join([found[0].title, found[0].detail, found[0].command])
+    assert said(rule, silent) == []
+
+
+def test_every_rule_is_tried_here():
+    assert {rule for rule, *_ in CASES} == set(insights.RULES)
+
+
+def test_the_gravest_comes_first_and_a_good_start_up_says_only_so():
+    order = [insights.SEVERITIES.index(one.severity) for one in insights.find(made.numpy())]
+    assert order == sorted(order)
+    assert len(set(order)) > 2
+    assert [one.severity for one in insights.find(made.quiet())] == ["good"]
+
+
+def test_a_start_up_without_shared_mounts_or_ranks_has_no_false_alarm():
+    profile = made.quiet(mounts=[], cells=[])
+    assert [one.severity for one in insights.find(profile)] == ["good"]
+
+
+@pytest.mark.parametrize(
+    "places, kept",
+    [([SITE], f"{OTHER}:/a b"), ([SITE, "/a b"], OTHER), (["/no/such"], f"{SITE}:{OTHER}:/a b")],
+)
+def test_the_command_for_a_path_variable_takes_out_these_places_and_keeps_the_order(places, kept):
+    command = search.without("LD_LIBRARY_PATH", places)
+    done = subprocess.run(
+        ["sh", "-c", f'{command}; printf %s "$LD_LIBRARY_PATH"'],
+        env={"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": f"{SITE}:{OTHER}:/a b"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == kept
+    assert done.stderr == ""
+
+
+def test_the_command_for_empty_entries_leaves_none():
+    (found,) = said(search.relative_entry, with_searches(E("PATH", "", 3)))
+    for given in (":/bin:/usr/bin", "/bin::/usr/bin:", "/bin:/usr/bin"):
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'{found.command}; printf %s "$PATH"'],
+            env={"PATH": given},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout == "/bin:/usr/bin"
+
+
+def test_every_command_is_one_that_a_shell_understands():
+    for profile in (made.numpy(), made.hostile(), *(case[1] for case in CASES)):
+        for one in insights.find(profile):
+            command = one.command.encode(errors="surrogateescape")
+            assert subprocess.run(["sh", "-n", "-c", command]).returncode == 0
