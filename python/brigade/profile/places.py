@@ -1,0 +1,118 @@
+"""Where a path lies: on which mount, and whether that mount's answers come from elsewhere.
+
+Links are resolved as the trace shows them (a readlink that worked) and, beyond that, as the local
+file system has them afterwards: a trace of another machine keeps its paths as they were asked.
+
+What counts as shared is decided as for an image (`brigade.trial.mounts.coverage`): shared file
+systems that were looked at, folders named with --cover, and if neither was seen, the program's own
+folder, which then stands for one. A folder that only counts as shared is a mount of its own here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from brigade.profile.profile import KERNEL, LOCAL, MEMORY, SHARED, MountUse
+from brigade.trace.events import Trace
+from brigade.trial.mounts import Coverage, Mount, MountTable, coverage, is_under, parse, read
+
+KERNEL_TYPES = frozenset(
+    """proc sysfs devtmpfs devpts cgroup cgroup2 mqueue debugfs tracefs securityfs bpf configfs
+    hugetlbfs pstore fusectl binfmt_misc efivarfs nsfs rpc_pipefs selinuxfs""".split()
+)
+MEMORY_TYPES = frozenset({"tmpfs", "ramfs"})
+#: The mount of what has no path: pipes, sockets, anonymous memory.
+NOWHERE = MountUse("", "none", "pipes and sockets", KERNEL)
+
+
+class Places:
+    """Answers for all hosts of one trace."""
+
+    def __init__(self, trace: Trace, cover: Iterable[str] = (), prefixes: Iterable[str] = ()):
+        self._tables = {
+            host: MountTable(parse(text)) for host, text in sorted(trace.mountinfo.items())
+        }
+        self.assumed = not self._tables
+        if self.assumed:
+            self._tables[""] = read()
+        self._any = next(iter(self._tables.values()))
+        self._links = {
+            event.path: event.other
+            for _, event in trace.events()
+            if event.kind == "link" and not event.error and event.other
+        }
+        self._foreign = {
+            link: os.path.normpath(os.path.join(os.path.dirname(link), target))
+            for link, target in self._links.items()
+            if not os.path.lexists(link)
+        }
+        self._folders: dict[str, str] = {}
+        self._known: dict[tuple[str, str], MountUse] = {}
+        self.coverage = self._covered(trace, cover, prefixes)
+        tables = self._tables.values()
+        self._points = {mount.point for table in tables for mount in table}
+        self._points.update(self.coverage.roots)
+
+    def _covered(self, trace: Trace, cover: Iterable[str], prefixes: Iterable[str]) -> Coverage:
+        folders = {
+            self.resolve(event.path).rpartition("/")[0] or "/"
+            for _, event in trace.events()
+            if event.path.startswith("/")
+        }
+        merged = MountTable(mount for table in self._tables.values() for mount in table)
+        asked = [os.path.realpath(folder) for folder in cover]
+        return coverage(sorted(folders), merged, asked, list(prefixes))
+
+    def resolve(self, path: str) -> str:
+        """The path without links in its folders; a link at its end is followed as well."""
+        folder, _, name = path.rpartition("/")
+        found = self._folders.get(folder)
+        if found is None:
+            found = self._folders[folder] = self._real(folder or "/")
+        if name in ("", "."):
+            return found
+        if name == "..":
+            return os.path.dirname(found)
+        target = self._links.get(path)
+        here = f"{found.rstrip('/')}/{name}"
+        if target is not None:
+            return os.path.normpath(os.path.join(found, target))
+        return os.path.realpath(here) if os.path.islink(here) else here
+
+    def _real(self, folder: str) -> str:
+        for link, target in self._foreign.items():
+            if is_under(folder, link):
+                return os.path.normpath(target + folder[len(link) :])
+        return os.path.realpath(folder)
+
+    def of(self, host: str, path: str) -> MountUse:
+        """The mount that a path lies on, as the process on `host` meant it."""
+        if not path.startswith("/"):
+            return NOWHERE
+        where = self.resolve(path)
+        key = (host, where if where in self._points else where.rpartition("/")[0])
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._use(host, where)
+        return known
+
+    def _use(self, host: str, where: str) -> MountUse:
+        mount = self._tables.get(host, self._any).of(where) or Mount("/", "unknown", "unknown")
+        root = self.coverage.root_of(where)
+        if root is not None and self.coverage.why[root] != "shared":
+            return MountUse(root, mount.fstype, mount.source, SHARED)
+        return MountUse(mount.point, mount.fstype, mount.source, kind_of(mount))
+
+    def stand_in(self) -> str | None:
+        """The folder that counts as shared because nothing shared was looked at."""
+        return next((root for root, why in self.coverage.why.items() if why == "prefix"), None)
+
+
+def kind_of(mount: Mount) -> str:
+    """Where the answers of a mount come from."""
+    if mount.fstype in KERNEL_TYPES:
+        return KERNEL
+    if mount.fstype in MEMORY_TYPES:
+        return MEMORY
+    return SHARED if mount.shared else LOCAL
