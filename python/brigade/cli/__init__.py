@@ -21,6 +21,7 @@ COMMANDS = {
     "image": "Create, look into and check images.",
     "clean": "Remove what dead jobs have left in nodes' memory.",
     "doctor": "Say what this machine allows, what would be chosen, and why.",
+    "calibrate": "Measure a file system's metadata service, gently.",
     "bench": "Benchmarks of loading, with generated libraries.",
     "lab": "A cluster in a box, to try things on.",
     "completion": "Print shell completion for bash, zsh or fish.",

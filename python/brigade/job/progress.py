@@ -22,7 +22,7 @@ class Progress:
         """How far `step` is: `done` of `total`, or seconds passed if the total is unknown."""
         if not self._live:
             return
-        label = _LABELS[step]
+        label = _LABELS.get(step, step)
         if total:
             filled = int(_BAR * min(1.0, done / total))
             text = f"{label} [{'#' * filled}{'.' * (_BAR - filled)}] {100 * done / total:3.0f}%"

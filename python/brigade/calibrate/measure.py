@@ -1,0 +1,333 @@
+"""Carry a calibration out: a scratch folder, one start of the clients a step, and stopping early.
+
+The clients (`client.py`) are started by the user's launcher, or here. Requests are counted as they
+are planned and issued; before each step the rest of the allowance, the time and the answers so far
+decide whether it is made.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from brigade import interrupt
+from brigade.calibrate import client, plan
+from brigade.errors import BrigadeError, LauncherError
+from brigade.job import child
+from brigade.model import calibration
+from brigade.model.calibration import Point, Request
+
+OVERLOAD = 4.0  # times the answer time at rest: more is not asked for
+_LEAD_S = 0.25
+_STEP_LIMIT_S = 60.0
+
+
+@dataclass
+class Measured:
+    """What was measured, as raw as a report needs it."""
+
+    points: list[Point] = field(default_factory=list)
+    bursts: list[list[Request]] = field(default_factory=list)
+    kinds: dict[str, list[float]] = field(default_factory=dict)  # seconds at rest
+    files_again: dict[float, list[float]] = field(default_factory=dict)
+    absent_again: dict[float, list[float]] = field(default_factory=dict)
+    read: dict[int, float] = field(default_factory=dict)  # clients -> bytes a second
+    requests: int = 0  # issued
+    seconds: float = 0.0
+    hosts: list[str] = field(default_factory=list)
+    busy: float = 0.0  # part of the clients' processors that was in use, at the most
+    stopped: str = ""  # why load did not rise further
+
+
+def measure(
+    made: plan.Plan, base: str, launcher: list[str], progress: Callable[[str], None]
+) -> Measured:
+    """Do what the plan says in a scratch folder below `base`, which is removed in any case."""
+    with _scratch(base) as folder:
+        return _Calibration(made, folder, launcher, progress).run()
+
+
+@contextmanager
+def _scratch(base: str) -> Iterator[Path]:
+    folder = Path(base) / f"brigade-calibrate-{socket.gethostname()}-{os.getpid()}"
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise BrigadeError(
+            f"{base}: {error.strerror}", hint="name a folder with --at that you may write to"
+        ) from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():  # someone wrote while it was removed: a client that was ended
+            time.sleep(0.2)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Calibration:
+    """One calibration that runs."""
+
+    def __init__(
+        self,
+        made: plan.Plan,
+        folder: Path,
+        launcher: list[str],
+        progress: Callable[[str], None],
+    ) -> None:
+        self._plan = made
+        self._folder = folder
+        self._launcher = launcher
+        self._progress = progress
+        self._start = time.monotonic()
+        self._ranks = 1
+        self._lead_s = _LEAD_S
+        self._found = Measured()
+
+    def run(self) -> Measured:
+        found = self._found
+        self._progress("making files")
+        self._say_hello()
+        self._make()
+        self._rise()
+        if found.points and calibration.knee(found.points):
+            self._burst()
+        self._remember()
+        self._kinds()
+        self._read()
+        found.requests += plan.MADE * self._plan.made  # for removing them
+        found.seconds = time.monotonic() - self._start
+        return found
+
+    def _left_s(self) -> float:
+        return self._plan.limits.seconds - (time.monotonic() - self._start)
+
+    def _left(self) -> int:
+        return self._plan.limits.requests - self._found.requests - plan.MADE * self._plan.made
+
+    def _say_hello(self) -> None:
+        """How many ranks there are, where, and how long starting them takes."""
+        if not self._launcher:
+            self._found.hosts = [socket.gethostname()]
+            return
+        begin = time.monotonic()
+        said = self._started([])
+        self._lead_s = 0.3 + 1.5 * (time.monotonic() - begin)
+        self._ranks = len(said)
+        if sorted(one["rank"] for one in said) != list(range(self._ranks)):
+            raise LauncherError(
+                f"{self._launcher[0]} started {self._ranks} processes that do not know their ranks",
+                hint=f"one of {', '.join(client.RANKS)} must be set",
+            )
+        self._found.hosts = sorted({one["host"] for one in said})
+
+    def _make(self) -> None:
+        """Folders of the clients, and the files that kinds of requests need."""
+        for number in range(max(self._plan.clients)):
+            self._timed("mkdir", os.mkdir, self._folder / f"c{number:04d}")
+        names = self._plan.files
+        for name in names["files"] + names["remembered"]:
+            self._timed("create", self._write, name, b"brigade")
+        for name in names["folders"]:
+            self._timed("mkdir", os.mkdir, self._folder / name)
+        for name in names["links"]:
+            self._timed("symlink", os.symlink, "target", self._folder / name)
+        self._found.requests += plan.MADE * self._plan.made
+
+    def _write(self, name: str, content: bytes) -> None:
+        (self._folder / name).write_bytes(content)
+
+    def _timed(self, kind: str, call: Callable[..., Any], *words: Any) -> None:
+        interrupt.check()
+        start = time.perf_counter()
+        try:
+            call(*words)
+        except OSError as error:
+            raise BrigadeError(f"{self._folder}: {kind}: {error.strerror}") from error
+        self._found.kinds.setdefault(kind, []).append(time.perf_counter() - start)
+
+    def _rise(self) -> None:
+        """Look-ups under rising load, as long as that gives more."""
+        found, rate = self._found, self._plan.limits.rate
+        for clients in self._plan.clients:
+            rest_s = found.points[0].median_s if found.points else 0.0
+            ops = min(plan.STEP_OPS, self._left() - plan.BURSTS * 64)
+            if found.points:  # no more than a second's worth of what can be hoped for
+                ops = min(ops, max(20 * clients, int(2 * found.points[-1].throughput)))
+            if ops < 8 * clients or self._left_s() < 0.25 * self._plan.limits.seconds:
+                found.stopped = "the allowance of requests or time was used up"
+                return
+            self._progress(f"{clients} clients at once")
+            step = {
+                "do": "load",
+                "clients": clients,
+                "ops": ops // clients,
+                "seconds": plan.STEP_S,
+                "gap_s": clients / rate if rate else 0.0,
+                "limit_s": OVERLOAD * rest_s if rest_s else 1e9,
+            }
+            answers = self._run([step])[0]
+            busy, ticks = (sum(parts) for parts in zip(*(one[client.BUSY][0] for one in answers)))
+            found.busy = max(found.busy, busy / ticks if ticks else 0.0)
+            found.points.append(calibration.point([one["absent"] for one in answers]))
+            self._count(answers)
+            last = found.points[-1]
+            if rate and last.throughput > 0.9 * rate:
+                found.stopped = f"the allowed rate of {rate:,.0f} requests a second was reached"
+            elif calibration.knee(found.points) and calibration.knee(found.points[:-1]):
+                found.stopped = "throughput no longer grew"
+            elif last.median_s > OVERLOAD * found.points[0].median_s:
+                found.stopped = f"answers took {OVERLOAD:.0f} times as long as at rest"
+            if found.stopped:
+                return
+        found.stopped = "the largest number of clients was reached"
+
+    def _burst(self) -> None:
+        """Requests at one moment, from a server at rest."""
+        found = self._found
+        fitted = calibration.fit(found.points, [])
+        most = 2 * int(1.1 * fitted.throughput * fitted.rest_s) + 2
+        sizes = plan.burst_sizes(min(max(self._plan.clients), max(4, most)))
+        times = plan.burst_times(sizes, fitted.throughput, fitted.rest_s)
+        allowed = min(self._left(), self._plan.limits.requests // 4)
+        while times and sum(size for _, size in times) > allowed:
+            times.pop()
+        times = [one for one in times if one[0] < 0.3 * max(1.0, self._left_s())]
+        if not times:
+            return
+        self._progress("bursts")
+        answers = self._run(
+            [{"do": "bursts", "clients": int(max(s for _, s in times)), "at": times}]
+        )
+        self._count(answers[0])
+        for number in range(len(times)):
+            burst = [tuple(r) for one in answers[0] for r in one.get(str(number), [])]
+            found.bursts.append(burst)  # type: ignore[arg-type]
+
+    def _remember(self) -> None:
+        """How long a client answers by itself."""
+        step = plan.memory_step(self._plan)
+        step["delays"] = [d for d in step["delays"] if d < self._left_s() - 1.5 * self._lead_s - 1]
+        if not step["delays"]:
+            return
+        self._progress("how long are answers remembered?")
+        answers = self._run([{**step, "clients": 1}])[0]
+        self._count(answers)
+        self._found.requests += 2 * plan.PROBES * len(step["delays"])
+        for delay in step["delays"]:
+            for kind, into in (
+                ("files", self._found.files_again),
+                ("absent", self._found.absent_again),
+            ):
+                into[delay] = [took / 1e9 for _, took in answers[0][f"{kind} {delay}"]]
+
+    def _kinds(self) -> None:
+        if self._left_s() < self._lead_s or self._left() < 6 * plan.FILES:
+            return
+        self._progress("one request of each kind")
+        files = {kind: self._plan.files[kind] for kind in ("files", "folders", "links")}
+        answers = self._run([{"do": "kinds", "clients": 1, **files}])[0]
+        self._count(answers)
+        for kind, requests in answers[0].items():
+            self._found.kinds[kind] = [took / 1e9 for _, took in requests]
+
+    def _read(self) -> None:
+        """Bytes a second of one client and of several, from a file just written."""
+        size = self._plan.limits.read_bytes
+        if not size or self._left_s() < 2 * self._lead_s + 0.5:
+            return
+        self._progress("reading")
+        path = self._folder / "bytes"
+        try:
+            with open(path, "wb") as out:
+                block = os.urandom(1 << 20)
+                for _ in range(size >> 20):
+                    interrupt.check()
+                    out.write(block)
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            raise BrigadeError(f"{path}: {error.strerror}") from error
+        for clients in (1, min(4, max(self._plan.clients))):
+            if self._left_s() < self._lead_s:
+                return
+            step = {"do": "reading", "clients": clients, "file": "bytes", "bytes": size}
+            answers = self._run([step])[0]
+            every = [request for one in answers for request in one["bytes"]]
+            took = max(at + ns for at, ns in every) - min(at for at, _ in every)
+            self._found.read[clients] = (size // clients * clients) / (took / 1e9)
+
+    def _count(self, answers: list[dict[str, list[Request]]]) -> None:
+        """Requests of a step at most: what each call may cause, and opening the client's folder."""
+        calls = [
+            (kind, len(r)) for one in answers for kind, r in one.items() if kind != client.BUSY
+        ]
+        self._found.requests += sum(plan.COST.get(kind, 1) * number for kind, number in calls)
+        self._found.requests += plan.CLIENT * len(answers)
+
+    def _run(self, steps: list[dict[str, Any]]) -> list[list[dict[str, list[Request]]]]:
+        """What the clients of each step found, by client."""
+        lead_s = self._lead_s + 0.004 * max(step["clients"] for step in steps)
+        steps = [
+            {**step, "name": str(i), "begin": time.time() + lead_s} for i, step in enumerate(steps)
+        ]
+        answers = [answer for one in self._started(steps) for answer in one["answers"]]
+        wrong = [answer["error"] for answer in answers if "error" in answer]
+        if wrong:
+            raise BrigadeError(f"a client failed: {wrong[0]}")
+        by_step = {step["name"]: {} for step in steps}  # type: dict[str, dict[int, Any]]
+        for answer in answers:
+            by_step[answer["step"]][answer["client"]] = answer["found"]
+        return [[found[i] for i in sorted(found)] for found in by_step.values()]
+
+    def _started(self, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Start the clients once; what each rank said."""
+        answers = str(self._folder / f"answers-{time.monotonic_ns()}") if self._launcher else None
+        script = {
+            "folder": str(self._folder),
+            "ranks": self._ranks,
+            "steps": steps,
+            "answers": answers,
+        }
+        word = base64.b64encode(json.dumps(script).encode()).decode()
+        command = [*self._launcher, sys.executable, "-S", "-E", client.__file__, word]
+        try:
+            started = child.start(
+                command, child.GIVE_UP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        except OSError as error:
+            raise LauncherError(f"cannot start {command[0]}: {error.strerror}") from error
+        try:
+            with interrupt.promptly():
+                out, err = started.communicate(timeout=_STEP_LIMIT_S + self._lead_s)
+        except subprocess.TimeoutExpired as error:
+            raise BrigadeError(
+                f"the clients have not answered for {_STEP_LIMIT_S:.0f} s",
+                hint="is the file system in trouble?",
+            ) from error
+        finally:
+            child.end(started, undo=False)
+        said = [line.partition(client.MARK)[2] for line in out.splitlines() if client.MARK in line]
+        if started.returncode or not said:
+            tail = "\n    ".join(err.splitlines()[-6:])
+            raise LauncherError(f"{command[0]} ended with {started.returncode}:\n    {tail}")
+        found = [json.loads(text) for text in said]
+        return [self._fetched(one) if isinstance(one, str) else one for one in found]
+
+    def _fetched(self, name: str) -> dict[str, Any]:
+        """What a rank wrote to a file."""
+        self._found.requests += 2 * plan.MADE + plan.CLIENT
+        with open(name, encoding="utf-8") as file:
+            answer: dict[str, Any] = json.load(file)
+        return answer

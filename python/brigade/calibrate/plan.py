@@ -1,0 +1,136 @@
+"""What a calibration will ask of a file system: steps, and their number of requests. Pure.
+
+The order: make a few files; look-ups under rising load until throughput no longer grows; bursts of
+look-ups; how long are answers remembered; one request of each kind at rest; reading a file; remove
+the files. `requests` of a plan is an upper bound: what a client's cache answers is not asked.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+CLIENTS = (1, 2, 4, 8, 16, 32, 64)
+DELAYS = (0.05, 0.5, 0.9, 1.4, 2.5, 4.5)
+PROBES = 4  # names for each delay
+FILES = 40
+FOLDERS = 20
+LINKS = 20
+BURSTS = 8  # of each size
+STEP_S = 1.0
+STEP_OPS = 1500
+# Requests that one call may cause, where names are not remembered: a look-up, it, the closing.
+COST = {"open": 3, "list": 3, "link": 2}
+CLIENT = 5  # for finding and opening a folder by its path, at each start of a client
+MADE = 4  # for making, or for removing, a file: a look-up, it, its attributes, the closing
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the user allows."""
+
+    seconds: float = 20.0
+    requests: int = 20_000
+    rate: float | None = None  # requests a second
+    read_bytes: int = 32 << 20
+    clients: int = CLIENTS[-1]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a calibration may do, in numbers."""
+
+    limits: Limits
+    clients: tuple[int, ...]
+    delays: tuple[float, ...]
+    files: dict[str, list[str]] = field(default_factory=dict)  # names by what they are for
+
+    @property
+    def made(self) -> int:
+        """Files, folders and links that are made, and removed again."""
+        return sum(len(names) for names in self.files.values()) + max(self.clients) + 2
+
+    @property
+    def fixed(self) -> int:
+        """Requests at most, without those of rising load and of bursts."""
+        memory = 4 * PROBES * len(self.delays) + CLIENT
+        kinds = 5 * FILES + 4 * FOLDERS + 4 * LINKS
+        return 2 * MADE * self.made + memory + kinds + CLIENT * (2 * sum(self.clients) + 3)
+
+    @property
+    def requests(self) -> int:
+        """Requests at most, in all."""
+        return min(self.limits.requests, self.fixed + STEP_OPS * len(self.clients) + self._bursts)
+
+    @property
+    def _bursts(self) -> int:
+        return BURSTS * sum(burst_sizes(max(self.clients)))
+
+    @property
+    def seconds(self) -> float:
+        return self.limits.seconds
+
+
+def plan(limits: Limits, seed: int = 0) -> Plan:
+    """The plan that keeps within `limits`."""
+    clients = tuple(n for n in CLIENTS if n <= limits.clients) or (1,)
+    delays = tuple(d for d in DELAYS if d <= limits.seconds / 4)
+    names = random.Random(seed)
+
+    def some(kind: str, number: int) -> list[str]:
+        return [f"{kind}-{names.getrandbits(40):010x}" for _ in range(number)]
+
+    files = {
+        "files": some("f", FILES),
+        "folders": some("d", FOLDERS),
+        "links": some("l", LINKS),
+        "remembered": some("r", PROBES * len(delays)),
+    }
+    return Plan(limits, clients, delays, files)
+
+
+def burst_sizes(most: int) -> list[int]:
+    """How many clients ask at the same moment, in turn."""
+    return [n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) if n <= most]
+
+
+def burst_times(sizes: list[int], throughput: float, rest_s: float) -> list[list[float]]:
+    """[seconds after the beginning, size] of each burst, so that each finds the server at rest."""
+    found, at = [], 0.0
+    for _ in range(BURSTS):
+        for size in sizes:
+            found.append([round(at, 6), size])
+            at += 2 * rest_s + 1.5 * size / throughput + 0.004
+    return found
+
+
+def memory_step(made: Plan) -> dict[str, Any]:
+    """The step that finds out how long answers are remembered."""
+    names = iter(made.files["remembered"])
+    return {
+        "do": "memory",
+        "delays": list(made.delays),
+        "files": {str(d): [next(names) for _ in range(PROBES)] for d in made.delays},
+        "absent": {
+            str(d): [f"absent-{i}-{number}" for number in range(PROBES)]
+            for i, d in enumerate(made.delays)
+        },
+    }
+
+
+def describe(made: Plan, where: str, launcher: list[str]) -> list[str]:
+    """What will be done, in sentences, before it is done."""
+    limits = made.limits
+    start = f"started with `{' '.join(launcher)}`" if launcher else "processes of this machine"
+    requests = limits.requests if launcher else made.requests  # ranks ask a little by themselves
+    rate = f", never more than {limits.rate:,.0f} a second" if limits.rate else ""
+    return [
+        f"in a folder of its own below {where} (removed again): {made.made} files, folders and "
+        f"links, and one file of {limits.read_bytes / 2**20:.0f} MiB",
+        f"at most {requests:,} metadata requests{rate}; up to {max(made.clients)} clients at "
+        f"once, {start}",
+        "the load rises step by step, and stops when throughput no longer grows or answers take "
+        "four times as long as at rest",
+        f"ends after {limits.seconds:.0f} s at the latest",
+    ]

@@ -1,0 +1,139 @@
+"""`brigade calibrate`: it keeps to what it says, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from brigade.calibrate import plan
+from brigade.model import system
+
+
+def calibrate(*words: object, **options) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "brigade", "calibrate", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(tmp_path):
+    done = calibrate("--at", tmp_path, "--dry-run", "--max-requests", 9000, "--max-rate", 500)
+    assert done.returncode == 0, done.stderr
+    assert "at most 9,000 metadata requests" in done.stdout
+    assert "never more than 500 a second" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("calibrate")
+    written = folder / "system.json"
+    words = ["--at", folder, "--seconds", 3, "--read-mib", 4, "--max-clients", 4, "--json"]
+    done = calibrate(*words, "-o", written)
+    assert done.returncode == 0, done.stderr
+    return folder, written, json.loads(done.stdout)
+
+
+def test_nothing_is_left_in_the_folder(measured):
+    folder, written, _ = measured
+    assert list(folder.iterdir()) == [written]
+
+
+def test_requests_stay_within_the_allowance(measured):
+    _, _, data = measured
+    assert 1000 < data["requests"] <= data["limits"]["requests"]
+    assert [point["clients"] for point in data["points"]][:2] == [1, 2]
+    assert data["seconds"] < 3 + 3  # the last step may have begun
+
+
+def test_what_is_written_is_a_system_for_predict(measured):
+    _, written, data = measured
+    machine = system.load(written)
+    assert machine.service_s == data["fit"]["service_s"] > 0
+    assert machine.servers == data["fit"]["servers"]
+    assert "network_bandwidth" in machine.assumed
+    assert "service_s" not in machine.assumed
+
+
+def test_each_kind_was_measured(measured):
+    _, _, data = measured
+    assert set(data["kinds"]) >= {"mkdir", "create", "stat", "open", "read", "list", "link"}
+    assert set(map(int, data["bytes_per_second"])) == {1, 4}
+
+
+def test_a_local_disk_is_called_one(tmp_path):
+    from brigade.calibrate.report import sentences
+
+    fit = {"servers": 1, "service_s": 1e-6, "round_trip_s": 0.0, "throughput": 1e6, "also": [],
+           "reached": True, "rest_s": 1e-6}  # fmt: skip
+    data = {"fit": fit, "busy": 0.1, "remembered": {}, "stopped": ""}
+    local = {"point": "/", "fstype": "ext4", "source": "/dev/sda"}
+    shared = {"point": "/home", "fstype": "nfs4", "source": "server:/home"}
+    assert "not a file system that nodes share" in sentences({**data, "mount": local})[0]
+    assert "not a file system" not in " ".join(sentences({**data, "mount": shared}))
+
+
+def test_ctrl_c_ends_it_and_removes_what_it_made(tmp_path):
+    command = [sys.executable, "-m", "brigade", "calibrate", "--at", str(tmp_path)]
+    child = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 60
+        while not list(tmp_path.glob("*/c0063")) and time.monotonic() < until:
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(timeout=30) == 128 + signal.SIGINT
+    finally:
+        child.kill()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--at", "/nowhere"], 2, "no such folder"),
+        (["--at", "/proc"], 1, "name a folder"),
+        (["--max-requests", "1000"], 2, "too little"),
+        (["--", "/nowhere/srun"], 3, "cannot start"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_error(tmp_path, words, code, said):
+    done = calibrate(*words, cwd=tmp_path)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ranks_of_a_launcher_ask_too(tmp_path):
+    """A launcher of two ranks, as plain as can be: their lines may come in any order."""
+    script = tmp_path / "launch"
+    script.write_text(
+        '#!/bin/sh\nSLURM_PROCID=1 "$@" & SLURM_PROCID=0 "$@"; status=$?; wait; exit $status\n'
+    )
+    script.chmod(0o755)
+    at = tmp_path / "at"
+    at.mkdir()
+    words = ["--at", at, "--seconds", 3, "--read-mib", 0, "--max-clients", 2, "--json"]
+    done = calibrate(*words, "--", script)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert data["hosts"] == [os.uname().nodename]
+    assert data["points"][1]["clients"] == 2
+    assert list(at.iterdir()) == []
+
+
+def test_a_plan_never_asks_for_more_than_is_allowed():
+    for requests in (3000, 20_000):
+        made = plan.plan(plan.Limits(requests=requests))
+        assert made.requests <= requests
+    assert plan.plan(plan.Limits()).requests < 20_000
+
+
+def test_bursts_leave_the_server_time_to_rest():
+    times = plan.burst_times([1, 8], throughput=1000.0, rest_s=0.002)
+    gaps = [(b - a, size) for (a, size), (b, _) in zip(times, times[1:])]
+    assert all(gap > size / 1000.0 + 0.002 for gap, size in gaps)
