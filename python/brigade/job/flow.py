@@ -14,15 +14,18 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brigade import interrupt
 from brigade.errors import BrigadeError, ImageError, UsageError
-from brigade.job import stage, standing, views
+from brigade.job import failed, stage, standing, views
 from brigade.job.prepare import prepare, remake
 from brigade.job.progress import Progress
 from brigade.job.transport import Way, bring, warn_of
 from brigade.launch import Launch, guarded, parse
+
+if TYPE_CHECKING:
+    from brigade.failure import Diagnosis
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -76,6 +79,10 @@ class Course:
     launched_ns: int = 0
     job_s: float = 0.0
     status: int = 0
+    said: str = ""  # by the trial
+    oom_kills: int | None = None  # of this machine, before the job
+    exec_error: int = 0  # errno of starting the launcher, or the program without one
+    failure: list[Diagnosis] = field(default_factory=list)
 
     def way(self, launch: Launch) -> Way:
         """How the image is to be brought to the nodes."""
@@ -208,6 +215,7 @@ def _execute(course: Course, command: list[str]) -> int:
 
     A terminal's Ctrl-C reaches the job by itself; other signals are passed on.
     """
+    course.oom_kills = failed.oom_kills()
     course.before_launcher_s = _age_s()
     course.launched_ns = time.time_ns()
     start = time.monotonic()
@@ -215,6 +223,7 @@ def _execute(course: Course, command: list[str]) -> int:
         child = subprocess.Popen(command)
     except OSError as error:
         print(f"brigade: {command[0]}: {error.strerror}", file=sys.stderr)
+        course.exec_error = error.errno or 0
         return 127 if isinstance(error, FileNotFoundError) else 126
     ignored = {
         signum: signal.signal(signum, signal.SIG_IGN) for signum in (signal.SIGINT, signal.SIGQUIT)
@@ -248,6 +257,7 @@ def _finish(course: Course, status: int) -> int:
     if not settings.quiet or settings.json_file:
         from brigade.report import summary
 
+        course.failure = failed.diagnose(course)
         report = summary.report(course)
         if settings.json_file:
             try:
@@ -258,6 +268,7 @@ def _finish(course: Course, status: int) -> int:
             from brigade.report.table import print_report
 
             print_report(report)
+            failed.tell(course.failure)
     if status < 0:
         die_of(-status)
     return status

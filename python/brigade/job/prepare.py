@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from brigade import interrupt
 from brigade.errors import BrigadeError, ImageError
-from brigade.job import standing
+from brigade.job import failed, standing
 from brigade.job.key import image_path
 from brigade.job.leftovers import remove_trials
 from brigade.job.progress import Progress
@@ -171,6 +171,7 @@ def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -
             progress=lambda done, total: progress.show("image", done, total),
         )
     finally:
+        course.said = failed.tail(os.path.join(folder, "output.log"))
         shutil.rmtree(folder, ignore_errors=True)
         if not os.path.exists(path):
             grow.forget(path)

@@ -31,6 +31,7 @@ def report(course: Course) -> dict[str, Any]:
         "launcher": launch.kind if launch else None,
         "ranks": launch.ranks if launch else None,
         "status": course.status,
+        "failure": [diagnosis.as_dict() for diagnosis in course.failure],
         "unstaged": course.unstaged,
         "views": course.views,
         "namespace": _namespace(course.nodes, course.settings.view == "auto"),

@@ -1,0 +1,97 @@
+"""What is known of a job that failed: its status, its words, what its trial said, who was seen to
+end how. Rules look at this and at files; they run nothing of the user's.
+
+A job's status comes through a launcher, and every launcher has its own way with it: `signals`
+and `codes` say what may be meant.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Suspect:
+    """A program that may have failed."""
+
+    argv: list[str]
+    cwd: str
+    env: Mapping[str, str]
+    status: int | None = None  # exit status or -signal; None: nobody saw it end
+    before_main: bool = False  # it was seen to end before its own first instruction
+
+    @property
+    def path(self) -> str | None:
+        """The file that is executed, or None: there is none that could be."""
+        if not self.argv:
+            return None
+        name = self.argv[0]
+        if "/" in name:
+            path = os.path.join(self.cwd, name)
+            return path if os.path.isfile(path) else None
+        return shutil.which(name, path=self.env.get("PATH", os.defpath))
+
+
+@dataclass
+class Evidence:
+    """A job that ended other than with 0."""
+
+    words: list[str]  # as the user wrote them
+    program: list[str]  # of them, program and arguments
+    status: int  # as subprocess gives it
+    seconds: float
+    launcher: str | None = None  # "srun", "mpirun", "mpiexec", "local"; None: it was not understood
+    ranks: int | None = None
+    nodes: int = 1
+    cwd: str = field(default_factory=os.getcwd)
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    said: str = ""  # what its trial, or a step of ours under the same launcher, said
+    seen: list[Suspect] = field(default_factory=list)  # processes that were seen to fail
+    oom_kills: int = 0  # on this machine, while it ran
+    exec_error: int = 0  # errno of starting the first word
+    mpi_library: str | None = None  # that its trial has loaded
+
+    @property
+    def signal(self) -> int:
+        """The signal that ended it or one of its processes, as far as the status can say; or 0."""
+        if self.status < 0:
+            return -self.status
+        if 128 < self.status < 128 + 32:
+            return self.status - 128
+        return 0
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all of it ran on this machine, so that its files are those that we see."""
+        if self.launcher == "srun":
+            return self.nodes == 1 and self.env.get("SLURMD_NODENAME") == os.uname().nodename
+        return self.launcher in (None, "local") or self.nodes == 1
+
+    @property
+    def suspects(self) -> list[Suspect]:
+        """Those that were seen to fail, the first first; else the program itself."""
+        if self.seen:
+            return self.seen
+        program = self.program or self.words
+        return [Suspect(unwrapped(program, self.env), self.cwd, self.env)]
+
+    def hint(self, text: str) -> bool:
+        return text in self.said
+
+
+def unwrapped(words: list[str], env: Mapping[str, str]) -> list[str]:
+    """The program behind `env`, `nice` and the like, as far as that is plain to see."""
+    while len(words) > 1 and os.path.basename(words[0]) in _FRONTS:
+        rest = words[1:]
+        while rest and (rest[0].startswith("-") or "=" in rest[0] or rest[0].isdigit()):
+            rest = rest[1:]
+        if not rest:
+            break
+        words = rest
+    return words
+
+
+_FRONTS = frozenset({"env", "nice", "nohup", "stdbuf", "setsid", "time", "numactl", "ionice"})

@@ -1,0 +1,97 @@
+"""Who brings a library, or a Python module, whose package has another name than itself.
+
+Sonames as patterns: the Debian package, or, with a space in it, a sentence. Modules: the name by
+which `pip` knows them.
+"""
+
+from __future__ import annotations
+
+_INTEL = "it is part of Intel's compilers: load the module with which the program was built"
+_CUDA = "it is part of the CUDA toolkit: load the module with which the program was built"
+_OLD = "it is older than this system: install the program for this one"
+_DRIVER = "it comes with the GPU's driver: only nodes with a GPU have it"
+
+PACKAGES: dict[str, str] = {
+    r"libgfortran\.so\.5": "libgfortran5",
+    r"libgfortran\.so\.[34]": "it is of a GNU compiler before 8: compile the program again",
+    r"libquadmath\.so\.0": "libquadmath0",
+    r"libgomp\.so\.1": "libgomp1",
+    r"libstdc\+\+\.so\.6": "libstdc++6",
+    r"libgcc_s\.so\.1": "libgcc-s1",
+    r"libmpi\.so\.(40|20|12\.\d.*)": "libopenmpi3",
+    r"libmpi(fort|_mpifh|_usempif08)?\.so\.40": "libopenmpi3",
+    r"libmpi(ch|cxx|fort)?\.so\.12": "libmpich12",
+    r"libpmi2?\.so\.0": "libpmi2-0",
+    r"libpmix\.so\.2": "libpmix2",
+    r"libhdf5(_serial)?(_hl|_fortran|_cpp)?\.so\.103": "libhdf5-103-1",
+    r"libhdf5_openmpi.*\.so\.\d+": "libhdf5-openmpi-103-1",
+    r"libnetcdf\.so\.\d+": "libnetcdf19",
+    r"libnetcdff\.so\.7": "libnetcdff7",
+    r"libfftw3f?(_threads|_omp)?\.so\.3": "libfftw3-double3",
+    r"libfftw3_mpi\.so\.3": "libfftw3-mpi3",
+    r"libopenblas\.so\.0": "libopenblas0",
+    r"libblas\.so\.3": "libblas3",
+    r"liblapack\.so\.3": "liblapack3",
+    r"libscalapack-openmpi\.so\.\S+": "libscalapack-openmpi2.2",
+    r"libgsl\.so\.\d+": "libgsl27",
+    r"libnuma\.so\.1": "libnuma1",
+    r"libibverbs\.so\.1": "libibverbs1",
+    r"librdmacm\.so\.1": "librdmacm1",
+    r"libuc[pst]\.so\.0": "libucx0",
+    r"libfabric\.so\.1": "libfabric1",
+    r"libhwloc\.so\.15": "libhwloc15",
+    r"libpsm2\.so\.2": "libpsm2-2",
+    r"libmunge\.so\.2": "libmunge2",
+    r"libffi\.so\.8": "libffi8",
+    r"libffi\.so\.[67]": _OLD,
+    r"lib(ssl|crypto)\.so\.3": "libssl3",
+    r"lib(ssl|crypto)\.so\.1\.[01]": _OLD,
+    r"lib(tinfo|ncursesw?)\.so\.6": "libncursesw6",
+    r"lib(tinfo|ncursesw?)\.so\.5": "libncurses5",
+    r"libreadline\.so\.8": "libreadline8",
+    r"libz\.so\.1": "zlib1g",
+    r"libzstd\.so\.1": "libzstd1",
+    r"libbz2\.so\.1\.0": "libbz2-1.0",
+    r"liblzma\.so\.5": "liblzma5",
+    r"libxml2\.so\.2": "libxml2",
+    r"libcurl\.so\.4": "libcurl4",
+    r"libGL\.so\.1": "libgl1",
+    r"libEGL\.so\.1": "libegl1",
+    r"libGLU\.so\.1": "libglu1-mesa",
+    r"libX11\.so\.6": "libx11-6",
+    r"libXext\.so\.6": "libxext6",
+    r"libXrender\.so\.1": "libxrender1",
+    r"libSM\.so\.6": "libsm6",
+    r"libICE\.so\.6": "libice6",
+    r"libgthread-2\.0\.so\.0|libglib-2\.0\.so\.0": "libglib2.0-0",
+    r"libexpat\.so\.1": "libexpat1",
+    r"libyaml-0\.so\.2": "libyaml-0-2",
+    r"libtbb\.so\.12": "libtbb12",
+    r"libtbb\.so\.2": "libtbb2",
+    r"libpython(3\.\d+)\.so\.1\.0": "load the module, or activate the environment, of that Python",
+    r"libpython(2\.7)\.so\.1\.0": "Python 2 is wanted: install the program for this system",
+    r"lib(ifcore|ifcoremt|ifport|imf|svml|irng|intlc|irc|iomp5)\.so(\.\d+)?": _INTEL,
+    r"libmkl_\S+": "it is part of Intel's MKL: load its module, or `pip install mkl`",
+    r"lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nvrtc|cudnn\S*)\.so(\.\S+)?": _CUDA,
+    r"libnccl\.so\.2": "it is NVIDIA's NCCL: load its module",
+    r"lib(cuda|nvidia-\S+)\.so\.1": _DRIVER,
+    r"libamdhip64\.so\.\d+|librocm\S+": "it is part of ROCm: load its module",
+    r"libc\.musl-\S+": "the program was built for musl (Alpine), not for this system",
+}
+
+PIP = {
+    "cv2": "opencv-python", "yaml": "PyYAML", "sklearn": "scikit-learn", "skimage": "scikit-image",
+    "PIL": "pillow", "bs4": "beautifulsoup4", "dateutil": "python-dateutil", "git": "GitPython",
+    "dotenv": "python-dotenv", "serial": "pyserial", "usb": "pyusb", "Bio": "biopython",
+    "Crypto": "pycryptodome", "OpenSSL": "pyOpenSSL", "attr": "attrs", "jwt": "PyJWT",
+    "docx": "python-docx", "pptx": "python-pptx", "fitz": "PyMuPDF", "google": "protobuf",
+    "magic": "python-magic", "MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary",
+    "netCDF4": "netCDF4", "h5netcdf": "h5netcdf", "mpl_toolkits": "matplotlib",
+    "pkg_resources": "setuptools", "distutils": "setuptools", "rdkit": "rdkit",
+    "osgeo": "GDAL", "gi": "PyGObject", "wx": "wxPython", "zmq": "pyzmq", "ruamel": "ruamel.yaml",
+    "tensorflow": "tensorflow", "torch": "torch", "tables": "tables", "umap": "umap-learn",
+    "faiss": "faiss-cpu", "community": "python-louvain", "Levenshtein": "python-Levenshtein",
+    "lxml": "lxml", "pylab": "matplotlib", "win32api": "pywin32", "kafka": "kafka-python",
+    "dolfinx": "fenics-dolfinx", "petsc4py": "petsc4py", "ase": "ase", "gpaw": "gpaw",
+    "adios2": "adios2", "pywt": "PyWavelets", "igraph": "python-igraph", "nacl": "PyNaCl",
+}  # fmt: skip
