@@ -210,7 +210,7 @@ static int prepare_trial(struct view *v, const struct options *o, const char *fo
                            o->python_view ? o->python_view : beside);
     err = err < 0 ? err : record_search(v, o->record);
     if (err == 0 && trace_inspect(o->program[0], getenv("PATH")) == BINARY_IN_PLACE)
-        trace_start(o->record, rank_number());
+        trace_trial(o->record, rank_number());
     return err;
 }
 

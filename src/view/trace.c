@@ -1,41 +1,18 @@
-/* The tracer. See trace.h. */
+/* A traced trial: a sink of the tracer's that writes records. See trace.h. */
 #include "view/trace.h"
+#include "trace/engine.h"
 #include "view/handoff.h"
 #include "view/record.h"
 #include "view/sys.h"
 #include "view/text.h"
-#include "view/trace_calls.h"
+#include "view/trace_records.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/ptrace.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#if defined(__x86_64__)
-#define OWN_ARCH AUDIT_ARCH_X86_64
-#else
-#define OWN_ARCH AUDIT_ARCH_AARCH64
-#endif
-
-/* One thread of the program, and the look-up that it is in. */
-struct task {
-    pid_t tid;
-    const struct traced_call *call; /* NULL: in none */
-    uint64_t flags;
-    char path[PATH_MAX];
-    struct task *next;
-};
-
-struct tracer {
+struct trial {
+    struct trace_sink sink; /* first: the sink is the trial */
     struct view view;
-    struct task *tasks;
-    pid_t program, parent;
-    int32_t rank;
-    int started; /* the program has been executed */
+    const char *folder;
 };
 
 static enum binary_start inspect(const char *path)
@@ -66,45 +43,6 @@ enum binary_start trace_inspect(const char *file, const char *path_list)
     return BINARY_JOINS;
 }
 
-#ifndef PTRACE_GET_SYSCALL_INFO
-void trace_start(const char *folder, int32_t rank)
-{
-    (void)folder;
-    (void)rank;
-}
-#else
-
-static long trace(int request, pid_t tid, long addr, void *data)
-{
-    return syscall(SYS_ptrace, request, tid, addr, data);
-}
-
-static struct task *task_of(struct tracer *t, pid_t tid)
-{
-    for (struct task *k = t->tasks; k; k = k->next)
-        if (k->tid == tid)
-            return k;
-    struct task *k = calloc(1, sizeof *k);
-    if (k) {
-        k->tid = tid;
-        k->next = t->tasks;
-        t->tasks = k;
-    }
-    return k;
-}
-
-static void forget(struct tracer *t, pid_t tid)
-{
-    for (struct task **at = &t->tasks; *at; at = &(*at)->next) {
-        if ((*at)->tid != tid)
-            continue;
-        struct task *gone = *at;
-        *at = gone->next;
-        free(gone);
-        return;
-    }
-}
-
 /* What a file or a link in /proc of a process says. Returns how many strings, of a file. */
 static int read_proc(pid_t pid, const char *name, char *buf, size_t size, int is_link)
 {
@@ -133,19 +71,18 @@ static int read_proc(pid_t pid, const char *name, char *buf, size_t size, int is
 }
 
 /* The `process` and `argv` records of the program, once it runs. */
-static void begin(struct tracer *t)
+static void begin_program(struct trial *t, const struct trace_image *image)
 {
     char parent[16], rank[16] = "", cwd[PATH_MAX], arguments[2 * PATH_MAX];
     struct text p = text_in(parent, sizeof parent), r = text_in(rank, sizeof rank);
-    text_number(&p, (uint64_t)t->parent, 10);
-    if (t->rank >= 0)
-        text_signed(&r, t->rank);
-    read_proc(t->program, "/exe", t->view.exe, sizeof t->view.exe, 1);
-    read_proc(t->program, "/cwd", cwd, sizeof cwd, 1);
-    int count = read_proc(t->program, "/cmdline", arguments, sizeof arguments, 0);
-    record_add(&t->view, "process", t->program, parent, t->view.exe, rank);
+    text_number(&p, (uint64_t)image->parent, 10);
+    if (image->rank >= 0)
+        text_signed(&r, image->rank);
+    read_proc(image->pid, "/exe", t->view.exe, sizeof t->view.exe, 1);
+    read_proc(image->pid, "/cwd", cwd, sizeof cwd, 1);
+    int count = read_proc(image->pid, "/cmdline", arguments, sizeof arguments, 0);
+    record_add(&t->view, "process", image->pid, parent, t->view.exe, rank);
     record_add(&t->view, "argv", count, "", cwd, arguments);
-    t->started = 1;
 }
 
 /* Whether what a task has become records itself. */
@@ -162,133 +99,61 @@ static int records_itself(pid_t tid)
     return strstr(environment, BRG_AUDIT_NAME) != NULL;
 }
 
-static void on_call(struct tracer *t, pid_t tid)
+static struct trial *of(struct trace_sink *sink)
 {
-    struct ptrace_syscall_info info;
-    struct task *k = task_of(t, tid);
-    if (!k || trace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) <= 0)
-        return;
-    if (info.op == PTRACE_SYSCALL_INFO_EXIT) {
-        if (k->call && t->started)
-            traced_call_record(&t->view, k->call, k->flags,
-                               info.exit.is_error ? (int)-info.exit.rval : 0, k->path);
-        k->call = NULL;
-    } else if (info.op == PTRACE_SYSCALL_INFO_ENTRY && info.arch == OWN_ARCH && t->started) {
-        uint64_t args[6];
-        for (int i = 0; i < 6; i++)
-            args[i] = info.entry.args[i];
-        k->call = traced_call_of(info.entry.nr);
-        if (k->call && traced_call_path(k->call, tid, args, k->path) < 0)
-            k->call = NULL;
-        k->flags = k->call && k->call->flags >= 0 ? args[k->call->flags] : 0;
-    }
+    return (struct trial *)(void *)sink;
 }
 
-static int is_stop(int signum)
-{
-    return signum == SIGSTOP || signum == SIGTSTP || signum == SIGTTIN || signum == SIGTTOU;
-}
-
-/* Deals with a stop and lets the task go on. */
-static void on_stop(struct tracer *t, pid_t tid, int status)
-{
-    int signum = WSTOPSIG(status), event = status >> 16, pass = 0, how = PTRACE_SYSCALL;
-    if (signum == (SIGTRAP | 0x80)) {
-        on_call(t, tid);
-    } else if (event == PTRACE_EVENT_EXEC) {
-        if (tid == t->program && !t->started)
-            begin(t);
-        else if (records_itself(tid))
-            how = PTRACE_DETACH;
-    } else if (event == PTRACE_EVENT_STOP && is_stop(signum)) {
-        how = PTRACE_LISTEN;
-    } else if (!event) {
-        pass = signum;
-    }
-    if (how == PTRACE_DETACH)
-        forget(t, tid);
-    trace(how, tid, 0, (void *)(intptr_t)pass);
-}
-
-static void watch(struct tracer *t)
-{
-    int status;
-    for (;;) {
-        pid_t tid = waitpid(-1, &status, __WALL);
-        if (tid < 0 && errno == EINTR)
-            continue;
-        if (tid < 0)
-            return; /* nobody is left */
-        if (WIFSTOPPED(status))
-            on_stop(t, tid, status);
-        else
-            forget(t, tid);
-    }
-}
-
-/* Lets go of all that is the program's: its streams, descriptors, terminal, working directory. */
-static void stand_apart(int keep)
-{
-    setsid();
-    int null = sys_open("/dev/null", O_RDWR | O_CLOEXEC, 0);
-    for (int fd = 0; fd < 3; fd++)
-        dup2(null, fd);
-    long most = sysconf(_SC_OPEN_MAX);
-    for (int fd = 3; fd < (most < 65536 ? most : 65536); fd++)
-        if (fd != keep)
-            close(fd);
-    if (chdir("/") != 0)
-        return;
-    for (int signum = 1; signum < NSIG; signum++)
-        if (signum != SIGCHLD)
-            signal(signum, SIG_IGN); /* it ends with the program, not before */
-}
-
-static void run_tracer(struct tracer *t, const char *folder, int ready)
+static int open_record(struct trace_sink *sink, pid_t program)
 {
     uint64_t start_ns = 0;
-    int status;
-    const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-                         PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
-    stand_apart(ready);
-    record_start_wrapper(&t->view, folder, &start_ns);
-    if (!start_ns || trace(PTRACE_SEIZE, t->program, 0, (void *)options) != 0 ||
-        trace(PTRACE_INTERRUPT, t->program, 0, NULL) != 0 ||
-        waitpid(t->program, &status, __WALL) != t->program)
-        _exit(1);
-    trace(PTRACE_SYSCALL, t->program, 0, NULL);
-    if (write(ready, "r", 1) != 1)
-        _exit(1);
-    close(ready);
-    watch(t);
-    record_end(&t->view, -1);
-    _exit(0);
+    (void)program;
+    record_start_wrapper(&of(sink)->view, of(sink)->folder, &start_ns);
+    return start_ns ? 0 : -EIO;
 }
 
-void trace_start(const char *folder, int32_t rank)
+static void start(struct trace_sink *sink, enum trace_how how, int why)
 {
-    static struct tracer t;
-    int gate[2];
-    char byte;
-    if (pipe2(gate, O_CLOEXEC) != 0)
-        return;
-    t.program = getpid();
-    t.parent = getppid();
-    t.rank = rank;
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-    pid_t between = fork();
-    if (between == 0) {
-        close(gate[0]);
-        if (fork() == 0)
-            run_tracer(&t, folder, gate[1]);
-        _exit(0);
-    }
-    close(gate[1]);
-    while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR)
-        ;
-    while (between > 0 && read(gate[0], &byte, 1) < 0 && errno == EINTR)
-        ;
-    close(gate[0]);
-    prctl(PR_SET_PTRACER, 0);
+    (void)sink;
+    (void)how;
+    (void)why;
 }
-#endif
+
+/* A child that our libraries reach records itself, and is let go. */
+static int begin(struct trace_sink *sink, const struct trace_image *image,
+                 const struct trace_image *before, int by_exec)
+{
+    if (before)
+        return by_exec && records_itself(image->pid);
+    begin_program(of(sink), image);
+    return 0;
+}
+
+static void event(struct trace_sink *sink, const struct trace_event *e)
+{
+    trace_record(&of(sink)->view, e);
+}
+
+static void end(struct trace_sink *sink, const struct trace_image *image, uint64_t at_ns,
+                int status)
+{
+    (void)sink;
+    (void)image;
+    (void)at_ns;
+    (void)status;
+}
+
+/* Records are written through; the last one says that nothing follows. */
+static void flush(struct trace_sink *sink, const struct trace_stops *stops, int last)
+{
+    if (stops && last)
+        record_end(&of(sink)->view, -1);
+}
+
+void trace_trial(const char *folder, int32_t rank)
+{
+    static struct trial trial;
+    trial.sink = (struct trace_sink){open_record, start, begin, event, NULL, end, flush};
+    trial.folder = folder;
+    trace_start(&trial.sink, TRACE_ALL, rank);
+}

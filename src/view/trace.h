@@ -18,6 +18,6 @@ enum binary_start trace_inspect(const char *file, const char *path_list);
 
 /* Starts a tracer of this process, which is to execute the program next; `folder` is for records.
  * Returns when it watches, or has given up. */
-void trace_start(const char *folder, int32_t rank);
+void trace_trial(const char *folder, int32_t rank);
 
 #endif

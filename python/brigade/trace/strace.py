@@ -26,7 +26,6 @@ from brigade.trace.strace_lines import Line, arguments, descriptor, lines, strin
 _CLONES = ("clone", "clone3", "fork", "vfork")
 _SUFFIX = re.compile(r"\.(\d+)$")
 _DAY_NS = 86_400_000_000_000
-_FDCWD = -100
 
 
 def load(path: str | os.PathLike[str]) -> Trace:
@@ -101,6 +100,8 @@ class _Build:
                 self._end(line, at - start_ns)
             elif line.call:
                 self._call(line, at - start_ns)
+        for process in self._processes:
+            _place(process)
         return Trace(start_ns, self._mechanism(), self._processes)
 
     def _leader(self, tid: int) -> int:
@@ -173,17 +174,16 @@ class _Build:
     def _path(self, words: list[str], fd: int, path: int, files: _Files) -> tuple[str, bool]:
         """The absolute path that arguments `fd` and `path` mean, and whether only `fd` does."""
         given = string(_word(words, path)) if path >= 0 else None
+        number, base = descriptor(_word(words, fd)) if fd >= 0 else (None, "")
+        self._decorated += bool(base)
+        if number is None and base:
+            files.cwd = base
         if given is not None and given.startswith("/"):
             return given, False
         if given is None and fd < 0:
             return "", False
-        number, base = descriptor(_word(words, fd)) if fd >= 0 else (None, "")
-        self._decorated += bool(base)
-        if not base and number is not None:
-            base = files.fds.get(number, ("", False))[0]
-        elif number is None:
-            base = base or files.cwd
-            files.cwd = base
+        if not base:
+            base = files.cwd if number is None else files.fds.get(number, ("", False))[0]
         if not given:
             return base, True
         return (base.rstrip("/") + "/" + given if base.startswith("/") else given), False
@@ -244,6 +244,16 @@ class _Build:
         if self._unfinished:
             says.lost.append(f"the outcome of {self._unfinished} calls that did not end")
         return says
+
+
+def _place(process: TracedProcess) -> None:
+    """Relative paths from before the text named the working directory."""
+    for n, event in enumerate(process.events):
+        if event.kind == "folder" or not process.cwd.startswith("/"):
+            return
+        if event.path and not event.by_fd and not event.path.startswith("/"):
+            placed = f"{process.cwd.rstrip('/')}/{event.path}"
+            process.events[n] = event._replace(path=placed)
 
 
 def _times(streams: list[list[Line]], day_ns: int) -> tuple[list[list[tuple[int, Line]]], str]:

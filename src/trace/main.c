@@ -1,0 +1,126 @@
+/* brigade-trace: becomes a program whose system calls are traced.
+ *
+ *   brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--] PROGRAM ARGS...
+ *
+ * The trace goes to FOLDER, <host>.<pid>.<start>.trace, as docs/format.md says. The program's
+ * process number, exit status, streams and signals are its own: this process becomes it. Statically
+ * linked, so that nothing is searched for before the program itself.
+ *
+ * What must stay true: whatever is refused, the program is started.
+ */
+#include "trace/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--] PROGRAM [ARGS...]\n"
+    "\n"
+    "Becomes PROGRAM and writes its system calls on files to FOLDER.\n"
+    "  --out FOLDER   where the trace goes; must exist\n"
+    "  --rank N       the rank, where the environment has none (auto: what it has)\n"
+    "  --all-stops    no seccomp filter: slower; the program outlives its tracer\n";
+
+struct options {
+    const char *out, *rank;
+    int all_stops;
+    char **program;
+};
+
+/* Returns 0, or -1 if the command line is wrong. */
+static int parse(char **argv, struct options *o)
+{
+    for (argv++; *argv && (*argv)[0] == '-'; argv++) {
+        if (strcmp(*argv, "--") == 0) {
+            argv++;
+            break;
+        }
+        if (strcmp(*argv, "--all-stops") == 0)
+            o->all_stops = 1;
+        else if (strcmp(*argv, "--out") == 0 && argv[1])
+            o->out = *++argv;
+        else if (strcmp(*argv, "--rank") == 0 && argv[1])
+            o->rank = *++argv;
+        else
+            return -1;
+    }
+    o->program = argv;
+    return *argv && o->out ? 0 : -1;
+}
+
+static int is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Where execvp would find `name`: into `buf`. Done before tracing, so that the search is not in
+ * the trace. What is not found stays as it is, for exec to say why. */
+static void find(const char *name, char *buf, size_t size)
+{
+    const char *list = getenv("PATH");
+    snprintf(buf, size, "%s", name);
+    if (strchr(name, '/') || strlen(name) >= size)
+        return;
+    for (const char *p = list ? list : "/bin:/usr/bin";; p++) {
+        int n = (int)strcspn(p, ":");
+        char path[PATH_MAX];
+        if (snprintf(path, sizeof path, "%.*s%s%s", n, p, n ? "/" : "", name) < (int)sizeof path &&
+            is_program(path)) {
+            snprintf(buf, size, "%s", path);
+            return;
+        }
+        p += n;
+        if (*p == '\0')
+            return;
+    }
+}
+
+/* As execvp does with what has no format: a shell reads it. */
+static void execute(const char *path, char **argv)
+{
+    size_t n = 0;
+    execv(path, argv);
+    if (errno != ENOEXEC)
+        return;
+    while (argv[n])
+        n++;
+    char **words = calloc(n + 2, sizeof *words);
+    if (!words)
+        return;
+    words[0] = (char *)"/bin/sh";
+    words[1] = (char *)path;
+    for (size_t i = 1; i < n; i++)
+        words[i + 1] = argv[i];
+    execv(words[0], words);
+}
+
+int main(int argc, char **argv)
+{
+    static struct trace_file file;
+    struct options o = {0};
+    char path[PATH_MAX], folder[PATH_MAX];
+    (void)argc;
+    if (parse(argv, &o) != 0) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    find(o.program[0], path, sizeof path);
+    if (realpath(o.out, folder)) {
+        int32_t rank = o.rank && o.rank[0] >= '0' && o.rank[0] <= '9' ? (int32_t)atol(o.rank) : -1;
+        trace_file_create(&file, folder);
+        trace_start(&file.sink, o.all_stops ? TRACE_ALL : TRACE_SECCOMP, rank);
+    } else {
+        fprintf(stderr, "brigade-trace: %s: %s; %s runs untraced\n", o.out, strerror(errno),
+                o.program[0]);
+    }
+    execute(path, o.program);
+    int err = errno;
+    fprintf(stderr, "brigade-trace: %s: %s\n", o.program[0], strerror(err));
+    return err == ENOENT || err == ENOTDIR ? 127 : 126;
+}

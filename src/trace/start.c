@@ -1,0 +1,156 @@
+/* How a process gets its tracer before it becomes the program.
+ *
+ *     program                     between        tracer
+ *       fork ----------------------> fork ---------> seize the program
+ *       wait for `between`          exit             "r": it watches; "x": it was refused
+ *       with filter: install it; close the pipe <--- end of the pipe: watch
+ *         refused: "a" ----------------------------> stop it at every call; "r"
+ *       execute
+ */
+#include "trace/engine.h"
+#include "trace/entry.h"
+#include "trace/filter.h"
+#include "trace/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FOLLOW                                                                                \
+    (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
+     PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
+
+static long trace(long request, pid_t tid, long addr, long data)
+{
+    return syscall(SYS_ptrace, request, tid, addr, data);
+}
+
+/* Lets go of all that is the program's: its streams, descriptors, terminal, working directory. */
+static void stand_apart(int keep, int keep_too)
+{
+    setsid();
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null, fd);
+    long most = sysconf(_SC_OPEN_MAX);
+    for (int fd = 3; fd < (most < 65536 ? most : 65536); fd++)
+        if (fd != keep && fd != keep_too)
+            close(fd);
+    if (chdir("/") != 0)
+        return;
+    for (int signum = 1; signum < NSIG; signum++)
+        if (signum != SIGCHLD)
+            signal(signum, SIG_IGN); /* it ends with the program, not before */
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Stops the program, which waits, and lets it go on so that it stops as `how` says. 0 or errno. */
+static int take(pid_t program, enum trace_how how)
+{
+    struct ptrace_syscall_info info;
+    const long filtered = PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL;
+    long options = how == TRACE_SECCOMP ? FOLLOW | filtered : FOLLOW;
+    int status;
+    if (trace(PTRACE_INTERRUPT, program, 0, 0) != 0 || waitpid(program, &status, __WALL) != program)
+        return errno;
+    if (trace(PTRACE_GET_SYSCALL_INFO, program, sizeof info, (long)&info) <= 0) {
+        trace(PTRACE_DETACH, program, 0, 0);
+        return ENOSYS; /* a kernel before 5.3 */
+    }
+    trace(PTRACE_SETOPTIONS, program, 0, options);
+    trace(how == TRACE_SECCOMP ? PTRACE_CONT : PTRACE_SYSCALL, program, 0, 0);
+    return 0;
+}
+
+static void run_tracer(struct trace_sink *sink, pid_t program, pid_t parent, int32_t rank,
+                       enum trace_how how, int ready, int answer)
+{
+    char byte;
+    stand_apart(ready, answer);
+    if (sink->open(sink, program) != 0)
+        _exit(1);
+    int why = trace(PTRACE_SEIZE, program, 0, 0) != 0 ? errno : take(program, how);
+    if (!why && sink->entry)
+        trace_entry_prepare();
+    if (!why && write(ready, "r", 1) != 1)
+        why = EPIPE;
+    if (!why && how == TRACE_SECCOMP && read(answer, &byte, 1) > 0) {
+        how = TRACE_ALL; /* the filter was refused */
+        why = take(program, how);
+        if (!why && write(ready, "r", 1) != 1)
+            why = EPIPE;
+    }
+    sink->start(sink, why ? TRACE_NOT : how, why);
+    if (why) {
+        sink->flush(sink, NULL, 1);
+        _exit(1);
+    }
+    close(ready);
+    close(answer);
+    trace_watch(sink, program, parent, rank, how);
+    _exit(0);
+}
+
+/* 'r': the tracer is there; something else: it is not. */
+static char hear(int fd)
+{
+    char byte = 'x';
+    while (read(fd, &byte, 1) < 0 && errno == EINTR)
+        ;
+    return byte;
+}
+
+static enum trace_how settle(enum trace_how wanted, int ready, int answer)
+{
+    if (hear(ready) != 'r')
+        return TRACE_NOT;
+    if (wanted == TRACE_ALL)
+        return TRACE_ALL;
+    if (trace_filter_install() == 0) {
+        close(answer);
+        return TRACE_SECCOMP;
+    }
+    if (write(answer, "a", 1) != 1)
+        return TRACE_NOT;
+    return hear(ready) == 'r' ? TRACE_ALL : TRACE_NOT;
+}
+
+enum trace_how trace_start(struct trace_sink *sink, enum trace_how wanted, int32_t rank)
+{
+    int ready[2], answer[2];
+    pid_t program = getpid(), parent = getppid();
+    if (pipe2(ready, O_CLOEXEC) != 0)
+        return TRACE_NOT;
+    if (pipe2(answer, O_CLOEXEC) != 0) {
+        close(ready[0]);
+        close(ready[1]);
+        return TRACE_NOT;
+    }
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    /* a child that ends without SIGCHLD: none must be pending for the program */
+    pid_t between = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
+    if (between == 0) {
+        close(ready[0]);
+        close(answer[1]);
+        if (fork() == 0)
+            run_tracer(sink, program, parent, rank, wanted, ready[1], answer[0]);
+        _exit(0);
+    }
+    close(ready[1]);
+    close(answer[0]);
+    while (between > 0 && waitpid(between, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    enum trace_how how = between > 0 ? settle(wanted, ready[0], answer[1]) : TRACE_NOT;
+    if (how != TRACE_SECCOMP)
+        close(answer[1]);
+    close(ready[0]);
+    prctl(PR_SET_PTRACER, 0);
+    return how;
+}
