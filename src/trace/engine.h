@@ -6,7 +6,8 @@
  *
  * Two ways to stop: at calls of the table only, by a seccomp filter that the program puts on itself
  * (filter.h), or at every call. With the filter the program dies with its tracer (SIGKILL): without
- * a tracer its calls would fail with ENOSYS, and its answers be wrong. Without the filter it goes on.
+ * a tracer its calls would fail with ENOSYS, and its answers be wrong. Without the filter it goes
+ * on.
  *
  * What must stay true: whatever is refused, the program runs. */
 #ifndef BRG_TRACE_ENGINE_H
@@ -36,7 +37,7 @@ struct trace_stops {
     uint64_t count, held_ns; /* from the tracer's waking up until it let the task go on */
 };
 
-/* Who is told, in the tracer. `self` is the sink itself. `entry` may be NULL: nobody wants to know. */
+/* Who is told, in the tracer. `self` is the sink itself. `entry` may be NULL. */
 struct trace_sink {
     /* Makes what will be written to. Returns 0, or -errno: then nothing is traced. */
     int (*open)(struct trace_sink *self, pid_t program);

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* For the tracer, before the program starts: the kernel takes some 15 ms to turn on what breakpoints
- * need, once; kept on from here, as long as this process lives. */
+/* For the tracer, before the program starts: the kernel takes some 15 ms to turn on what
+ * breakpoints need, once; kept on from here, as long as this process lives. */
 void trace_entry_prepare(void);
 
 /* For a task that is stopped in its exec: the address waited for, or 0 if that cannot be. */

@@ -10,7 +10,7 @@ enum {
 
 /* Puts the filter on the calling thread and all that comes from it, for ever: from then on those
  * calls fail with ENOSYS unless a tracer is there. Without CAP_SYS_ADMIN it also gives up, for
- * ever, what set-uid programs would gain. 0 or -errno; on an error nothing has changed, but that. */
+ * ever, what set-uid programs would gain. 0 or -errno; on an error nothing but that has changed. */
 int trace_filter_install(void);
 
 #endif

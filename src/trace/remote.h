@@ -1,4 +1,4 @@
-/* What another process is asked for while it is stopped: strings, links in /proc, files in /proc. */
+/* What another process is asked for while it is stopped: strings, links and files in /proc. */
 #ifndef BRG_TRACE_REMOTE_H
 #define BRG_TRACE_REMOTE_H
 

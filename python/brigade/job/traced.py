@@ -1,0 +1,153 @@
+"""Run the user's job with every program of it traced.
+
+The job is the user's own: its streams, terminal, process group and exit status are as if it had
+been started without us. Each program becomes itself through `brigade-trace`, whose files lie in one
+folder that all nodes see; `brigade.trace.native.load` reads them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from brigade import interrupt
+from brigade.errors import LauncherError, TrialError
+from brigade.launch import Launch, guarded
+from brigade.paths import native
+from brigade.trace.native import SUFFIX
+
+Progress = Callable[[float, int], None]
+
+_TICK_S = 0.1
+_LEAVE_S = 10.0  # what a job gets between SIGTERM and SIGKILL
+_SETTLE_S = 2.0  # a tracer writes its last lines before the program's end is known: no wait at all
+_PASSED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_END = b"\nZ\n"
+
+
+def run_traced(
+    launch: Launch,
+    folder: str,
+    *,
+    progress: Progress,
+    quiet_s: float | None = None,
+    limit_s: float | None = None,
+    all_stops: bool = False,
+) -> tuple[int, float]:
+    """Run `launch`'s job, its trace into `folder` (made; visible from all nodes).
+
+    Returns the job's status as subprocess gives it, and its seconds. With `quiet_s` the job is
+    ended (SIGTERM, later SIGKILL) once no program has made a traced call for so long, with
+    `limit_s` after so long. `progress(seconds, bytes)` is called about twice a second. A terminal's
+    Ctrl-C reaches the job by itself; other signals are passed on. Raises LauncherError if the
+    launcher cannot be started, TrialError if nothing of the job left a trace.
+    """
+    os.makedirs(folder, exist_ok=True)
+    tracer = [str(native("brigade-trace")), "--out", os.path.abspath(folder)]
+    if launch.kind == "local" and launch.ranks == 1:
+        tracer += ["--rank", "0"]
+    if all_stops:
+        tracer.append("--all-stops")
+    command = launch.job(guarded(tracer))
+    start = time.monotonic()
+    try:
+        child = subprocess.Popen(command)
+    except OSError as error:
+        raise LauncherError(
+            f"cannot start {command[0]}: {error.strerror}",
+            hint="is its module loaded, and does it start without Brigade?",
+        ) from error
+    with _passing_on(child):
+        status = _Watch(child, folder, start, progress).wait(quiet_s, limit_s)
+    seconds = time.monotonic() - start
+    _settle(folder)
+    if not traces(folder):
+        raise TrialError(
+            f"no program of the job left a trace (its exit status: {status})",
+            hint=f"is {os.path.abspath(folder)} visible on the nodes, and writable there?",
+        )
+    return status, seconds
+
+
+def traces(folder: str) -> dict[str, int]:
+    """The trace files in `folder` and how large they are now."""
+    with os.scandir(folder) as entries:
+        return {e.path: e.stat().st_size for e in entries if e.name.endswith(SUFFIX)}
+
+
+@contextmanager
+def _passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Signals to us are the job's while it runs."""
+    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGQUIT)}
+    for signum in _PASSED:
+        before[signum] = signal.signal(signum, lambda number, _: child.send_signal(number))
+    early = interrupt.noted()  # between the caller's last look and now
+    if early is not None:
+        child.send_signal(early)
+    try:
+        yield
+    finally:
+        for signum, old in before.items():
+            signal.signal(signum, old)
+
+
+class _Watch:
+    """A job that runs."""
+
+    def __init__(
+        self, child: subprocess.Popen[bytes], folder: str, start: float, progress: Progress
+    ) -> None:
+        self._child = child
+        self._folder = folder
+        self._start = start
+        self._progress = progress
+
+    def wait(self, quiet_s: float | None, limit_s: float | None) -> int:
+        """Until the end of the job, or of what was wanted of it."""
+        size, shown, silent_s = 0, 0.0, 0.0
+        while not self._over(_TICK_S):
+            passed = time.monotonic() - self._start
+            if passed - shown < 0.5 and quiet_s is None and limit_s is None:
+                continue
+            seen = sum(traces(self._folder).values())
+            silent_s = 0.0 if seen != size else silent_s + _TICK_S  # a still machine counts once
+            size = seen
+            if passed - shown >= 0.5:
+                shown = passed
+                self._progress(passed, size)
+            if quiet_s is not None and size and silent_s > quiet_s:
+                return self._end()
+            if limit_s is not None and passed > limit_s:
+                return self._end()
+        return self._child.returncode
+
+    def _over(self, wait_s: float) -> bool:
+        try:
+            self._child.wait(timeout=wait_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _end(self) -> int:
+        for signum in (signal.SIGTERM, signal.SIGKILL):
+            self._child.send_signal(signum)
+            if self._over(_LEAVE_S):
+                break
+        return self._child.wait()
+
+
+def _settle(folder: str) -> None:
+    """Wait for the last lines of programs that were killed: their tracers write them afterwards."""
+    until = time.monotonic() + _SETTLE_S
+    while not all(map(_is_whole, traces(folder))) and time.monotonic() < until:
+        time.sleep(0.02)
+
+
+def _is_whole(path: str) -> bool:
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - len(_END)))
+        return file.read() == _END

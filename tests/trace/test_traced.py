@@ -1,0 +1,99 @@
+"""A job of the user's, traced: it behaves as without us, and leaves a trace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from brigade.errors import LauncherError, TrialError
+from brigade.job.traced import run_traced
+from brigade.launch import parse
+from brigade.trace import native
+
+#: Runs run_traced in a process of its own, so that streams and signals are those of a command.
+DRIVER = """
+import json, sys
+from brigade.errors import BrigadeError
+from brigade.job.traced import run_traced
+from brigade.launch import parse
+options = json.loads(sys.argv[2])
+ranks = options.pop("ranks", 1)
+try:
+    status, seconds = run_traced(
+        parse(sys.argv[3:], ranks), sys.argv[1], progress=lambda s, n: None, **options
+    )
+except BrigadeError as error:
+    sys.exit(f"{type(error).__name__}: {error.message}")
+sys.exit(status if status >= 0 else 128 - status)
+"""
+
+
+def drive(folder: Path, *words: str, options: str = "{}", **more) -> subprocess.Popen:
+    command = [sys.executable, "-c", DRIVER, str(folder / "trace"), options, *words]
+    return subprocess.Popen(command, cwd=folder, text=True, **more)
+
+
+def test_streams_and_status_are_the_programs_own(tmp_path: Path) -> None:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = drive(tmp_path, "sh", "-c", "cat; echo err >&2; exit 7", **pipes)
+    assert child.communicate("through\n", timeout=60) == ("through\n", "err\n")
+    assert child.returncode == 7
+    trace = native.load(tmp_path / "trace")
+    assert trace.processes[0].argv[0] == "sh"
+    assert (trace.processes[0].rank, trace.processes[0].status) == (0, 7)
+    assert trace.mechanism.name == "seccomp" and not trace.mechanism.lost
+
+
+def test_every_rank_has_its_own_trace(tmp_path: Path) -> None:
+    assert drive(tmp_path, "cat", "/etc/hostname", options='{"ranks": 3}').wait(60) == 0
+    trace = native.load(tmp_path / "trace")
+    assert sorted(p.rank for p in trace.processes if p.exe.endswith("/cat")) == [0, 1, 2]
+    assert len(list((tmp_path / "trace").glob("*.trace"))) == 3
+    assert len(trace.mountinfo) == 1
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_us_is_the_jobs(tmp_path: Path, signum: int) -> None:
+    script = "trap 'echo told; exit 5' TERM HUP; echo up; while :; do sleep 0.05; done"
+    child = drive(tmp_path, "sh", "-c", script, stdout=subprocess.PIPE)
+    assert child.stdout.readline() == "up\n"
+    child.send_signal(signum)
+    assert child.communicate(timeout=60)[0] == "told\n"
+    assert child.returncode == 5
+
+
+def test_a_job_whose_start_is_over_is_ended(tmp_path: Path) -> None:
+    assert drive(tmp_path, "sleep", "1000", options='{"quiet_s": 0.3}').wait(60) == 128 + 15
+    trace = native.load(tmp_path / "trace")
+    assert trace.processes[0].status == -signal.SIGTERM
+
+
+def test_a_job_that_is_never_quiet_is_ended_at_the_limit(tmp_path: Path) -> None:
+    script = "while :; do cat /etc/hostname >/dev/null; done"
+    began = time.monotonic()
+    assert drive(tmp_path, "sh", "-c", script, options='{"limit_s": 0.5}').wait(60) == 128 + 15
+    assert time.monotonic() - began > 0.5
+
+
+def test_what_cannot_be_started_is_one_clear_error(tmp_path: Path) -> None:
+    launch = parse(["srun", "true"], None)
+    path, os.environ["PATH"] = os.environ["PATH"], "/nowhere"
+    try:
+        with pytest.raises(LauncherError, match="srun"):
+            run_traced(launch, str(tmp_path / "t"), progress=lambda s, n: None)
+    finally:
+        os.environ["PATH"] = path
+
+
+def test_a_job_that_left_no_trace_is_one_clear_error(tmp_path: Path) -> None:
+    """The wrapper is not on that node: the program ran plainly."""
+    launch = parse(["true"], 1)
+    launch.job = lambda prefix: ["true"]  # type: ignore[method-assign]
+    with pytest.raises(TrialError, match="no program of the job left a trace"):
+        run_traced(launch, str(tmp_path / "t"), progress=lambda s, n: None)
