@@ -276,7 +276,13 @@ def hostile() -> Profile:
     profile = numpy(2)
     profile.command.append("--title=</pre><img src=x onerror=alert(2)>")
     profile.searches.append(
-        entry("RPATH", bad, 900, owner=bad, names={"<b>x</b>.so": 900, "[red]y": 1, "{{ 7*7 }}": 1})
+        entry(
+            "RPATH",
+            bad,
+            900,
+            owner=bad,
+            names={"<b>x</b>.so": 900, "[red]y": 700, "{{ 7*7 }}": 600},
+        )
     )
     profile.tree.append(node("module", "<i>m</i>", 0, path=bad))
     assert profile.identical

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from brigade.profile.profile import PHASES, SHARED, Cell, Profile
+from brigade.profile.profile import LOCAL, PHASES, SHARED, Cell, Profile
 
 LOOKUP_KINDS = ("open", "stat", "link", "exec", "list", "folder")
 STARTUP = tuple(phase for phase in PHASES if phase != "user")
@@ -24,6 +24,7 @@ class Sums:
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
+        # of a mount that is not listed nothing is known: it counts as local
         self._places = {mount.point: mount.kind for mount in profile.mounts}
         self.ranks = sorted({cell.rank for cell in profile.cells if cell.rank >= 0})
 
@@ -40,14 +41,25 @@ class Sums:
         return [cell for cell in self.profile.cells if cell.rank >= 0]
 
     @cached_property
+    def _together(self) -> list[Cell]:
+        """The same, ranks added up: a few hundred cells however wide the job."""
+        sums: dict[tuple[Any, ...], list[Any]] = {}
+        for cell in self.own:
+            total = sums.setdefault(cell[1:7], [0, 0.0, 0])
+            for i, value in enumerate(cell[7:]):
+                total[i] += value
+        return [Cell(-1, *key, *total) for key, total in sums.items()]
+
+    @cached_property
     def launcher_calls(self) -> int:
         """Calls of processes that belong to no rank, beside ranks: the launcher's own."""
         return sum(cell.calls for cell in self.profile.cells) - self.calls()
 
     def cells(self, **wanted: Any) -> Iterator[Cell]:
+        """Those with the wanted values, of all ranks together."""
         place = wanted.pop("place", None)
-        for cell in self.own:
-            if place is not None and not _is(self._places.get(cell.mount), place):
+        for cell in self._together:
+            if place is not None and not _is(self._places.get(cell.mount, LOCAL), place):
                 continue
             if all(_is(getattr(cell, name), value) for name, value in wanted.items()):
                 yield cell
@@ -76,12 +88,14 @@ class Sums:
     def lookups_per_rank(self, **wanted: Any) -> float:
         return self.lookups(**wanted) / self.width
 
-    def each_rank(self, **wanted: Any) -> dict[int, int]:
+    def each_rank(self) -> dict[int, int]:
         """Look-ups of each rank."""
-        return {rank: self.lookups(rank=rank, **wanted) for rank in self.ranks}
-
-    def place_of(self, mount: str) -> str | None:
-        return self._places.get(mount)
+        found = dict.fromkeys(self.ranks, 0)
+        for cell in self.profile.cells:
+            if cell.rank >= 0 and self.shared(cell.mount) and cell.phase in STARTUP:
+                if cell.kind in LOOKUP_KINDS and (cell.by_path or cell.kind == "list"):
+                    found[cell.rank] += cell.calls
+        return found
 
     def shared(self, mount: str) -> bool:
         return self._places.get(mount) == SHARED

@@ -1,0 +1,157 @@
+"""The page: a profile as one HTML file that needs nothing else, on a screen or on paper.
+
+`view`, `forest` and `chart` work out what is shown; the templates say how. The file works without
+JavaScript, which only adds copying, filtering and the values under the pointer. Every value goes
+through `_shown`, and the templates escape by themselves: names of files cannot become markup.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from typing import Any
+
+from brigade.errors import BrigadeError
+from brigade.page import forest, view
+from brigade.page.chart import Chart, Mark, chart
+from brigade.profile import words
+from brigade.profile.insights import find
+from brigade.profile.profile import Profile, Timeline
+from brigade.profile.sums import WIDE, Sums
+
+RANKS_SHOWN = 24
+FILES_SHOWN = 12
+
+
+def write(profile: Profile, path: str | os.PathLike[str]) -> None:
+    """Write the page. Raises BrigadeError if the file cannot be written."""
+    text = render(profile)
+    try:
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as error:
+        raise BrigadeError(
+            f"the page cannot be written to {os.fspath(path)}: {error.strerror}",
+            hint="name another file with --html FILE",
+        ) from error
+
+
+def render(profile: Profile) -> str:
+    """The page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("brigade.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters.update(
+        {name: getattr(words, name) for name in ("count", "big", "size", "seconds", "many")}
+    )
+    environment.filters["shell"] = words.shell
+    environment.filters["widest"] = _widest
+    environment.filters["transposed"] = _transposed
+    return environment.get_template("page.html").render(values(profile))
+
+
+def values(profile: Profile) -> dict[str, Any]:
+    """Everything that the templates name."""
+    sums = Sums(profile)
+    return {
+        "profile": profile,
+        "sums": sums,
+        "wide": WIDE,
+        "headline": view.headline(sums),
+        "lead": view.lead(sums),
+        "facts": view.facts(sums),
+        "insights": profile.insights or find(profile),
+        "counts": view.counts(sums),
+        "around_main": view.around_main(sums),
+        "places": list(view.PLACES),
+        "phases": view.phases(sums),
+        "charts": charts(profile),
+        "heat": view.heat(profile),
+        "wasted": view.wasted(profile),
+        "tree": list(forest.rows(profile.tree)),
+        "ranks": _ranks(profile, sums),
+        "files": sorted(profile.files.items(), key=lambda item: -item[1])[:FILES_SHOWN],
+        "comparison": view.comparison(profile),
+        "overhead": view.overhead(profile),
+        "percent": words.percent,
+    }
+
+
+def charts(profile: Profile) -> list[tuple[str, Chart, Chart | None, list[Mark]]]:
+    """What is drawn over time: (whose operations, the chart, the same under Brigade on the same
+    axes, marks); what reached servers before what was called."""
+    order = sorted(profile.timelines, key=lambda line: line.of == "calls")
+    drawn = []
+    for line in order:
+        main = chart(line)
+        then = _same(profile.after, line) if profile.after else None
+        after = chart(then, main.length_s, main.top) if then else None
+        drawn.append((_whose(line), main, after, _marks(profile, main)))
+    return drawn
+
+
+def _same(after: Profile, line: Timeline) -> Timeline | None:
+    """The second run's timeline of the same sort, cut to the length of the first's."""
+    for one in after.timelines:
+        if one.of == line.of and one.step_s == line.step_s:
+            return one
+    return None
+
+
+def _whose(line: Timeline) -> str:
+    if line.of == "calls":
+        return "calls on shared file systems, as the ranks made them"
+    return f"requests to the servers, as the {line.of} clients counted them"
+
+
+def _marks(profile: Profile, drawn: Chart) -> list[Mark]:
+    """When the ranks reached main and were ready, in the median."""
+    found = []
+    for text, name in (("main", "main_s"), ("ready", "ready_s")):
+        at = [getattr(rank, name) for rank in profile.ranks]
+        at = [value for value in at if value is not None]
+        if at and 0 < statistics.median(at) < drawn.length_s:
+            found.append(Mark(statistics.median(at) / drawn.length_s, text))
+    return found
+
+
+def _ranks(profile: Profile, sums: Sums) -> dict[str, Any]:
+    """The ranks on one axis of time; of many, those that were ready last."""
+    own = [rank for rank in profile.ranks if rank.rank >= 0] or profile.ranks
+    each = sums.each_rank()
+    ends = [t for r in own for t in (r.ready_s, r.main_s, r.end_s) if t is not None]
+    order = sorted(own, key=lambda rank: -(rank.ready_s or 0))
+    shown = sorted(order[:RANKS_SHOWN], key=lambda rank: rank.rank)
+    ready = [rank.ready_s - rank.start_s for rank in own if rank.ready_s is not None]
+    spread = (min(ready), statistics.median(ready), max(ready)) if ready else None
+    calls = list(each.values())
+    middle = statistics.median(calls) if calls else 0
+    return {
+        "all": len(own),
+        "shown": shown,
+        "until": max(ends, default=0) or 1.0,
+        "spread": spread,
+        "lookups": each,
+        "lookup_spread": (min(calls), middle, max(calls)) if calls else None,
+        "middle": middle,
+    }
+
+
+def _widest(values: list[float]) -> float:
+    return max(values, default=0) or 1
+
+
+def _transposed(rows: list[list[int]]) -> list[tuple[int, ...]]:
+    return list(zip(*rows))
+
+
+def _shown(value: Any) -> Any:
+    """Text with every byte printable; what is already markup stays."""
+    return words.printable(value) if type(value) is str else value
