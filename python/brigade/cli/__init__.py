@@ -22,6 +22,7 @@ COMMANDS = {
     "clean": "Remove what dead jobs have left in nodes' memory.",
     "doctor": "Say what this machine allows, what would be chosen, and why.",
     "calibrate": "Measure a file system's metadata service, gently.",
+    "study": "The same start-up in several variants, side by side.",
     "bench": "Benchmarks of loading, with generated libraries.",
     "lab": "A cluster in a box, to try things on.",
     "completion": "Print shell completion for bash, zsh or fish.",

@@ -1,0 +1,152 @@
+"""`brigade study`: the same start-up in several variants, measured in turn, with a conclusion."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from brigade.errors import UsageError
+
+if TYPE_CHECKING:
+    from brigade.study.samples import Study
+    from brigade.study.storage import Progress
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+@click.group(
+    epilog="""\b
+Examples:
+  brigade study storage --at /scratch/me --at /home/me -- srun -n 4 python app.py
+  brigade study paths --widths 1,2,4 -- srun -n 4 ./solver --steps 0"""
+)
+def command() -> None:
+    """The same start-up in several variants, side by side, at rising widths.
+
+    Variants are started in turn, so that a machine that grows slower does not look like a slow
+    variant. The conclusion says what follows from the samples, and what does not.
+    """
+
+
+def _common(function: Decorated) -> Decorated:
+    """The options that all studies have."""
+    options = [
+        click.option("--widths", metavar="LIST", help="Ranks: 1,2,4.  [default: up to the job's]"),
+        click.option("--repeats", type=click.IntRange(1), default=3, show_default=True),
+        click.option(
+            "--until",
+            metavar="TEXT",
+            help="Start-up is over when a line of output has TEXT; then the program is ended.  "
+            "[default: when the program has ended]",
+        ),
+        click.option(
+            "--limit",
+            type=click.FloatRange(1),
+            default=600.0,
+            show_default=True,
+            help="Seconds that one start may take.",
+        ),
+        click.option("--json", "json_file", metavar="FILE", help="Write the raw samples."),
+        click.option("--figure", metavar="FILE", help="Draw seconds against ranks (PNG, SVG)."),
+        click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND"),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@command.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog="""\b
+Examples:
+  brigade study storage --at /scratch/me --at /home/me -- srun -n 4 venv/bin/python app.py
+  brigade study storage --at /scratch/me --here --with-libraries -- ./app --steps 0
+  brigade study storage --at /scratch/me --copy ~/venv --copy ~/app -- srun -n 4 python run.py
+  brigade study storage --at /tmp --until 'step 1' --json raw.json --figure it.png -- ./app""",
+)
+@click.option(
+    "--at", "places", multiple=True, required=True, metavar="DIR", help="On a file system to try."
+)
+@click.option(
+    "--copy",
+    "copied",
+    multiple=True,
+    metavar="DIR",
+    help="What the start-up uses, if it is not the prefix that the program is installed in.",
+)
+@click.option("--here", is_flag=True, help="Measure it where it is, too.")
+@click.option(
+    "--with-libraries", is_flag=True, help="Each place also with a copy of the system's libraries."
+)
+@_common
+def storage(
+    words: tuple[str, ...],
+    places: tuple[str, ...],
+    copied: tuple[str, ...],
+    here: bool,
+    with_libraries: bool,
+    **options: Any,
+) -> None:
+    """The same start-up from several file systems.
+
+    What the start-up uses (the virtual environment or prefix of its program) is copied to a folder
+    of its own below each DIR, started from there, and removed again. A traced start looks whether
+    it really runs from the copy.
+    """
+    from brigade.study import storage as study
+
+    _make(
+        words,
+        options,
+        lambda common, progress: study.study(
+            study.Wanted(
+                places=list(places),
+                copied=list(copied),
+                here=here,
+                with_libraries=with_libraries,
+                **common,
+            ),
+            progress,
+        ),
+    )
+
+
+def _make(
+    words: tuple[str, ...],
+    options: dict[str, Any],
+    study: Callable[[dict[str, Any], Progress], Study],
+) -> None:
+    """Make a study, and say what it found."""
+    from brigade import interrupt
+    from brigade.job.progress import Progress as Line
+    from brigade.study import figure, report, samples
+    from brigade.study.conclude import conclude
+    from brigade.study.run import Timing
+
+    for name in ("json_file", "figure"):
+        if options[name] and not Path(options[name]).absolute().parent.is_dir():
+            raise UsageError(f"{options[name]}: no such folder")
+    common = {
+        "words": list(words),
+        "widths": options["widths"],
+        "repeats": options["repeats"],
+        "timing": Timing(options["until"], options["limit"]),
+    }
+    line = Line(quiet=False)
+    with interrupt.listening():
+        try:
+            found = study(common, line.show)
+        except interrupt.Interrupted as stop:
+            sys.exit(128 + stop.signum)
+        finally:
+            line.close()
+    said = conclude(found)
+    if options["json_file"]:
+        samples.save(found, Path(options["json_file"]), said)
+    report.print_study(found, said)
+    if options["figure"]:
+        figure.draw(found, Path(options["figure"]), report.title(found))
