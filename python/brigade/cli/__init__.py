@@ -23,6 +23,7 @@ COMMANDS = {
     "doctor": "Say what this machine allows, what would be chosen, and why.",
     "calibrate": "Measure a file system's metadata service, gently.",
     "study": "The same start-up in several variants, side by side.",
+    "predict": "Seconds and requests of a start-up at any width, before it is run.",
     "bench": "Benchmarks of loading, with generated libraries.",
     "lab": "A cluster in a box, to try things on.",
     "completion": "Print shell completion for bash, zsh or fish.",

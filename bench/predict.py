@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Fit the model on one and two nodes of the lab, predict four and eight, and measure those too.
+
+    python bench/predict.py --fs moosefs --repeats 3 --out out/predict
+    python bench/predict.py --fs slow:1ms --repeats 2
+
+A real program (bench/apps/science.py) starts from the shared file system and under Brigade, at all
+widths in turn, with cold caches. Requests of a node's first rank and of a further one, processor
+seconds and service times are fitted to the start-ups on 1 and 2 nodes only; those on 4 and 8 are
+predicted, and then compared. All nodes share this machine's processors, and so do those of the
+model. Writes OUT/predict-FS.json (raw samples, the fit, the comparison) and OUT/predict-FS.png.
+
+    python bench/predict.py --again out/predict/predict-moosefs.json     fit saved samples anew
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support import widths
+from support.fitting import compare, draw, print_comparison
+from support.options import lab_parser
+from support.samples import save
+
+from brigade.lab import Lab
+
+# (nodes, ranks): fitted on the first, predicted for the second
+WIDTHS = {
+    "moosefs": (
+        [(1, 2), (1, 8), (2, 4), (2, 8), (2, 16), (2, 32)],
+        [(4, 4), (4, 16), (8, 8), (8, 32)],
+    ),
+    "slow": ([(1, 1), (1, 2), (2, 2), (2, 4)], [(4, 4), (8, 8)]),
+}
+
+
+def main() -> int:
+    options = arguments()
+    if options.again:
+        saved = json.loads(options.again.read_text())
+        samples, options.fs = saved["samples"], saved["settings"]["fs"]
+    else:
+        samples = measure(options)
+    fitted, predicted = WIDTHS[options.fs.partition(":")[0]]
+    result = compare(samples, options.fs, fitted, predicted)
+    print_comparison(result)
+    figure = target(options).with_suffix(".png")
+    if not options.again:
+        save(target(options), "predict", {**settings(options), **result}, samples)
+        print(f"\nraw samples and fit: {target(options)}")
+    draw(result, figure, f"Start-up in the lab, {options.fs}")
+    print(f"figure: {figure}")
+    return 0
+
+
+def target(options: argparse.Namespace) -> Path:
+    out: Path = options.out
+    return out / f"predict-{options.fs.partition(':')[0]}.json"
+
+
+def settings(options: argparse.Namespace) -> dict[str, Any]:
+    return {"fs": options.fs, "repeats": options.repeats}
+
+
+def arguments() -> argparse.Namespace:
+    parser = lab_parser(__doc__, "predict", "out/predict", nodes=8, repeats=2)
+    parser.add_argument("--fs", default="moosefs", help="moosefs, or slow:1ms")
+    parser.add_argument(
+        "--again", type=Path, metavar="JSON", help="fit saved samples, measure none"
+    )
+    return parser.parse_args()
+
+
+def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Start at every width, direct and under Brigade, in turn; raw samples."""
+    fitted, predicted = WIDTHS[options.fs.partition(":")[0]]
+    lab = Lab.up(name=options.lab, nodes=options.nodes, fs=options.fs)
+    samples: list[dict[str, Any]] = []
+    try:
+        places = widths.prepare(lab, options.cache)
+        for repeat in range(options.repeats):
+            for nodes, ranks in fitted + predicted:
+                if nodes > options.nodes:
+                    continue
+                for variant in ("direct", "brigade"):
+                    sample = widths.start(lab, places, variant, nodes, ranks)
+                    samples.append({"repeat": repeat, **sample})
+                    print(widths.line(samples[-1]), flush=True)
+                    save(target(options), "predict", settings(options), samples)
+    finally:
+        lab.down()
+    return samples
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the lab is taken down
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Lengths of time as people write them: 0.5ms, 80us, 2s, 1.5."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+from brigade.errors import UsageError
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def duration(text: str) -> float:
+    """Seconds of a length of time, which without a unit are seconds. Else UsageError."""
+    word = text.strip().lower()
+    unit = max((u for u in _UNITS if word.endswith(u)), key=len, default="")
+    try:
+        seconds = float(word.removesuffix(unit)) * _UNITS.get(unit, 1.0)
+    except ValueError:
+        seconds = -1.0
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise UsageError(f"{text!r} is not a length of time", hint="write 80us, 0.5ms, 2s or 1.5")
+    return seconds
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic in older click
+    """An option's value that is a length of time; seconds afterwards."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        return value if isinstance(value, float) else duration(str(value))
