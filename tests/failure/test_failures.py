@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from cases_command import CASES as COMMAND
 from cases_libraries import CASES as LIBRARIES
+from cases_python import CASES as PYTHON
 from failing import fail
 
-CASES = [*COMMAND, *LIBRARIES]
+CASES = [*COMMAND, *LIBRARIES, *PYTHON]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

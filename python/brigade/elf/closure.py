@@ -7,9 +7,10 @@ one of the loaded objects has already (as it was asked for, or its soname) is no
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from brigade.elf.file import ElfFile, NotElf, Symbol
 from brigade.elf.search import Found, Search
@@ -55,8 +56,12 @@ class Closure:
     missing: list[Missing] = field(default_factory=list)
     versions: list[LacksVersion] = field(default_factory=list)
 
-    def undefined(self) -> Iterator[tuple[Loaded, Symbol]]:
-        """Symbols that somebody needs and nobody defines. Reads every file's symbols."""
+    def defined(self) -> set[str]:
+        """The symbols that its objects define. Reads every file's symbols."""
+        return {one.name for loaded in self.objects for one in loaded.elf.symbols() if one.defined}
+
+    def undefined(self, known: Container[str] = ()) -> Iterator[tuple[Loaded, Symbol]]:
+        """Symbols that somebody needs, nobody defines, and are not `known`. Reads every file's."""
         defined: set[str] = set()
         wanted: list[tuple[Loaded, Symbol]] = []
         for loaded in self.objects:
@@ -66,27 +71,28 @@ class Closure:
                 elif not symbol.weak:
                     wanted.append((loaded, symbol))
         for loaded, symbol in wanted:
-            if symbol.name not in defined:
+            if symbol.name not in defined and symbol.name not in known:
                 yield loaded, symbol
 
 
-def close(program: ElfFile, search: Search, under: Loaded | None = None) -> Closure:
-    """What ld.so would load for `program`. `under`: the program into which it (a library, then) is
-    opened later, whose own closure is taken to be there."""
-    closure = Closure()
-    if under is None:
-        program = replace(program, path=os.path.realpath(program.path))
-    first = Loaded(program, {program.path, program.soname or program.path}, under)
-    closure.objects.append(first)
-    if under is None:
+def close(elf: ElfFile, search: Search, within: Closure | None = None) -> Closure:
+    """What ld.so loads for a program; or with `within`, the closure of a program that runs, for a
+    library that it opens: `objects` are then all, what is lacked is only what that lacks."""
+    if within is None:
+        elf = replace(elf, path=os.path.realpath(elf.path))
+    program = within.objects[0] if within else None
+    first = Loaded(elf, {elf.path, elf.soname or elf.path}, program)
+    closure = Closure([*(within.objects if within else []), first])
+    start = len(closure.objects) - 1
+    if within is None:
         _add_loader(closure, search, first)
         for name in search.env.get("LD_PRELOAD", "").replace(":", " ").split():
             _add(closure, search, name, first, optional=True)
-    for loaded in closure.objects:  # grows
+    for loaded in islice(closure.objects, start, None):  # grows
         for name in loaded.elf.needed:
             if len(closure.objects) < _MOST:
                 _add(closure, search, name, loaded)
-    closure.versions = list(_lacking(closure))
+    closure.versions = list(_lacking(closure, start))
     return closure
 
 
@@ -121,9 +127,9 @@ def _known(closure: Closure, name: str) -> Loaded | None:
     return next((loaded for loaded in closure.objects if name in loaded.names), None)
 
 
-def _lacking(closure: Closure) -> Iterator[LacksVersion]:
+def _lacking(closure: Closure, start: int) -> Iterator[LacksVersion]:
     """A library without any versions satisfies every wish, with a warning."""
-    for loaded in closure.objects:
+    for loaded in closure.objects[start:]:
         for name, versions in loaded.elf.versions_needed.items():
             library = _known(closure, name)
             if library is None or not library.elf.versions_defined:

@@ -25,6 +25,18 @@ _VARIABLES = ("_ROOT", "_HOME", "_DIR", "_PREFIX", "_BASE", "_PATH")
 _PREFIXES = ("CONDA_PREFIX", "VIRTUAL_ENV", "EBROOT")
 
 
+class Patience:
+    """An end to looking: after `seconds` of work, or three times that on the clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self._cpu = time.process_time() + seconds
+        self._clock = time.monotonic() + 3 * seconds
+
+    @property
+    def is_over(self) -> bool:
+        return time.process_time() > self._cpu or time.monotonic() > self._clock
+
+
 def alike(name: str, names: Iterable[str], most: int = 1) -> list[str]:
     """The names that are written most alike, best first."""
     known = sorted(set(names) - {name})
@@ -66,11 +78,11 @@ def stem(name: str) -> str:
 
 def library(name: str, program: ElfFile, near: Iterable[str], env: Mapping[str, str]) -> Elsewhere:
     """Look for a library in the folders where software lies. `near`: those to look at first."""
-    until = time.monotonic() + _MOST_S
+    patience = Patience(_MOST_S)
     found = Elsewhere()
     wanted = stem(name)
     for folder in _folders(near, env):
-        if time.monotonic() > until:
+        if patience.is_over:
             break
         for one in sorted(listing(folder)):
             if one == name or (stem(one) == wanted and re.search(r"\.so(\.|$)", one)):

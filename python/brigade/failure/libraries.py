@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from brigade.elf import cache, closure, loader
 from brigade.elf import file as elf_file
@@ -39,7 +40,8 @@ def examine(suspect: Suspect, evidence: Evidence) -> Iterator[Diagnosis]:
     if search is None or not elf.dynamic:
         return
     whole = closure.close(elf, search)
-    yield from lacks(whole, search, status == 127 or suspect.before_main)
+    ended_by_ld_so = status == 127 or suspect.before_main
+    yield from lacks(whole, search, whole.undefined if ended_by_ld_so else None)
 
 
 def program_of(suspect: Suspect) -> str | None:
@@ -68,8 +70,11 @@ def search_for(elf: ElfFile, suspect: Suspect) -> Search | None:
     return Search(suspect.env, own, cache.read(), suspect.cwd) if own else None
 
 
-def lacks(whole: Closure, search: Search, symbols: bool) -> Iterator[Diagnosis]:
-    """What a closure lacks; the first kind of it, as ld.so would say. `symbols`: look at them."""
+def lacks(
+    whole: Closure, search: Search, symbols: Callable[[], Iterator[tuple[Loaded, Symbol]]] | None
+) -> Iterator[Diagnosis]:
+    """What a closure lacks; the first kind of it, as ld.so would say. `symbols` are looked at last,
+    if at all."""
     if whole.missing:
         for missing in whole.missing[:_MOST_TOLD]:
             yield missing_library(missing, search)
@@ -83,9 +88,8 @@ def lacks(whole: Closure, search: Search, symbols: bool) -> Iterator[Diagnosis]:
         if level and loaded.elf.isa_level > level:
             yield newer_processor(loaded.elf, level)
             return
-    if symbols:
-        for loaded, symbol in list(whole.undefined())[:_MOST_TOLD]:
-            yield undefined_symbol(loaded, symbol, whole)
+    for loaded, symbol in list(islice(symbols(), _MOST_TOLD)) if symbols else []:
+        yield undefined_symbol(loaded, symbol, whole)
 
 
 def missing_library(missing: Missing, search: Search) -> Diagnosis:
@@ -219,11 +223,11 @@ def undefined_symbol(by: Loaded, symbol: Symbol, whole: Closure) -> Diagnosis:
     return Diagnosis(
         "undefined-symbol",
         f"{symbol.name} is used by {_who(by)}, and no library that is loaded defines it",
-        [f"{loaded.elf.path}" for loaded in whole.objects[1:] if "ld-linux" not in loaded.elf.path],
+        [one.elf.path for one in whole.objects if one.names & set(by.elf.needed)],
         f"{near[0]} in {names[near[0]]}" if near else "",
         [
             f"{' or '.join(direct[:3]) or 'a library'} is another version than it was built with: "
-            f"`ldd {by.chain[-1].path}` shows which",
+            f"`ldd {by.elf.path}` shows which",
             "take the old one away from LD_LIBRARY_PATH, or build it again",
         ],
     )

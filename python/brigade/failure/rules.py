@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from brigade.failure import command, libraries
+from brigade.failure import command, imports, interpreter, libraries
 from brigade.failure import said as words
 from brigade.failure.diagnosis import Diagnosis
 from brigade.failure.evidence import Evidence, Suspect
@@ -40,7 +40,9 @@ def of_each(rule: OfProcess) -> OfJob:
 
 RULES: list[tuple[str, OfJob]] = [
     ("the program cannot be executed", of_each(command.examine)),
+    ("the interpreter does not come up", of_each(interpreter.examine)),
     ("ld.so ends it", of_each(libraries.examine)),
+    ("a script imports what is not there", of_each(imports.examine)),
 ]
 
 
