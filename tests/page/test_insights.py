@@ -286,3 +286,10 @@ def test_every_command_is_one_that_a_shell_understands():
         for one in insights.find(profile):
             command = one.command.encode(errors="surrogateescape")
             assert subprocess.run(["sh", "-n", "-c", command]).returncode == 0
+
+
+def test_sources_far_apart_are_compiled_where_most_of_them_lie():
+    files = {f"/mnt/site/venv/lib/python3/m{i}.py": 9 for i in range(30)}
+    files.update({"/mnt/elsewhere/x.py": 9, "/mnt/site/y.py": 9, "/mnt/site/venv/z.py": 9})
+    (found,) = said(python.uncompiled, made.quiet(files=files))
+    assert found.command == "python -m compileall -q /mnt/site/venv/lib"

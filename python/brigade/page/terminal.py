@@ -96,7 +96,7 @@ def _counts(sums: Sums, console: Console) -> None:
         for row in [*view.counts(sums), *view.around_main(sums)]
     ]
     _table(console, titles, rows)
-    if sums.ranks:
+    if sums.width > 1:
         _say(console, f"{count(sums.calls())} on {many(sums.width, 'rank')} together")
 
 

@@ -42,7 +42,7 @@ def headline(sums: Sums) -> str:
     each = sums.lookups_per_rank()
     if not any(mount.kind == SHARED for mount in sums.profile.mounts):
         return "This start-up asked no shared file system"
-    who = "Each rank asks" if sums.ranks else "The program asks"
+    who = "Each rank asks" if sums.width > 1 else "The program asks"
     vain = percent(sums.lookups(failed=True), sums.lookups())
     tail = f", {vain} of it in vain" if sums.lookups(failed=True) else ""
     return f"{who} the shared file system {times(each)} to start{tail}"
@@ -51,7 +51,7 @@ def headline(sums: Sums) -> str:
 def lead(sums: Sums) -> str:
     """The sentences below it: all ranks, and wider jobs by proportion."""
     each, all_ranks = sums.lookups_per_rank(), sums.lookups()
-    own = f"{many(sums.width, 'rank')} together: {times(all_ranks)}. " if sums.ranks else ""
+    own = f"{many(sums.width, 'rank')} together: {times(all_ranks)}. " if sums.width > 1 else ""
     if not each:
         return f"{own}All its {count(sums.calls())} calls were answered on the node."
     wide = " and ".join(f"{big(each * width)} at {width:,} ranks" for width in WIDE)
@@ -241,8 +241,9 @@ def _ready(profile: Profile) -> float | None:
 def overhead(profile: Profile) -> str:
     """What tracing cost, in a sentence."""
     cost = profile.overhead
-    stops = many(cost.stops, "time")
-    text = f"The traced tasks were stopped {stops}, {seconds(cost.stopped_s)} in all."
+    stops, stopped = count(cost.stops), seconds(cost.stopped_s)
+    text = f"The traced tasks were stopped {stops} times, {stopped} in all."
+    text = text if cost.stops else "How often the program was stopped is not known."
     if cost.traced_s and cost.plain_s:
         text += (
             f" Traced the job took {seconds(cost.traced_s)}, plain {seconds(cost.plain_s)}: "

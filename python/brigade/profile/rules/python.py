@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 
 from brigade.profile.profile import Insight
@@ -102,14 +103,14 @@ def uncompiled(sums: Sums) -> Iterator[Insight]:
     read = [p for p in paths if p.endswith(".py") and p not in cached and p not in scripts]
     if len(read) < SOURCES_READ:
         return
-    folder = _common(read)
+    folder = _folder(read)
     python = sums.profile.program[0] if sums.profile.program else "python"
     python = python if os.path.basename(python).startswith("python") else "python"
     yield Insight(
         "warning" if len(read) >= 10 * SOURCES_READ else "info",
         f"{count(len(read))} modules are compiled from source at each start, by every rank",
         f"Their .py were read ({size(sum(paths[p] for p in read))}) and no .pyc: "
-        f"{listed(os.path.relpath(p, folder) for p in read)} in {folder}.",
+        f"{listed(os.path.basename(p) for p in read)}; most in {folder}.",
         "Compile them once, as the user who may write there.",
         f"{shlex.quote(python)} -m compileall -q {shlex.quote(folder)}",
     )
@@ -134,9 +135,17 @@ def bytecode_written(sums: Sums) -> Iterator[Insight]:
     )
 
 
-def _common(paths: list[str]) -> str:
-    folder = os.path.commonpath(paths) if len(paths) > 1 else os.path.dirname(paths[0])
-    return folder if not folder.endswith(".py") else os.path.dirname(folder)
+def _folder(paths: list[str]) -> str:
+    """The folder below which most of the sources lie; not the root of a whole file system."""
+    folder = os.path.commonpath([os.path.dirname(path) for path in paths])
+    while folder.count("/") < 4:  # far apart: the part of the tree with most of them
+        below = Counter(p[: p.find("/", len(folder) + 1)] for p in paths if p.startswith(folder))
+        deeper = below.most_common(1)[0][0]
+        if os.path.dirname(deeper) != folder.rstrip("/") or below[deeper] < 2:
+            break
+        folder = deeper
+        paths = [path for path in paths if path.startswith(folder + "/")]
+    return folder
 
 
 RULES = (python_path, editable, user_site, long_path, uncompiled, bytecode_written)

@@ -37,24 +37,23 @@ def without(variable: str, places: list[str]) -> str:
 
 
 def rpath(sums: Sums) -> Iterator[Insight]:
-    """Search folders written into a program or library that hold little of what it needs."""
+    """Search folders written into a program or library, in which nothing was found."""
     owners: dict[str, list[SearchEntry]] = {}
     for entry in entries(sums, "RPATH", "RUNPATH", hwcaps=None):
         owners.setdefault(entry.owner, []).append(entry)
-    worst = sorted(owners.items(), key=lambda item: -sum(e.wasted for e in item[1]))
-    total = sum(e.wasted for _, all_of in worst for e in all_of)
+    wasted: dict[str, int] = {}
+    for owner, all_of in owners.items():
+        useful = {entry.place for entry in all_of if entry.found}
+        wasted[owner] = sum(entry.wasted for entry in all_of if entry.place not in useful)
+    total = sum(wasted.values())
     if total < WORTH:
         return
-    files = [owner for owner, all_of in worst if sum(e.wasted for e in all_of) >= WORTH]
-    places = {e.place for _, all_of in worst for e in all_of}
-    idle = places - {e.place for _, all_of in worst for e in all_of if e.found}
-    kinds = "/".join(sorted({e.cause for _, all_of in worst for e in all_of}))
+    files = sorted((owner for owner in wasted if wasted[owner]), key=lambda owner: -wasted[owner])
+    kinds = "/".join(sorted({entry.cause for file in files for entry in owners[file]}))
     yield Insight(
         severity(total),
-        f"{kinds} entries make ld.so look {count(total)} times in vain on each rank",
-        f"{many(len(owners), 'object')} with "
-        f"{many(len({e.place for _, a in worst for e in a}), 'folder')}; "
-        f"{len(idle)} of these gave nothing. Most by {listed(name(o) for o, _ in worst)}.",
+        f"{kinds} folders that hold nothing make ld.so look {count(total)} times in vain",
+        f"On each rank, by {many(len(files), 'object')}: {listed(name(file) for file in files)}.",
         "Take out the folders in which nothing is found; it lasts until the file is installed "
         "again.",
         "\n".join(f"patchelf --shrink-rpath {shlex.quote(file)}" for file in files[:3]),
