@@ -8,7 +8,9 @@ BrigadeError            what failed, where, and what to do: one message, no trac
 |-- StageError          an image could not be brought into the nodes' memory
 |   |-- NoMpiError      because no MPI started there; there may be another way
 |   `-- LostNodeError   because a node that had begun is not heard of any more
-`-- LabError            the cluster in a box could not be brought up or used
+|-- LabError            the cluster in a box could not be brought up or used
+|-- OverBudget          a start-up asks more of the file system than it may (brigade budget)
+`-- ProgramFailed       the program that was to be judged failed by itself (brigade budget)
 
 `brigade.__main__.main` is the one place that catches it.
 """
@@ -57,3 +59,11 @@ class LostNodeError(StageError):
 
 class LabError(BrigadeError):
     exit_code = 7
+
+
+class OverBudget(BrigadeError):
+    exit_code = 8
+
+
+class ProgramFailed(BrigadeError):
+    exit_code = 9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 
 import click
@@ -37,8 +38,11 @@ Examples:
     "--json", "json_file", metavar="FILE", help="Write the report as JSON ('-': standard error)."
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no report, only errors.")
+@click.option("--inside", hidden=True, default="")  # brigade profile --after: the tracer's words
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(command: tuple[str, ...], cover: tuple[str, ...], **options: object) -> None:
+def command(
+    command: tuple[str, ...], cover: tuple[str, ...], inside: str, **options: object
+) -> None:
     """Start COMMAND (a launcher and a program) from one image in every node's memory.
 
     The first time, the program is run small and recorded, and an image is written; later the image
@@ -46,5 +50,10 @@ def command(command: tuple[str, ...], cover: tuple[str, ...], **options: object)
     look-ups are answered from there. Whatever the image does not answer goes to the real file
     system. The exit code is the job's own; a short report goes to standard error.
     """
-    settings = Settings(words=list(command), cover=list(cover), **options)  # type: ignore[arg-type]
+    settings = Settings(
+        words=list(command),
+        cover=list(cover),
+        inside=shlex.split(inside),
+        **options,  # type: ignore[arg-type]
+    )
     sys.exit(run_job(settings))

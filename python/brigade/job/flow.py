@@ -54,6 +54,7 @@ class Settings:
     strict: bool = False
     json_file: str | None = None
     quiet: bool = False
+    inside: list[str] = field(default_factory=list)  # words between the wrapper and the program
 
 
 @dataclass
@@ -207,7 +208,7 @@ def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress
     ]
     if settings.strict:
         wrapper.append("--strict")
-    return launch.job(guarded(wrapper))
+    return launch.job([*guarded(wrapper), *settings.inside])
 
 
 def _execute(course: Course, command: list[str]) -> int:

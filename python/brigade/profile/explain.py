@@ -130,12 +130,12 @@ def _steps(story: Story, search: Search, places: Places) -> tuple[list[Step], li
             read.append(event)
             continue
         answer = _answer(event, mark, search)
-        key = (mark.place, mark.cause, mark.owner, mark.hwcaps, answer)
+        led = mark.cause == "ld.so.cache" and event.path != mark.place
+        place = os.path.dirname(event.path) if led else mark.place
+        key = (place, mark.cause, mark.owner, mark.hwcaps, answer)
         if key not in steps:
             shared = places.of(story.process.host, event.path).kind == SHARED
-            steps[key] = Step(
-                *(mark.place, mark.cause, mark.owner, mark.hwcaps, answer), 0, 0.0, shared
-            )
+            steps[key] = Step(*key, 0, 0.0, shared)
         steps[key].calls += 1
         steps[key].us += event.took_ns * _US
     return list(steps.values()), read
@@ -203,7 +203,9 @@ def _cheaper(told: Explanation, built: Built) -> list[str]:
             if step.cause == cause and not step.hwcaps:
                 wasted[step.place] = wasted.get(step.place, 0) + step.calls
         for place, calls in wasted.items():
-            found.append(advice.format(place=place, calls=calls, name=told.name))
+            here = any(step.answer == "found" and step.place == place for step in told.steps)
+            words = _SUFFIXES if here else advice
+            found.append(words.format(place=place, calls=calls, name=told.name))
     if told.kind == "module" and any(step.answer == "no byte code" for step in in_vain):
         found.append(f"compile it once: python -m compileall {told.found}")
     if told.calls and any(step.shared for step in told.steps):
@@ -219,5 +221,6 @@ _ADVICE = {
     "LD_LIBRARY_PATH": "{calls} in vain at {place}: take it out of LD_LIBRARY_PATH, or put it last",
     "PATH": "{calls} in vain at {place}: call {name} by its full path, or put its folder first",
     "sys.path": "{calls} in vain at {place}: if nothing is imported from it, take it off the path",
-    "package path": "{calls} in vain at {place}: other file types are tried before the source",
+    "package path": "{calls} in vain at {place}: it is in none of the package's folders",
 }
+_SUFFIXES = "{calls} in vain at {place}, where it is: other kinds of files are tried before it"

@@ -233,19 +233,31 @@ class Follower:
         self._story.claim(index, now.number, "ld.so.cache", _CACHE, "ld.so")
 
     def _claim(self, index: int, now: _Current, folder: str) -> None:
-        place = now.place(folder)
         event = self._story.process.events[index]
+        place = None
+        if event.kind == "open" and event.path == self._cached(now):
+            place = Place(_CACHE, "ld.so.cache", "ld.so")
+        place = place or now.place(folder)
         if place is None and now.places and not event.error and event.kind == "open":
-            place = self._cached(event.path)
+            place = Place(_CACHE, "ld.so.cache", "ld.so")  # the cache has changed since
         if place is None:
             place = self._unknown(now, folder)
         self._story.claim(
             index, now.number, place.cause, place.folder, place.owner, bool(place.hwcaps)
         )
 
-    def _cached(self, path: str) -> Place | None:
-        """The cache led there: its folder is in no list."""
-        return Place(_CACHE, "ld.so.cache", "ld.so") if self._search else None
+    def _cached(self, now: _Current) -> str | None:
+        """Where the cache leads for a name. A folder of the program's own that the cache has too
+        would come before it in the order of the search."""
+        program = self._program.elf
+        if self._search is None or program is None or "/" in now.name:
+            return None
+        hwcaps = self._search.loader.hwcaps
+        path = self._search.cache.find(now.name, program.machine, program.cls, hwcaps)
+        lists = (p for p in now.places if p.cause not in ("default path", "ld.so.cache"))
+        if path and any(p.path == os.path.dirname(path) for p in lists):
+            return None
+        return path
 
     def _unknown(self, now: _Current, folder: str) -> Place:
         """A place that no list has: of a variable that this trace does not tell, or a path that

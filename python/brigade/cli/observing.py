@@ -1,0 +1,54 @@
+"""The options that `brigade profile`, `brigade explain` and `brigade budget` share: how the job is
+run and seen; and a command that takes names before `--` and a job after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_OPTIONS = [
+    click.option(
+        "-n", "ranks", type=click.IntRange(1), help="Ranks, for a program without a launcher."
+    ),
+    click.option(
+        "--cover",
+        multiple=True,
+        metavar="DIR",
+        help="Count a folder as shared, to try on a machine that shares nothing (repeatable).  "
+        "[default: shared file systems that are looked at; without one, the program's folder]",
+    ),
+    click.option(
+        "--until-quiet",
+        type=click.FloatRange(0.1),
+        metavar="SECONDS",
+        help="End the program when it has looked nothing up for so long.  [default: its own end]",
+    ),
+    click.option(
+        "--limit", type=click.FloatRange(1), metavar="SECONDS", help="End the program after that."
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="No progress and no report, only errors."),
+]
+
+
+def observing_options(command: Decorated) -> Decorated:
+    """Gives a command all of them, named as the fields of `brigade.job.profiled.Settings`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+class BeforeAndAfter(click.Command):
+    """Words before `--` are arguments, words after it the job: `context.meta["job"]`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            args, ctx.meta["job"] = args[:at], args[at + 1 :]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]

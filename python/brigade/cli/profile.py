@@ -1,0 +1,138 @@
+"""`brigade profile`: what a start-up costs the shared file system, and why."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from brigade.cli.observing import observing_options
+from brigade.errors import UsageError
+
+EPILOG = """\b
+Examples:
+  brigade profile -- srun -n 2 python app.py         a small width tells all that a wide one does
+  brigade profile -n 2 --cover ~/venv -- python app.py      on a laptop, without a launcher
+  brigade profile --after --overhead -- srun -n 2 python app.py       before and after Brigade
+  brigade profile --until-quiet 5 -- srun -n 2 ./solver     end it when its start-up is over
+  brigade profile --from-strace start.strace --html start.html
+  brigade profile --from start.json --html start.html       the page again
+  brigade profile --keep-trace start -- srun -n 2 python app.py       for brigade explain
+"""
+_NO_PAGE = ("", "none")
+
+
+@click.command(epilog=EPILOG, context_settings={"allow_interspersed_args": False})
+@observing_options
+@click.option(
+    "--html",
+    default="profile.html",
+    show_default=True,
+    metavar="FILE",
+    help="The page; 'none': no page.",
+)
+@click.option("--json", metavar="FILE", help="The profile, for machines.")
+@click.option("--keep-trace", metavar="DIR", help="Keep the trace, for brigade explain.")
+@click.option("--after", is_flag=True, help="Run it again under Brigade: before and after.")
+@click.option("--warm", is_flag=True, help="Run it again: what reaches the servers when warm.")
+@click.option("--overhead", is_flag=True, help="Run it again untraced: what tracing cost.")
+@click.option(
+    "--from-strace",
+    "straces",
+    multiple=True,
+    metavar="FILE",
+    help="Instead of a run: output of strace -f (a file for each rank), or a folder of -ff files.",
+)
+@click.option("--from", "earlier", metavar="FILE", help="Instead of a run: an earlier --json.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def command(
+    command: tuple[str, ...],
+    html: str,
+    json: str | None,
+    straces: tuple[str, ...],
+    earlier: str | None,
+    cover: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Run COMMAND traced, and write a page: what its start-up costs the file system, why, and what
+    to do.
+
+    Every system call that names a file is counted, of ld.so, static programs and Python alike, by
+    rank, phase, file system, and by the search entry that caused it. A small width is enough: the
+    ranks of a start-up do the same. The program's output, input and exit code stay its own; the
+    report goes to standard error.
+    """
+    from brigade.profile.outputs import Outputs
+
+    if sum(map(bool, (command, straces, earlier))) != 1:
+        raise UsageError(
+            "one thing to look at: a COMMAND, --from-strace FILE or --from FILE",
+            hint="brigade profile -- srun -n 2 python app.py",
+        )
+    outputs = Outputs(None if html in _NO_PAGE else html, json)
+    outputs.check()
+    if earlier:
+        status = _again(earlier, outputs, options)
+    elif straces:
+        status = _from_straces(straces, list(cover), outputs, options)
+    else:
+        status = _run(list(command), list(cover), outputs, options)
+    sys.exit(status)
+
+
+def _again(earlier: str, outputs: Any, options: dict[str, Any]) -> int:
+    from brigade.profile import profile
+
+    _report(profile.load(earlier), outputs, options)
+    return 0
+
+
+def _from_straces(
+    straces: tuple[str, ...], cover: list[str], outputs: Any, options: dict[str, Any]
+) -> int:
+    from brigade.profile import build, insights
+    from brigade.trace import merge, strace
+
+    trace = merge.merged([strace.load(path) for path in straces])
+    words = next((one.argv for one in trace.processes if one.argv), [])
+    profile = build.build(
+        trace,
+        command=words,
+        program=words,
+        launcher=None,
+        cover=cover,
+    )
+    profile.insights = insights.find(profile)
+    _report(profile, outputs, options)
+    return 0
+
+
+def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, Any]) -> int:
+    from brigade import interrupt
+    from brigade.job.flow import die_of
+    from brigade.job.profiled import Settings, profiled
+
+    with interrupt.listening():
+        try:
+            seen = profiled(Settings(words=words, cover=cover, **options))
+        except interrupt.Interrupted as stop:
+            print(f"brigade: stopped by {stop.name}", file=sys.stderr)
+            die_of(stop.signum)
+            return 128 + stop.signum
+    _report(seen.built.profile, outputs, options)
+    if seen.status < 0:
+        die_of(-seen.status)
+    return seen.status
+
+
+def _report(profile: Any, outputs: Any, options: dict[str, Any]) -> None:
+    from brigade.profile.outputs import show
+
+    written = outputs.write(profile)
+    if options["quiet"]:
+        return
+    show(profile)
+    for path in written:
+        print(f"brigade: {os.path.relpath(path)} is written", file=sys.stderr)

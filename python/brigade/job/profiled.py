@@ -1,0 +1,282 @@
+"""The course of `brigade profile`: run the job traced, as often as was asked, and make a profile.
+
+The first run is the user's: its streams are its own, and its exit status becomes ours. Further runs
+(warm, under Brigade, plain) see no input, and what they say is thrown away.
+
+What must stay true: traces lie where all nodes can write them, and are removed unless they are to
+be kept; an error of a further run costs its part of the profile, never the profile.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from brigade import interrupt
+from brigade.errors import BrigadeError
+from brigade.job.progress import Progress
+from brigade.launch import Launch, parse
+from brigade.paths import cache_dir, native
+from brigade.profile import build
+from brigade.profile.build import Built
+from brigade.profile.profile import Overhead, save
+from brigade.trace.events import Trace
+
+PROFILE = "profile.json"  # in a folder of kept traces
+
+
+@dataclass
+class Settings:
+    """What a command line says about the runs."""
+
+    words: list[str]
+    ranks: int | None = None
+    cover: list[str] = field(default_factory=list)
+    until_quiet: float | None = None
+    limit: float | None = None
+    warm: bool = False
+    after: bool = False
+    overhead: bool = False
+    keep_trace: str | None = None
+    quiet: bool = False
+
+
+@dataclass
+class Observed:
+    """One traced run."""
+
+    built: Built
+    trace: Trace
+    status: int  # of the launcher, as subprocess gives it
+    seconds: float
+
+
+def profiled(settings: Settings) -> Observed:
+    """Run the job traced and make its profile, insights and further runs included. Raises
+    Interrupted if a signal came."""
+    from brigade.profile.insights import find
+
+    launch = parse(settings.words, settings.ranks)
+    progress = Progress(settings.quiet)
+    try:
+        with _folder(settings) as folder, launch.session():
+            observed = observe(settings, launch, folder)
+            profile = observed.built.profile
+            if settings.keep_trace:
+                save(profile, os.path.join(settings.keep_trace, PROFILE))
+            if observed.status == 0:
+                _further(settings, launch, observed, progress)
+            profile.insights = find(profile)
+            if profile.after:
+                profile.after.insights = find(profile.after)
+            if settings.keep_trace:
+                save(profile, os.path.join(settings.keep_trace, PROFILE))
+            return observed
+    finally:
+        progress.close()
+
+
+def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
+    """One traced run of the job, as it is."""
+    from brigade.job.traced import run_traced
+    from brigade.trace import native as traces
+
+    status, seconds = run_traced(
+        launch,
+        folder,
+        progress=lambda seconds, size: None,  # the terminal is the program's
+        quiet_s=settings.until_quiet,
+        limit_s=settings.limit,
+    )
+    trace = traces.load(folder)
+    if status and (settings.until_quiet or settings.limit) and was_ended(trace):
+        status = 0
+    built = build.build_all(
+        trace,
+        command=settings.words,
+        program=launch.program,
+        launcher=None if launch.kind == "local" else launch.kind,
+        cover=settings.cover,
+    )
+    built.profile.overhead.traced_s = seconds
+    return Observed(built, trace, status, seconds)
+
+
+def was_ended(trace: Trace) -> bool:
+    """Whether it was we who ended the program, once its start-up was over: nothing of it failed
+    by itself."""
+    by_us = (None, 0, -signal.SIGTERM, -signal.SIGKILL)
+    return all(process.status in by_us for process in trace.processes if process.rank is not None)
+
+
+@contextmanager
+def _folder(settings: Settings) -> Iterator[str]:
+    """Where the trace of the run goes; removed unless it is to be kept."""
+    if settings.keep_trace:
+        os.makedirs(settings.keep_trace, exist_ok=True)
+        if any(name.endswith(".trace") for name in os.listdir(settings.keep_trace)):
+            raise BrigadeError(
+                f"{settings.keep_trace} has a trace already",
+                hint="name a new folder with --keep-trace, or remove that one",
+            )
+        yield os.path.abspath(settings.keep_trace)
+        return
+    with scratch("trace") as folder:
+        yield folder
+
+
+@contextmanager
+def scratch(what: str) -> Iterator[str]:
+    """A folder of ours that all nodes see, removed again."""
+    base = cache_dir()
+    base.mkdir(parents=True, exist_ok=True)
+    folder = tempfile.mkdtemp(prefix=f"{what}-{os.uname().nodename}-{os.getpid()}-", dir=base)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _further(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
+    """Further runs, each for its part of the profile."""
+    profile = first.built.profile
+    parts: dict[str, tuple[bool, Callable[[], None]]] = {
+        "warm": (settings.warm, lambda: _warm(settings, launch, first, progress)),
+        "after": (settings.after, lambda: _after(settings, launch, first, progress)),
+        "overhead": (settings.overhead, lambda: _plain(launch, profile.overhead, progress)),
+    }
+    for name, (wanted, run) in parts.items():
+        if not wanted:
+            continue
+        interrupt.check()
+        try:
+            run()
+        except BrigadeError as error:
+            progress.warn(f"--{name} is left out: {error.message}")
+            profile.lost.append(f"The run for --{name} failed: {error.message}.")
+
+
+def _warm(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
+    """The same again: caches hold what the first run has brought."""
+    progress.note("runs again, warm; its output is thrown away")
+    with scratch("trace") as folder, muted():
+        again = observe(settings, launch, folder)
+    for count in again.built.profile.server:
+        count.state = "warm"
+    first.built.profile.server += again.built.profile.server
+
+
+def _plain(launch: Launch, overhead: Overhead, progress: Progress) -> None:
+    """The same without a tracer, for the seconds alone."""
+    progress.note("runs again untraced; its output is thrown away")
+    start = time.monotonic()
+    with muted(), interrupt.promptly():
+        status = subprocess.run(launch.job([]), check=False).returncode
+    if status:
+        raise BrigadeError(f"the plain run ended with status {status}")
+    overhead.plain_s = time.monotonic() - start
+
+
+def _after(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
+    """The same under `brigade run`; the tracer stands between Brigade's wrapper and the program, so
+    that it sees what the program still asks the kernel."""
+    progress.note("runs again under Brigade; its output is thrown away")
+    stand_in = first.built.places.stand_in()
+    same = replace(settings, cover=[*settings.cover, *([stand_in] if stand_in else [])])
+    with scratch("trace") as folder:
+        seen = observe_under_brigade(same, launch, folder)
+    first.built.profile.after = seen.built.profile
+
+
+def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Observed:
+    """A traced run under `brigade run`. Raises BrigadeError if it was not staged."""
+    import json
+
+    from brigade.trace import native as traces
+
+    report = os.path.join(folder, "report.json")
+    command = [sys.executable, "-m", "brigade", "run", "--quiet", "--json", report]
+    command += [word for root in settings.cover for word in ("--cover", root)]
+    command += ["-n", str(settings.ranks)] if settings.ranks else []
+    command += ["--inside", shlex.join(_tracer(launch, folder)), "--", *settings.words]
+    start = time.monotonic()
+    with muted(), interrupt.promptly():
+        status = subprocess.run(command, check=False).returncode
+    try:
+        with open(report, encoding="utf-8") as text:
+            said = json.load(text)
+    except (OSError, ValueError) as error:
+        raise BrigadeError(f"brigade run ended with status {status} and no report") from error
+    if said.get("unstaged"):
+        raise BrigadeError(f"brigade run did not stage: {said['unstaged']}")
+    trace = traces.load(folder)
+    built = build.build_all(
+        trace,
+        command=["brigade", "run", "--", *settings.words],
+        program=launch.program,
+        launcher=None if launch.kind == "local" else launch.kind,
+        cover=settings.cover,
+    )
+    return Observed(built, trace, status, time.monotonic() - start)
+
+
+def _tracer(launch: Launch, folder: str) -> list[str]:
+    """What stands between Brigade's wrapper and the program."""
+    ranks = ["--rank", "0"] if launch.kind == "local" and launch.ranks == 1 else []
+    return [str(native("brigade-trace")), "--out", folder, *ranks, "--"]
+
+
+def observed_once(settings: Settings) -> Observed:
+    """One traced run and its profile, for those that say their result on standard output: what the
+    program says there goes to standard error."""
+    launch = parse(settings.words, settings.ranks)
+    progress = Progress(settings.quiet)
+    try:
+        with interrupt.listening(), _folder(settings) as folder, launch.session():
+            with redirected({1: 2}):
+                return observe(settings, launch, folder)
+    finally:
+        progress.close()
+
+
+def observed_under_brigade(settings: Settings) -> Observed:
+    """The same under `brigade run`."""
+    launch = parse(settings.words, settings.ranks)
+    with interrupt.listening(), scratch("trace") as folder:
+        return observe_under_brigade(settings, launch, folder)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """What is started meanwhile has no input, and its output is thrown away."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        with redirected(dict.fromkeys(range(3), nothing)):
+            yield
+    finally:
+        os.close(nothing)
+
+
+@contextmanager
+def redirected(targets: dict[int, int]) -> Iterator[None]:
+    """Descriptors of this process, and of what is started meanwhile, are others."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = {number: os.dup(number) for number in targets}
+    try:
+        for number, target in targets.items():
+            os.dup2(target, number)
+        yield
+    finally:
+        for number, own in kept.items():
+            os.dup2(own, number)
+            os.close(own)

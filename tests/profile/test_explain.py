@@ -1,0 +1,151 @@
+"""brigade explain: each step of a search, who asked, what is closest."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from made import PYTHON, built, process, python
+from test_loader import compile_c
+
+from brigade.profile.explain import closest, explain, near_files
+
+
+def brigade(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "brigade", *words],
+        env={**os.environ, **env}, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_the_steps_of_a_module_are_told_in_their_order():
+    (told,) = explain(built(python()), "json")
+    places = [(step.place, step.owner, step.answer, step.calls) for step in told.steps]
+    stdlib = "/mnt/soft/py/lib/python3.11"
+    assert places == [
+        ("/mnt/soft/site", "PYTHONPATH", "there", 4),
+        (stdlib, "python", "there", 1),
+        (stdlib, "python", "found", 2),
+        (stdlib, "python", "no byte code", 1),
+    ]
+    assert told.chain == ["app.py", "python3"]
+    assert (told.wasted, told.read_bytes, told.certain) == (1, 900, False)
+    assert any("compileall" in one for one in told.cheaper)
+
+
+def test_the_steps_of_all_that_was_explained_are_its_calls():
+    made = built(python())
+    for story in made.stories:
+        for search in story.searches:
+            for told in explain(made, search.name) if search.name else []:
+                assert told.calls == len(search.events)
+
+
+def test_a_name_without_version_means_any_version():
+    text = "exec 0 /mnt/soft/app/bin/app\nopen 3 /mnt/soft/lib/libx.so.2\n"
+    assert [one.name for one in explain(built(process(text)), "libx.so")] == ["libx.so.2"]
+    assert explain(built(process(text)), "libx.so.1") == []
+    assert [one.name for one in explain(built(process(text)), "/mnt/soft/lib/libx.so.2")]
+
+
+def test_a_program_is_explained_with_the_folders_of_path_that_lack_it():
+    text = "stat ENOENT /usr/bin/tool\nstat 0 /bin/tool\nexec 0 /bin/tool\n"
+    (told,) = explain(built(process(text, exe="/bin/bash")), "tool")
+    assert (told.found, told.wasted, told.how) == ("/bin/tool", 1, "exec")
+
+
+def test_what_nobody_looked_for_has_names_that_come_near():
+    made = built(python())
+    assert explain(made, "jsson") == []
+    assert closest(made, "jsson") == ["json"]
+
+
+def test_what_was_not_found_has_files_that_come_near(tmp_path):
+    for name in ("libhdf5.so.200", "libhdf4.so.0", "other"):
+        (tmp_path / name).touch()
+    near = near_files("libhdf5.so.103", [str(tmp_path), "/nowhere"])
+    assert near[0] == f"{tmp_path}/libhdf5.so.200"
+    assert f"{tmp_path}/other" not in near
+
+
+def test_ranks_that_looked_are_counted():
+    made = built(python(rank=0), process("open 3 /scratch/x\n", rank=1, pid=200))
+    (told,) = explain(made, "json")
+    assert (told.ranks, told.of_ranks) == (1, 2)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory) -> Path:
+    """app needs libhere (RUNPATH: empty, lib) and libgone.so.1, of which lib has another version;
+    it does not start."""
+    base = Path(os.path.realpath(tmp_path_factory.mktemp("explain")))
+    here = compile_c("int here(void){return 1;}", base / "lib/libhere.so.1")
+    gone = compile_c("int gone(void){return 1;}", base / "lib/libgone.so.1")
+    runpath = f"-Wl,--no-as-needed,-rpath,{base}/empty:{base}/lib"
+    source = "int here(void); int main(void){return !here();}"
+    compile_c(source, base / "app", runpath, str(here))
+    compile_c(source, base / "broken", runpath, str(here), str(gone))
+    gone.rename(base / "lib/libgone.so.2")
+    (base / "empty").mkdir()
+    return base
+
+
+def explained(*words: str) -> dict:
+    done = brigade("explain", "--json", *words)
+    assert done.stderr.count("Traceback") == 0
+    return json.loads(done.stdout)
+
+
+def test_a_run_and_the_program_alone_tell_the_same_search(world):
+    (ran,) = explained("libhere.so.1", "--", str(world / "app"))["libhere.so.1"]
+    (read,) = explained("libhere.so.1", "--program", str(world / "app"))["libhere.so.1"]
+    assert ran["found"] == read["found"] == f"{world}/lib/libhere.so.1"
+
+    def places(told: dict) -> list:
+        steps = [s for s in told["steps"] if s["answer"] != "there"]  # that there is such a folder
+        return [(s["place"], s["cause"], s["hwcaps"], s["answer"]) for s in steps]
+
+    assert [place for place in places(ran) if not place[2]] == [
+        (f"{world}/empty", "RUNPATH", False, "absent"),
+        (f"{world}/lib", "RUNPATH", False, "found"),
+    ]
+    assert [p for p in places(read) if not p[2]] == [p for p in places(ran) if not p[2]]
+
+
+def test_a_library_that_is_nowhere_is_explained_with_what_comes_closest(world):
+    for how in (["--", str(world / "broken")], ["--program", str(world / "broken")]):
+        (told,) = explained("libgone.so.1", *how)["libgone.so.1"]
+        assert told["found"] == ""
+        assert told["closest"][0] == f"{world}/lib/libgone.so.2"
+        assert told["chain"] == ["broken"]
+
+
+def test_for_people_the_steps_stand_in_a_table(world):
+    done = brigade("explain", "libhere.so.1", "--", str(world / "app"), COLUMNS="120")
+    assert done.returncode == 0
+    assert f"found at {world}/lib/libhere.so.1" in done.stdout
+    assert "RUNPATH of app" in done.stdout
+
+
+def test_a_name_that_nothing_looked_for_is_exit_code_1(world):
+    done = brigade("explain", "libnothing.so", "--", str(world / "app"))
+    assert done.returncode == 1
+    assert "nothing looked for libnothing.so" in done.stderr
+
+
+def test_without_something_to_explain_it_with_it_is_a_usage_error():
+    done = brigade("explain", "libc.so.6")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "--trace DIR" in done.stderr
+
+
+def test_a_script_has_no_search_of_its_own(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(PYTHON)
+    done = brigade("explain", "libc.so.6", "--program", str(script))
+    assert done.returncode == 1
+    assert "not an ELF file" in done.stderr

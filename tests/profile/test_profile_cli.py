@@ -1,0 +1,116 @@
+"""brigade profile: a run is the program's own, and a profile comes of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_explain import brigade
+
+from brigade.profile.profile import load
+
+WORDS = "import sys; print('out'); print('err', file=sys.stderr); print(sys.stdin.read())"
+
+
+def profiled(folder: Path, *words: str, **more) -> subprocess.CompletedProcess[bytes]:
+    """`brigade profile` in a folder of its own; bytes, because streams are compared."""
+    environment = {**os.environ, "BRIGADE_CACHE": str(folder / "cache")}
+    return subprocess.run(
+        [sys.executable, "-m", "brigade", "profile", *words],
+        cwd=folder, env=environment, capture_output=True, **more,
+    )  # fmt: skip
+
+
+def test_output_input_and_exit_code_are_the_programs_own(tmp_path):
+    program = [sys.executable, "-c", WORDS + "; sys.exit(7)"]
+    plain = subprocess.run(program, input=b"in", capture_output=True)
+    seen = profiled(tmp_path, "-q", "--html", "none", "--", *program, input=b"in")
+    assert (seen.returncode, seen.stdout, seen.stderr) == (7, plain.stdout, plain.stderr)
+    assert not list(tmp_path.glob("*.html")) and not list((tmp_path / "cache").iterdir())
+
+
+def test_the_signal_that_ends_the_program_ends_the_profile(tmp_path):
+    program = [sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"]
+    assert profiled(tmp_path, "--", *program).returncode == -15
+    assert (tmp_path / "profile.html").exists()
+
+
+def test_a_page_json_and_a_report_are_written(tmp_path):
+    seen = profiled(tmp_path, "--json", "p.json", "--", sys.executable, "-c", "import json")
+    assert seen.returncode == 0 and seen.stdout == b""
+    assert b"<html" in (tmp_path / "profile.html").read_bytes()
+    profile = load(tmp_path / "p.json")
+    assert {node.name for node in profile.tree} >= {"json", "json.decoder", "encodings"}
+    assert profile.total(phase="interpreter") > 0 < profile.total(before_main=True)
+    assert profile.insights and b"profile.html is written" in seen.stderr
+    again = profiled(tmp_path, "--from", "p.json", "--html", "again.html")
+    assert again.returncode == 0
+    assert (tmp_path / "again.html").stat().st_size > 10_000
+
+
+def test_ranks_are_counted_apart_and_compared(tmp_path):
+    profiled(tmp_path, "-q", "-n", "2", "--json", "p.json", "--", sys.executable, "-c", "0")
+    profile = load(tmp_path / "p.json")
+    assert [rank.rank for rank in profile.ranks] == [0, 1]
+    assert profile.total(rank=0) == profile.total(rank=1) > 50
+    assert profile.identical is not None
+
+
+def test_a_program_that_goes_on_is_ended_when_it_is_quiet(tmp_path):
+    program = [sys.executable, "-c", "import time; time.sleep(60)"]
+    words = ["--until-quiet", "0.5", "--json", "p.json"]
+    assert profiled(tmp_path, *words, "--", *program).returncode == 0
+    assert load(tmp_path / "p.json").total() > 50
+
+
+def test_a_kept_trace_explains_later(tmp_path):
+    profiled(tmp_path, "--keep-trace", "kept", "--", sys.executable, "-c", "import json.decoder")
+    done = brigade("explain", "json.decoder", "--trace", str(tmp_path / "kept"))
+    assert done.returncode == 0 and "package path of json" in done.stdout
+    again = profiled(tmp_path, "--keep-trace", "kept", "--", sys.executable, "-c", "0")
+    assert again.returncode == 1 and b"has a trace already" in again.stderr
+
+
+def test_before_and_after_stand_in_one_profile(tmp_path):
+    venv = tmp_path / "soft"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    words = ["--after", "--overhead", "--json", "p.json", "--cover", str(venv)]
+    seen = profiled(tmp_path, *words, "--", str(venv / "bin/python"), "-c", "import json")
+    profile = load(tmp_path / "p.json")
+    assert profile.after is not None, seen.stderr.decode()
+    assert profile.after.total(place="shared") < profile.total(place="shared") / 2
+    assert profile.overhead.plain_s is not None and profile.overhead.traced_s is not None
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_output_of_strace_gives_the_same_counts_as_a_run(tmp_path):
+    program = [sys.executable, "-S", "-E", "-B", "-c", "import json"]
+    strace = ["strace", "-f", "-y", "-ttt", "-T", "-o", str(tmp_path / "s.txt"), *program]
+    subprocess.run(strace, check=True, cwd=tmp_path)
+    profiled(tmp_path, "-q", "--from-strace", "s.txt", "--json", "strace.json")
+    profiled(tmp_path, "-q", "--json", "own.json", "--", *program)
+    one, two = load(tmp_path / "strace.json"), load(tmp_path / "own.json")
+    for kind in ("open", "list", "exec"):
+        assert one.total(kind=kind) == two.total(kind=kind)
+    failed = [p.total(failed=True, by_path=True) for p in (one, two)]
+    assert failed[0] == failed[1] > 10
+    assert [(e.cause, e.place, e.wasted) for e in one.searches if e.wasted and e.cause != "other"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "one thing to look at"),
+        (["--from", "x", "--", "true"], "one thing to look at"),
+        (["--from", "nothing.json"], "nothing.json"),
+        (["--json", "no/such/folder", "--", "true"], "no/such/folder cannot be written"),
+    ],
+)
+def test_bad_input_is_one_clear_error(tmp_path, words, said):
+    seen = profiled(tmp_path, *words)
+    assert seen.returncode in (1, 2)
+    assert said in seen.stderr.decode() and b"Traceback" not in seen.stderr
