@@ -24,6 +24,7 @@
 
 enum {
     STATUS_BYTES = 4096,
+    EARLY = 256,   /* more at a time than stops can wait for us */
     RESTARTS = 512 /* and up to 516: the kernel will make the call again */
 };
 
@@ -34,6 +35,8 @@ struct engine {
     pid_t program, parent;
     int32_t rank;
     uint32_t images;
+    pid_t early[EARLY]; /* adopted, and may be gone, before their parents' word of them came */
+    unsigned next_early;
     uint64_t now_ns;
     int filtered;
     int started;  /* the program has been executed */
@@ -87,6 +90,14 @@ static struct trace_task *new_process(struct engine *e, pid_t pid, const struct 
     return task;
 }
 
+static void note_early(struct engine *e, pid_t tid)
+{
+    unsigned at = 0;
+    while (at < EARLY && e->early[at])
+        at++;
+    e->early[at < EARLY ? at : e->next_early++ % EARLY] = tid;
+}
+
 /* A task that has stopped before its parent's word of it came. NULL if it is gone already. */
 static struct trace_task *adopt(struct engine *e, pid_t tid)
 {
@@ -97,17 +108,29 @@ static struct trace_task *adopt(struct engine *e, pid_t tid)
     pid_t parent = (pid_t)remote_status(status, "PPid", 10);
     struct trace_task *known = trace_task_find(&e->tasks, pid == tid ? parent : pid);
     known = known ? known : trace_task_find(&e->tasks, e->program);
+    note_early(e, tid);
     if (known && pid != tid)
         return trace_task_create(&e->tasks, tid, known->image);
     return known ? new_process(e, pid, known->image) : NULL;
 }
 
-/* A task has made another, which may have been seen already. */
+/* Whether a task was adopted without its parent's word. */
+static int was_early(struct engine *e, pid_t tid)
+{
+    for (unsigned i = 0; i < EARLY; i++)
+        if (e->early[i] == tid) {
+            e->early[i] = 0;
+            return 1;
+        }
+    return 0;
+}
+
+/* A task has made another, which may have been seen already, and be gone. */
 static void on_child(struct engine *e, struct trace_task *task, int event)
 {
     unsigned long child = 0;
     char path[64];
-    if (trace(PTRACE_GETEVENTMSG, task->tid, 0, &child) != 0 ||
+    if (trace(PTRACE_GETEVENTMSG, task->tid, 0, &child) != 0 || was_early(e, (pid_t)child) ||
         trace_task_find(&e->tasks, (pid_t)child))
         return;
     snprintf(path, sizeof path, "/proc/%d/task/%lu", (int)task->tid, child);

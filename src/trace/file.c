@@ -278,6 +278,7 @@ static void event(struct trace_sink *sink, const struct trace_event *e)
     put_number(f, task->by_fd);
     put_number(f, (int64_t)task->flags);
     put_string(f, task->path);
+    f->unread += !task->path[0] && !task->by_fd && e->error != EFAULT;
     if (task->other[0])
         put_string(f, task->other);
     put_bytes(f, "\n", 1);
@@ -317,11 +318,17 @@ static void end(struct trace_sink *sink, const struct trace_image *image, uint64
 static void flush(struct trace_sink *sink, const struct trace_stops *stops, int last)
 {
     struct trace_file *f = of(sink);
+    char text[100];
     if (stops && (f->used || last)) {
         put(f, "S");
         put_number(f, (int64_t)stops->count);
         put_number(f, (int64_t)stops->held_ns);
         put(f, "\n");
+    }
+    if (last && f->unread) {
+        snprintf(text, sizeof text, "the paths of %llu calls: their programs let nobody read them",
+                 (unsigned long long)f->unread);
+        put_lost(f, text);
     }
     if (last)
         put(f, "Z\n");

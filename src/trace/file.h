@@ -13,6 +13,7 @@ struct trace_file {
     const char *folder;     /* absolute, exists */
     int fd;                 /* -1: nothing can be written any more */
     uint64_t zero_ns;       /* CLOCK_MONOTONIC when the file began */
+    uint64_t unread;        /* calls whose paths could not be read */
     size_t used;
     char buffer[TRACE_FILE_BUFFER];
 };

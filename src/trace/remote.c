@@ -16,7 +16,7 @@ enum {
     PIECE = 256  /* most paths are shorter */
 };
 
-/* A word at a time: reads what a process that may not be dumped keeps from process_vm_readv. */
+/* A word at a time, where the kernel or a container has no process_vm_readv. */
 static long peek(pid_t tid, uint64_t at, char *buf, size_t n)
 {
     size_t done = 0;
