@@ -111,6 +111,7 @@ def test_staging_takes_as_long_as_the_longest_of_its_three_parts():
     assert phase.before[startup.STAGING] == max(parts.values()) == parts["unpacking"]
     shared = dataclasses.replace(slow, shared_cores=True, cores=2)
     assert startup.staging(PROGRAM, shared, 100)["unpacking"] == pytest.approx(1000.0)
+    assert startup.staging(PROGRAM, shared, 1)["unpacking"] == pytest.approx(20.0)
 
 
 def test_misses_under_brigade_go_to_the_server_and_cost():
@@ -125,7 +126,9 @@ def test_a_fit_recovers_what_made_the_samples():
     truth = Demand(first={"lookup": 900.0}, further={"lookup": 900.0}, cpu_s=0.8, fixed_s=0.5)
     machine = System(service_s=1e-3, servers=1, service_cv=0.0, round_trip_s=0.0)
     samples = [
-        Sample(nodes, ranks, fit.seconds(startup.direct(truth, machine, ranks, nodes), events=9000))
+        Sample(
+            nodes, ranks, fit.simulated(startup.direct(truth, machine, ranks, nodes), events=9000)
+        )
         for nodes, ranks in ((1, 1), (1, 2), (2, 4), (2, 16))
     ]
     start = {"cpu_s": 2.0, "service_s": 1e-4, "fixed_s": 0.1}

@@ -68,7 +68,7 @@ def _plane(rows: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
     return min([(only_a, 0.0), (0.0, only_b)], key=lambda pair: squares(*pair))
 
 
-def seconds(phase: Phase, seed: int = 1, events: int = EVENTS) -> float:
+def simulated(phase: Phase, seed: int = 1, events: int = EVENTS) -> float:
     """Until the last rank is there; the same seed gives the same draws."""
     how = simulate.aggregation(phase.network, phase.streams, phase.rounds, events)
     run = simulate.run(phase.network, phase.streams, phase.rounds, seed, how)
@@ -81,11 +81,13 @@ def fit(
     demand: Demand,
     system: System,
     start: dict[str, float],
+    seconds: Callable[[Phase], float] | None = None,
 ) -> tuple[Demand, System, float]:
     """The demand and system with the fields named in `start` (of either) fitted, and what is left:
     the root mean square of the logarithms of predicted to measured seconds.
 
-    `start` holds a first guess of each, above 0.
+    `start` holds a first guess of each, above 0. `seconds` is the length of a phase: `simulated`,
+    or the quicker `brigade.model.predict.steady_seconds`.
     """
     names = list(start)
 
@@ -94,7 +96,7 @@ def fit(
         return _with(demand, values), _with(system, values)
 
     def left(logs: Sequence[float]) -> float:
-        return _left(samples, build, *placed(logs))
+        return _left(samples, build, seconds or simulated, *placed(logs))
 
     # Where two stations are equally busy the function has an edge, on which a simplex can stop
     # short: so from several places, and from the best one again.
@@ -105,7 +107,13 @@ def fit(
     return (*placed(best), left(best))
 
 
-def _left(samples: Sequence[Sample], build: Build, demand: Demand, system: System) -> float:
+def _left(
+    samples: Sequence[Sample],
+    build: Build,
+    seconds: Callable[[Phase], float],
+    demand: Demand,
+    system: System,
+) -> float:
     errors = [
         math.log(seconds(build(demand, system, one.ranks, one.nodes)) / one.seconds)
         for one in samples

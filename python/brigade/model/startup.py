@@ -22,6 +22,8 @@ METADATA = "metadata server"
 DATA = "data servers"
 STAGING = "staging"
 
+SLICES = 100  # in which processors are shared, where there are no requests to divide the time
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -84,7 +86,9 @@ def staging(demand: Demand, system: System, nodes: int) -> dict[str, float]:
     whole = system.data_servers * system.data_bandwidth
     steps = ring_steps(nodes, readers, segments)
     send = min(system.segment_bytes, demand.image_bytes) / system.network_bandwidth
-    workers = system.cores / nodes if system.shared_cores else system.decode_workers
+    workers: float = system.decode_workers
+    if system.shared_cores:
+        workers = min(workers, system.cores / nodes)
     return {
         "reading the image": demand.image_bytes / min(readers * lane, whole),
         "handing it on": steps * send + max(0, steps - segments) * system.hop_s,
@@ -139,7 +143,7 @@ def _network(
         rounds = max(1, round(first))
         streams = max(1, round(requests / rounds))
     else:
-        rounds, streams = 1, ranks
+        rounds, streams = SLICES, ranks
     turns = rounds * streams
     if system.shared_cores:
         work = ranks * rank_cpu_s + nodes * node_cpu_s + requests * system.request_cpu_s
