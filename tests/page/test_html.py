@@ -7,8 +7,8 @@ from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
-import made
 import pytest
+import startups
 
 from brigade.errors import BrigadeError
 from brigade.page import html
@@ -17,7 +17,7 @@ from brigade.profile.profile import Profile, SearchEntry, Timeline
 from brigade.profile.sums import Sums
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "line", "path"}
-PROFILES = {"numpy": made.numpy, "quiet": made.quiet, "hostile": made.hostile}
+PROFILES = {"numpy": startups.numpy, "quiet": startups.quiet, "hostile": startups.hostile}
 
 
 class Page(HTMLParser):
@@ -84,7 +84,7 @@ def test_the_page_needs_nothing_from_anywhere_and_its_links_lead_somewhere(profi
 
 
 def test_every_count_on_the_page_is_the_sum_over_its_cells():
-    profile = made.numpy(4)
+    profile = startups.numpy(4)
     sums = Sums(profile)
     shown = [
         (n, text) for section, n, text in Page(html.render(profile)).numbers if section == "counts"
@@ -120,20 +120,20 @@ def test_every_count_on_the_page_is_the_sum_over_its_cells():
 
 
 def test_mounts_on_the_page_add_up_to_all_calls_of_ranks():
-    profile = made.numpy(3)
+    profile = startups.numpy(3)
     numbers = [n for section, n, _ in Page(html.render(profile)).numbers if section == "seen"]
     assert sum(numbers) == Sums(profile).calls()
 
 
 def test_a_cell_on_a_mount_that_is_not_listed_is_counted_all_the_same():
-    profile = made.quiet()
+    profile = startups.quiet()
     profile.cells.append(profile.cells[0]._replace(mount="/gone", calls=1234))
     numbers = [n for section, n, _ in Page(html.render(profile)).numbers if section == "counts"]
     assert {1234 + 2 * 3 + 2 * 4, 1234 + 2 * 4} <= set(numbers)
 
 
 def test_names_stay_text():
-    text = html.render(made.hostile())
+    text = html.render(startups.hostile())
     page = Page(text)
     assert page.tags["script"] == 1 and page.tags["img"] == 0 and page.tags["u"] == 0
     assert "<b>x</b>.so" in page.text and "{{ 7*7 }}" in page.text
@@ -142,7 +142,7 @@ def test_names_stay_text():
 
 
 def test_every_insight_is_a_card_with_its_command():
-    profile = made.numpy()
+    profile = startups.numpy()
     page = Page(html.render(profile))
     flat = " ".join(page.text.split())
     found = find(profile)
@@ -152,52 +152,54 @@ def test_every_insight_is_a_card_with_its_command():
 
 
 def test_the_insights_of_the_profile_itself_are_shown_if_it_has_any():
-    profile = made.numpy()
+    profile = startups.numpy()
     profile.insights = find(profile)[:2]
     assert Page(html.render(profile)).tags["article"] == 2
 
 
 def test_an_ordinary_profile_makes_less_than_a_megabyte():
-    profile = made.numpy(64)
+    profile = startups.numpy(64)
     profile.tree += [
-        made.node("module", f"package.module_{i}", i % 700, calls=9) for i in range(2500)
+        startups.node("module", f"package.module_{i}", i % 700, calls=9) for i in range(2500)
     ]
-    profile.searches += [made.entry("sys.path", f"/mnt/site/{i}", 90) for i in range(300)]
+    profile.searches += [startups.entry("sys.path", f"/mnt/site/{i}", 90) for i in range(300)]
     profile.timelines.append(Timeline("nfs", 0.1, {"GETATTR": list(range(20_000))}))
     assert len(html.render(profile).encode()) < 1_000_000
 
 
 def test_every_node_of_the_tree_is_counted_whatever_the_loaders_say():
-    profile = made.quiet(
-        tree=[made.node("module", f"m{i}", (i + 1) % 9, calls=1) for i in range(9)]
+    profile = startups.quiet(
+        tree=[startups.node("module", f"m{i}", (i + 1) % 9, calls=1) for i in range(9)]
     )
-    profile.tree.append(made.node("module", "own", 9, calls=1))
-    profile.tree.append(made.node("module", "far", 99, calls=1))
+    profile.tree.append(startups.node("module", "own", 9, calls=1))
+    profile.tree.append(startups.node("module", "far", 99, calls=1))
     page = Page(html.render(profile))
     assert page.wrong == [] and page.open == []
     assert all(f"m{i} " in " ".join(page.text.split()) for i in range(9))
 
 
 def test_a_tree_a_thousand_deep_is_drawn():
-    profile = made.quiet(tree=[made.node("module", f"m{i}", i - 1, calls=1) for i in range(1000)])
+    profile = startups.quiet(
+        tree=[startups.node("module", f"m{i}", i - 1, calls=1) for i in range(1000)]
+    )
     page = Page(html.render(profile))
     assert page.wrong == [] and page.tags["details"] >= 999
 
 
 def test_a_profile_with_nothing_in_it_is_a_page(tmp_path: Path):
-    profile = made.quiet(ranks=[], cells=[], mounts=[], command=[], program=[], seen=[])
+    profile = startups.quiet(ranks=[], cells=[], mounts=[], command=[], program=[], seen=[])
     page = Page(html.render(profile))
     assert page.wrong == [] and "asked no shared file system" in page.text
 
 
 def test_an_empty_search_entry_is_named():
-    profile = made.numpy()
+    profile = startups.numpy()
     profile.searches.append(SearchEntry("PATH", "", False, "PATH", "/mnt/site", 999, 999, 0, 0.1))
     assert "(empty: the current folder)" in Page(html.render(profile)).text
 
 
 def test_a_page_that_cannot_be_written_is_one_clear_error(tmp_path: Path):
     with pytest.raises(BrigadeError, match="the page cannot be written to .*/no/such"):
-        html.write(made.quiet(), tmp_path / "no/such")
-    html.write(made.quiet(), tmp_path / "page.html")
+        html.write(startups.quiet(), tmp_path / "no/such")
+    html.write(startups.quiet(), tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

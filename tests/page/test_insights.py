@@ -6,8 +6,8 @@ import os
 import subprocess
 from typing import Any, Callable
 
-import made
 import pytest
+import startups
 
 from brigade.profile import insights
 from brigade.profile.profile import (
@@ -30,45 +30,47 @@ def said(rule: Callable[[Sums], Any], profile: Profile) -> list[Insight]:
 
 
 def with_searches(*entries: Any) -> Profile:
-    return made.quiet(searches=list(entries), cells=made.cells(LOOKUPS.format(1000), 2))
+    return startups.quiet(searches=list(entries), cells=startups.cells(LOOKUPS.format(1000), 2))
 
 
 def with_ends(status: int) -> Profile:
     ends = [RankTimes(r, "n0", 1, "p", 0, 0.1, 0.2, None, 1.0, status * r) for r in range(2)]
-    return made.quiet(ranks=ends)
+    return startups.quiet(ranks=ends)
 
 
 def with_parts(number: int) -> Profile:
-    tree = [made.node("program", "app", path="/mnt/site/app")]
+    tree = [startups.node("program", "app", path="/mnt/site/app")]
     parts = [f"/mnt/site/mpi/lib/openmpi/mca_{i}.so" for i in range(number)]
-    tree += [made.node("library", os.path.basename(path), 0, path=path) for path in parts]
-    return made.quiet(tree=tree, cells=made.cells("mpi /mnt/site open no yes no 300 9 0", 2))
+    tree += [startups.node("library", os.path.basename(path), 0, path=path) for path in parts]
+    return startups.quiet(
+        tree=tree, cells=startups.cells("mpi /mnt/site open no yes no 300 9 0", 2)
+    )
 
 
 def with_processes(number: int) -> Profile:
-    tree = [made.node("process", f"p{i}", path=f"/sbin/p{i}", calls=20) for i in range(number)]
-    return made.quiet(tree=tree)
+    tree = [startups.node("process", f"p{i}", path=f"/sbin/p{i}", calls=20) for i in range(number)]
+    return startups.quiet(tree=tree)
 
 
 def with_modules(sources: int, cached: int) -> Profile:
     files = {f"/mnt/site/a/m{i}.py": 10 for i in range(sources)}
     files.update({f"/mnt/site/a/__pycache__/m{i}.cpython-311.pyc": 9 for i in range(cached)})
-    return made.quiet(files=files)
+    return startups.quiet(files=files)
 
 
 def with_after(calls: int) -> Profile:
-    after = made.quiet(cells=made.cells(LOOKUPS.format(calls), 2))
-    return made.quiet(cells=made.cells(LOOKUPS.format(4000), 2), after=after)
+    after = startups.quiet(cells=startups.cells(LOOKUPS.format(calls), 2))
+    return startups.quiet(cells=startups.cells(LOOKUPS.format(4000), 2), after=after)
 
 
 def with_server(warm: int) -> Profile:
     server = [ServerCount("nfs", "/mnt/site", "cold", 1000, None)]
     server.append(ServerCount("nfs", "/mnt/site", "warm", warm, None))
-    return made.quiet(server=server, cells=made.cells(LOOKUPS.format(500), 2))
+    return startups.quiet(server=server, cells=startups.cells(LOOKUPS.format(500), 2))
 
 
 def cells(line: str, width: int = 2) -> Profile:
-    return made.quiet(width, cells=made.cells(line, width))
+    return startups.quiet(width, cells=startups.cells(line, width))
 
 
 def uneven(more: int) -> Profile:
@@ -78,7 +80,7 @@ def uneven(more: int) -> Profile:
 
 
 def alike(calls: int, same: int) -> Profile:
-    return made.quiet(identical=Identical(calls, same, 9, {}))
+    return startups.quiet(identical=Identical(calls, same, 9, {}))
 
 
 def shared_root(kind: str) -> Profile:
@@ -87,7 +89,7 @@ def shared_root(kind: str) -> Profile:
     return profile
 
 
-E = made.entry
+E = startups.entry
 SITE, OTHER = "/mnt/site/lib", "/mnt/site/more/lib"
 
 # rule, a profile in which it speaks, one in which it is silent, severity, what it must say
@@ -185,18 +187,18 @@ CASES = [
     ),
     (job.system_shared, shared_root("shared"), shared_root("local"), "warning", "--cover /"),
     (
-        *(job.big_bytes, made.quiet(files={"/mnt/site/big.so": 400 << 20})),
-        *(made.quiet(files={"/mnt/site/big.so": 200 << 20}), "warning", "400.0 MiB"),
+        *(job.big_bytes, startups.quiet(files={"/mnt/site/big.so": 400 << 20})),
+        *(startups.quiet(files={"/mnt/site/big.so": 200 << 20}), "warning", "400.0 MiB"),
     ),
     (
         job.opened_again,
-        made.quiet(
+        startups.quiet(
             files={f"f{i}": 1 for i in range(100)},
-            cells=made.cells("imports /mnt/site open no yes no 250 9 0", 2),
+            cells=startups.cells("imports /mnt/site open no yes no 250 9 0", 2),
         ),
-        made.quiet(
+        startups.quiet(
             files={f"f{i}": 1 for i in range(200)},
-            cells=made.cells("imports /mnt/site open no yes no 250 9 0", 2),
+            cells=startups.cells("imports /mnt/site open no yes no 250 9 0", 2),
         ),
         *("info", "2.5 times"),
     ),
@@ -212,17 +214,17 @@ CASES = [
         *(scale.in_vain, cells("imports /mnt/site stat yes yes no 400 9 0")),
         *(cells("user /mnt/site stat yes yes no 400 9 0"), "warning", "100%"),
     ),
-    (scale.little, made.quiet(), cells(LOOKUPS.format(50)), "good", "3 look-ups"),
-    (scale.improved, with_after(4), made.quiet(), "good", "1,000 times fewer"),
-    (scale.improved, with_after(3000), made.quiet(), "warning", "still asks 3,000"),
+    (scale.little, startups.quiet(), cells(LOOKUPS.format(50)), "good", "3 look-ups"),
+    (scale.improved, with_after(4), startups.quiet(), "good", "1,000 times fewer"),
+    (scale.improved, with_after(3000), startups.quiet(), "warning", "still asks 3,000"),
     (scale.absorbed, with_server(900), with_server(100), "info", "90%"),
     (
-        *(scale.slowed, made.quiet(overhead=Overhead(9, 1.0, 4.0, 2.0))),
-        *(made.quiet(overhead=Overhead(9, 1.0, 2.2, 2.0)), "info", "2.0 times slower"),
+        *(scale.slowed, startups.quiet(overhead=Overhead(9, 1.0, 4.0, 2.0))),
+        *(startups.quiet(overhead=Overhead(9, 1.0, 2.2, 2.0)), "info", "2.0 times slower"),
     ),
     (
-        *(scale.unseen, made.quiet(lost=["9 events of rank 2"])),
-        *(made.quiet(lost=["nothing"]), "info", "9 events of rank 2."),
+        *(scale.unseen, startups.quiet(lost=["9 events of rank 2"])),
+        *(startups.quiet(lost=["nothing"]), "info", "9 events of rank 2."),
     ),
 ]
 
@@ -241,14 +243,14 @@ def test_every_rule_is_tried_here():
 
 
 def test_the_gravest_comes_first_and_a_good_start_up_says_only_so():
-    order = [insights.SEVERITIES.index(one.severity) for one in insights.find(made.numpy())]
+    order = [insights.SEVERITIES.index(one.severity) for one in insights.find(startups.numpy())]
     assert order == sorted(order)
     assert len(set(order)) > 2
-    assert [one.severity for one in insights.find(made.quiet())] == ["good"]
+    assert [one.severity for one in insights.find(startups.quiet())] == ["good"]
 
 
 def test_a_start_up_without_shared_mounts_or_ranks_has_no_false_alarm():
-    profile = made.quiet(mounts=[], cells=[])
+    profile = startups.quiet(mounts=[], cells=[])
     assert [one.severity for one in insights.find(profile)] == ["good"]
 
 
@@ -282,7 +284,7 @@ def test_the_command_for_empty_entries_leaves_none():
 
 
 def test_every_command_is_one_that_a_shell_understands():
-    for profile in (made.numpy(), made.hostile(), *(case[1] for case in CASES)):
+    for profile in (startups.numpy(), startups.hostile(), *(case[1] for case in CASES)):
         for one in insights.find(profile):
             command = one.command.encode(errors="surrogateescape")
             assert subprocess.run(["sh", "-n", "-c", command]).returncode == 0
@@ -291,5 +293,5 @@ def test_every_command_is_one_that_a_shell_understands():
 def test_sources_far_apart_are_compiled_where_most_of_them_lie():
     files = {f"/mnt/site/venv/lib/python3/m{i}.py": 9 for i in range(30)}
     files.update({"/mnt/elsewhere/x.py": 9, "/mnt/site/y.py": 9, "/mnt/site/venv/z.py": 9})
-    (found,) = said(python.uncompiled, made.quiet(files=files))
+    (found,) = said(python.uncompiled, startups.quiet(files=files))
     assert found.command == "python -m compileall -q /mnt/site/venv/lib"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-import made
 import pytest
+import startups
 from rich.console import Console
 
 from brigade.page import terminal
@@ -20,21 +20,21 @@ def printed(profile: Profile, width: int = 80, **options: object) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 132, 200])
-@pytest.mark.parametrize("make", [made.numpy, made.quiet, made.hostile])
+@pytest.mark.parametrize("make", [startups.numpy, startups.quiet, startups.hostile])
 def test_nothing_but_commands_is_wider_than_the_terminal(make, width):
     lines = printed(make(), width).splitlines()
     assert [x for x in lines if len(x.rstrip()) > width and not x.startswith("  $ ")] == []
 
 
 def test_no_figure_is_cut_at_60_columns():
-    text = printed(made.numpy(4096, after=False), 60)
+    text = printed(startups.numpy(4096, after=False), 60)
     (row,) = [line.split() for line in text.splitlines() if line.startswith("  all ")]
     assert row[1:] == ["3,334", "2,369", "132", "18", "9", "0", "5,862"]
     assert "24,010,752 on 4,096 ranks together" in text
 
 
 def test_sections_stand_in_the_order_of_the_page():
-    text = printed(made.numpy())
+    text = printed(startups.numpy())
     heads = ["Each rank asks", "what to do", "calls of a rank", "searched in vain", "by phase"]
     heads += ["who loaded what", "the same on every rank", "before and after", "how it was seen"]
     lines = text.splitlines()
@@ -46,7 +46,7 @@ def test_sections_stand_in_the_order_of_the_page():
 
 
 def test_every_insight_is_there_with_its_severity_as_a_word_and_its_command_in_one_piece():
-    profile = made.numpy()
+    profile = startups.numpy()
     text = printed(profile, 60)
     flat = " ".join(text.split())
     for one in find(profile):
@@ -56,18 +56,18 @@ def test_every_insight_is_there_with_its_severity_as_a_word_and_its_command_in_o
 
 
 def test_piped_there_is_no_escape_and_on_a_terminal_there_is_colour():
-    assert "\x1b" not in printed(made.hostile())
-    assert "\x1b[1;31m" in printed(made.numpy(), force_terminal=True, color_system="standard")
+    assert "\x1b" not in printed(startups.hostile())
+    assert "\x1b[1;31m" in printed(startups.numpy(), force_terminal=True, color_system="standard")
 
 
 def test_names_are_printed_as_they_are_and_never_obeyed():
-    text = printed(made.hostile(), 200, force_terminal=True, color_system="standard")
+    text = printed(startups.hostile(), 200, force_terminal=True, color_system="standard")
     assert "[bold]so[/bold]" in text
     assert "\\xff\\x1b[31m/lib" in text
     text.encode("utf-8")
 
 
 def test_the_tree_in_a_terminal_ends_somewhere():
-    text = printed(made.numpy())
+    text = printed(startups.numpy())
     assert "python3.11 program" in text and "60 smaller" in text
     assert len(text.splitlines()) < 160

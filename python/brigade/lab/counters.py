@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -78,15 +79,21 @@ def parse_page(page: bytes) -> Count:
     if magic != _MAGIC or len(page) < _HEADER.size + n_kinds * _KIND.size:
         raise ValueError("damaged")
     count = Count(bytes_read=bytes_read, bytes_written=bytes_written)
-    for i in range(n_kinds):
-        name, background, times = _KIND.unpack_from(page, _HEADER.size + i * _KIND.size)
+    for name, background, times in kinds_of(page):
         if times:
-            count.kinds[name.rstrip(b"\0").decode()] = times
+            count.kinds[name] = times
         if background:
             count.background += times
         else:
             count.requests += times
     return count
+
+
+def kinds_of(page: bytes) -> Iterator[tuple[str, bool, int]]:
+    """Each kind of a page that `parse_page` accepts: name, whether it is background, how many."""
+    for i in range(_HEADER.unpack_from(page)[1]):
+        name, background, times = _KIND.unpack_from(page, _HEADER.size + i * _KIND.size)
+        yield name.rstrip(b"\0").decode(), bool(background), times
 
 
 def reset(plan: LabPlan) -> None:
