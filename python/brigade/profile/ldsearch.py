@@ -231,6 +231,7 @@ class Follower:
                 pass
             now = self._start(name, by, how)
         self._story.claim(index, now.number, "ld.so.cache", _CACHE, "ld.so")
+        self._found[_CACHE] = now.number
 
     def _claim(self, index: int, now: _Current, folder: str) -> None:
         event = self._story.process.events[index]

@@ -8,7 +8,7 @@ The phases, and by what each begins:
     imports      the script is opened; also every later search and reading of a module
     mpi          the first file of MPI's runtime (its components, PMI, shared memory)
     user         the first file that is the user's own: no installed software, nothing of a system;
-                 or the first word that the program says
+                 or the first word that the program says on a terminal
 
 ld.so's work after the entry point (dlopen) counts to the phase that asked for it. A process that
 the program starts is in the phase in which it was started.
@@ -36,13 +36,16 @@ FIRST_MODULES = frozenset(
 )
 #: What MPI_Init reads and makes: component folders, parameters, PMI, hardware, shared memory.
 _MPI = re.compile(
-    r".*/(?:openmpi|pmix|prte|ucx|libfabric|mpich|hwloc|mca_[^/]*|[^/]*mca-params\.conf"
+    r".*/(?:\.?openmpi|\.?pmix|prte|ucx|libfabric|mpich|hwloc|mca_[^/]*|[^/]*mca-params\.conf"
     r"|libpmix?\.so[^/]*|libpmi2?\.so[^/]*|openmpi-sessions[^/]*|ompi\.[^/]*|pmix-[^/]*"
     r"|vader_segment[^/]*|mpich_shar_[^/]*|infiniband[^/]*)(?:/.*)?"
 )
 #: Never the user's own, wherever a program looks.
 _SYSTEM = re.compile(r"/(?:usr|lib\d*|bin|sbin|etc|proc|sys|dev|run|opt|var)(?:/.*)?|/")
 _LOADER = re.compile(r"/etc/ld\.so\.[a-z.]+|.*\.so[.\d]*|.*/glibc-hwcaps(?:/.*)?")
+_INTERPRETERS = re.compile(
+    r"(?:python|pypy|perl|ruby|Rscript|R|julia|node|lua|luajit|tclsh|php|octave|guile)[\d.]*"
+)
 _SHELLS = frozenset("sh dash bash zsh ksh tcsh csh busybox".split())
 #: A user's file among installed software is told from it by these folders.
 _INSTALLED = re.compile(r".*/(?:site-packages|dist-packages|lib/python\d[\d.]*)(?:/.*)?")
@@ -122,7 +125,9 @@ class _Bounds:
 
     def _find_imports(self) -> int | None:
         """Where the interpreter has its script; None: the program interprets none."""
-        script = script_of(self._story.process)
+        exe = os.path.basename(self._story.process.exe)
+        interprets = is_shell(exe) or _INTERPRETERS.fullmatch(exe)
+        script = script_of(self._story.process) if interprets else ""
         events = self._story.process.events
         for index in range(self._main, self._end):
             if script and events[index].path == script and not events[index].by_fd:
@@ -139,30 +144,35 @@ class _Bounds:
         begin = end = self._end
         for index in range(self._from, self._end):
             event = events[index]
-            if _MPI.fullmatch(event.path) and not self._is_import(index):
+            if _MPI.fullmatch(event.path) and not self._is_import(index, begin == self._end):
                 begin = min(begin, index)
                 end = index + 1
-            elif begin < self._end and (self._is_import(index) or self._is_users(event)):
+            elif begin < self._end and (self._is_import(index, False) or self._is_users(event)):
                 break
         return (begin, end) if begin < self._end else (self._end, self._end)
 
-    def _is_import(self, index: int) -> bool:
+    def _is_import(self, index: int, needed: bool) -> bool:
+        """Whether a module asked for this, or, with `needed`, a library that needs it."""
         search = self._story.marks[index].search
-        return search >= 0 and self._story.searches[search].how in ("import", "script")
+        hows = ("import", "script", *(["DT_NEEDED"] if needed else []))
+        return search >= 0 and self._story.searches[search].how in hows
 
     def _find_user(self) -> int:
         events = self._story.process.events
         for index in range(self._from, self._end):
             event = events[index]
-            speaks = event.kind == "write" and not self._story.claimed(index)
+            speaks = event.kind == "write" and event.path.startswith("/dev/pts/")
             if not self._of_module(index) and (speaks or self._is_users(event)):
                 return index
         return self._end
 
     def _is_users(self, event: Event) -> bool:
-        """Whether a call is about a file of the user's own."""
+        """Whether a call is about a file of the user's own: opened, or changed; that programs ask
+        whether there is something at some place says little."""
         path = event.path
-        if event.by_fd or event.kind in ("exec", "link", "folder") or not path.startswith("/"):
+        if event.by_fd or event.kind not in ("open", "change") or not path.startswith("/"):
+            return False
+        if event.kind == "change" and event.error:  # mkdir -p of what is there
             return False
         if _SYSTEM.fullmatch(path) or _INSTALLED.fullmatch(path) or _MPI.fullmatch(path):
             return False

@@ -30,6 +30,7 @@ _TAG = r"(?:\.[a-z]+-?\d+[\w-]*|\.abi3)?"
 _PACKAGE = re.compile(rf"(?P<at>.*)/(?P<name>[^/.]+)/__init__{_TAG}\.(?:so|py|pyc)")
 _MODULE = re.compile(rf"(?P<at>.*)/(?P<name>[^/.]+){_TAG}\.(?P<kind>so|py|pyc)")
 _CACHED = re.compile(r"(?P<at>.*)/__pycache__/(?P<name>[^/.]+)\.[^/]+\.pyc")
+_EXTENSION = re.compile(r"\.(?:cpython-[^/]+|abi3)\.so$")
 _ZIP = re.compile(r".*/python\d+\.zip")
 #: How often an entry is asked about before it is listed for the first time.
 _FIRST_STATS = 3
@@ -93,7 +94,7 @@ def entries(story: Story) -> dict[str, None]:
     for event in story.process.events:
         if event.by_fd:
             continue
-        if event.kind == "open" and event.path == same and stats >= _FIRST_STATS and imports:
+        if event.kind == "open" and event.path == same and stats >= _FIRST_STATS:
             found[same] = None
         stats = stats + 1 if event.kind == "stat" and event.path == same else 1
         same = event.path
@@ -110,7 +111,7 @@ def entries(story: Story) -> dict[str, None]:
 
 def _shows(event: Event, at: str, found: dict[str, None]) -> bool:
     """Whether a stat tells that a folder is an entry: libraries are asked for elsewhere too."""
-    return at in found or event.path.endswith((".py", ".so")) and not event.path.startswith("/etc/")
+    return at in found or event.path.endswith(".py") or bool(_EXTENSION.search(event.path))
 
 
 class Follower:
