@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from test_explain import brigade
 
 from brigade.profile.profile import load
+from brigade.trace.events import KINDS
 
 WORDS = "import sys; print('out'); print('err', file=sys.stderr); print(sys.stdin.read())"
 
@@ -99,6 +101,39 @@ def test_output_of_strace_gives_the_same_counts_as_a_run(tmp_path):
     failed = [p.total(failed=True, by_path=True) for p in (one, two)]
     assert failed[0] == failed[1] > 10
     assert [(e.cause, e.place, e.wasted) for e in one.searches if e.wasted and e.cause != "other"]
+
+
+def test_every_call_leaves_as_a_line_and_as_a_slice(tmp_path):
+    words = ["-q", "--csv", "c.csv", "--perfetto", "p.json", "--json", "j.json"]
+    profiled(tmp_path, *words, "--", sys.executable, "-c", "0")
+    total = load(tmp_path / "j.json").total()
+    assert len((tmp_path / "c.csv").read_text().splitlines()) == total + 1
+    slices = json.loads((tmp_path / "p.json").read_text())["traceEvents"]
+    assert sum(1 for one in slices if one.get("cat") in KINDS) == total
+    profiled(tmp_path, "-q", "--from", "j.json", "--csv", "again.csv")
+    assert not (tmp_path / "again.csv").exists()
+
+
+def test_import_times_make_who_imports_what_exact(tmp_path):
+    times = tmp_path / "times"
+    program = [sys.executable, "-X", "importtime", "-c", "import json.decoder"]
+    times.write_bytes(subprocess.run(program, capture_output=True, check=True).stderr)
+    words = ["-q", "--importtime", str(times), "--json", "p.json"]
+    profiled(tmp_path, *words, "--", sys.executable, "-c", "import json.decoder")
+    nodes = {node.name: node for node in load(tmp_path / "p.json").tree}
+    assert nodes["json.decoder"].certain and nodes["json.decoder"].import_us is not None
+    (tmp_path / "empty").touch()
+    seen = profiled(tmp_path, "--importtime", "empty", "--", "true")
+    assert seen.returncode == 1 and b"no import times" in seen.stderr
+
+
+def test_a_program_that_cannot_start_ends_with_why(tmp_path):
+    seen = profiled(tmp_path, "--", sys.executable, "-c", "import no_such_module_at_all")
+    said = seen.stderr.decode()
+    assert seen.returncode == 1
+    assert "no_such_module_at_all" in said.rpartition("brigade:")[2]
+    nothing = profiled(tmp_path, "--html", "no.html", "--", "./not-there")
+    assert nothing.returncode == 127 and not (tmp_path / "no.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ _NO_PAGE = ("", "none")
     help="The page; 'none': no page.",
 )
 @click.option("--json", metavar="FILE", help="The profile, for machines.")
+@click.option("--csv", metavar="FILE", help="Every call as a line.")
+@click.option("--perfetto", metavar="FILE", help="The calls over time, for ui.perfetto.dev.")
 @click.option("--keep-trace", metavar="DIR", help="Keep the trace, for brigade explain.")
 @click.option("--after", is_flag=True, help="Run it again under Brigade: before and after.")
 @click.option("--warm", is_flag=True, help="Run it again: what reaches the servers when warm.")
@@ -46,11 +48,18 @@ _NO_PAGE = ("", "none")
     help="Instead of a run: output of strace -f (a file for each rank), or a folder of -ff files.",
 )
 @click.option("--from", "earlier", metavar="FILE", help="Instead of a run: an earlier --json.")
+@click.option(
+    "--importtime",
+    metavar="FILE",
+    help="What python -X importtime said in a run of its own: who imports what, exactly.",
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(
     command: tuple[str, ...],
     html: str,
     json: str | None,
+    csv: str | None,
+    perfetto: str | None,
     straces: tuple[str, ...],
     earlier: str | None,
     cover: tuple[str, ...],
@@ -71,7 +80,7 @@ def command(
             "one thing to look at: a COMMAND, --from-strace FILE or --from FILE",
             hint="brigade profile -- srun -n 2 python app.py",
         )
-    outputs = Outputs(None if html in _NO_PAGE else html, json)
+    outputs = Outputs(None if html in _NO_PAGE else html, json, csv, perfetto)
     outputs.check()
     if earlier:
         status = _again(earlier, outputs, options)
@@ -85,13 +94,14 @@ def command(
 def _again(earlier: str, outputs: Any, options: dict[str, Any]) -> int:
     from brigade.profile import profile
 
-    _report(profile.load(earlier), outputs, options)
+    _report(profile.load(earlier), None, outputs, options)
     return 0
 
 
 def _from_straces(
     straces: tuple[str, ...], cover: list[str], outputs: Any, options: dict[str, Any]
 ) -> int:
+    from brigade.job.profiled import import_times
     from brigade.profile import build, insights
     from brigade.trace import merge, strace
 
@@ -102,10 +112,11 @@ def _from_straces(
         command=words,
         program=words,
         launcher=None,
+        importtimes=import_times(options["importtime"]),
         cover=cover,
     )
     profile.insights = insights.find(profile)
-    _report(profile, outputs, options)
+    _report(profile, trace, outputs, options)
     return 0
 
 
@@ -121,16 +132,35 @@ def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, An
             print(f"brigade: stopped by {stop.name}", file=sys.stderr)
             die_of(stop.signum)
             return 128 + stop.signum
-    _report(seen.built.profile, outputs, options)
+    if seen.built.profile.cells:
+        _report(seen.built.profile, seen.trace, outputs, options)
+    if seen.status and not options["quiet"]:
+        _tell_failure(words, seen.launch, seen.status, seen.seconds)
     if seen.status < 0:
         die_of(-seen.status)
     return seen.status
 
 
-def _report(profile: Any, outputs: Any, options: dict[str, Any]) -> None:
+def _tell_failure(words: list[str], launch: Any, status: int, seconds: float) -> None:
+    """Why the job failed, as far as that is certain: what was searched, what is closest."""
+    from brigade.failure import Evidence, after, tell
+
+    evidence = Evidence(
+        words=words,
+        program=launch.program,
+        status=status,
+        seconds=seconds,
+        launcher=launch.kind,
+        ranks=launch.ranks,
+        nodes=launch.nodes,
+    )
+    tell(after(evidence), sys.stderr)
+
+
+def _report(profile: Any, trace: Any, outputs: Any, options: dict[str, Any]) -> None:
     from brigade.profile.outputs import show
 
-    written = outputs.write(profile)
+    written = outputs.write(profile, trace)
     if options["quiet"]:
         return
     show(profile)

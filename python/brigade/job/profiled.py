@@ -30,6 +30,7 @@ from brigade.profile import build
 from brigade.profile.build import Built
 from brigade.profile.profile import Overhead, save
 from brigade.trace.events import Trace
+from brigade.trace.importtime import Import
 
 PROFILE = "profile.json"  # in a folder of kept traces
 
@@ -46,6 +47,7 @@ class Settings:
     warm: bool = False
     after: bool = False
     overhead: bool = False
+    importtime: str | None = None
     keep_trace: str | None = None
     quiet: bool = False
 
@@ -54,6 +56,7 @@ class Settings:
 class Observed:
     """One traced run."""
 
+    launch: Launch
     built: Built
     trace: Trace
     status: int  # of the launcher, as subprocess gives it
@@ -105,10 +108,11 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
         command=settings.words,
         program=launch.program,
         launcher=None if launch.kind == "local" else launch.kind,
+        importtimes=import_times(settings.importtime),
         cover=settings.cover,
     )
     built.profile.overhead.traced_s = seconds
-    return Observed(built, trace, status, seconds)
+    return Observed(launch, built, trace, status, seconds)
 
 
 def was_ended(trace: Trace) -> bool:
@@ -116,6 +120,25 @@ def was_ended(trace: Trace) -> bool:
     by itself."""
     by_us = (None, 0, -signal.SIGTERM, -signal.SIGKILL)
     return all(process.status in by_us for process in trace.processes if process.rank is not None)
+
+
+def import_times(path: str | None) -> list[Import] | None:
+    """The lines of -X importtime in a file. Raises BrigadeError if there are none."""
+    if path is None:
+        return None
+    from brigade.trace import importtime
+
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as text:
+            found = importtime.read(text)
+    except OSError as error:
+        raise BrigadeError(f"{path}: {error.strerror}") from error
+    if not found:
+        raise BrigadeError(
+            f"{path}: no import times",
+            hint="make them with `python -X importtime app.py 2> FILE`",
+        )
+    return found
 
 
 @contextmanager
@@ -226,7 +249,7 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         launcher=None if launch.kind == "local" else launch.kind,
         cover=settings.cover,
     )
-    return Observed(built, trace, status, time.monotonic() - start)
+    return Observed(launch, built, trace, status, time.monotonic() - start)
 
 
 def _tracer(launch: Launch, folder: str) -> list[str]:

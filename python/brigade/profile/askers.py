@@ -91,7 +91,7 @@ def infer(story: Story, known: Sequence[ImportTime] | None = None) -> None:
     modules.sort(key=lambda search: search.events[0] if search.events else 0)
     _by_order(story, modules)
     if known:
-        _by_times(modules, known)
+        _by_times(story, modules, known)
 
 
 class _Order:
@@ -144,15 +144,24 @@ def _by_order(story: Story, modules: list[Search]) -> None:
         order.add(search, asker)
 
 
-def _by_times(modules: list[Search], known: Sequence[ImportTime]) -> None:
-    """Names are told apart by their order where one was imported twice."""
+def _by_times(story: Story, modules: list[Search], known: Sequence[ImportTime]) -> None:
+    """As the interpreter says it. A package stands there below the module for whose sake it was
+    imported first: it is asked for by who asked for that."""
     found = {search.name: search for search in modules if search.how == "import"}
     script = next((search for search in modules if search.how == "script"), None)
     for line in known:
         search = found.get(line.name)
         if search is None:
             continue
+        parent = line.parent
+        while parent >= 0 and known[parent].name.startswith(line.name + "."):
+            parent = known[parent].parent
         search.import_us = line.self_us
-        above = found.get(known[line.parent].name) if line.parent >= 0 else script
-        if above is not None:
-            search.asker, search.certain = above.found, True
+        above = found.get(known[parent].name) if parent >= 0 else script
+        if above is None and parent >= 0:
+            continue  # a module that is built in: the order tells who asked for it
+        if above is None or (above is script and above.events[:1] > search.events[:1]):
+            search.asker = story.process.exe
+        else:
+            search.asker = above.found
+        search.certain = True

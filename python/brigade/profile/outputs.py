@@ -1,4 +1,4 @@
-"""What a profile is written as: a page, JSON, a report in the terminal."""
+"""What a profile is written as: a page, JSON, CSV, a Perfetto trace, a report in the terminal."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from brigade.errors import BrigadeError
 from brigade.profile.profile import Profile, save
+from brigade.trace.events import Trace
 
 
 @dataclass
@@ -17,21 +18,25 @@ class Outputs:
 
     html: str | None = None
     json: str | None = None
+    csv: str | None = None
+    perfetto: str | None = None
 
     def check(self) -> None:
         """Raise BrigadeError now if a file could not be written after the run."""
-        for path in (self.html, self.json):
+        for path in (self.html, self.json, self.csv, self.perfetto):
             folder = os.path.dirname(os.path.abspath(path)) if path else ""
             if path and (not os.path.isdir(folder) or os.path.isdir(path)):
                 raise BrigadeError(
                     f"{path} cannot be written", hint=f"is {folder} a folder that is yours?"
                 )
 
-    def write(self, profile: Profile) -> list[str]:
+    def write(self, profile: Profile, trace: Trace | None) -> list[str]:
         """Write all that is wanted; returns the files. Raises BrigadeError."""
         wanted: list[tuple[str | None, Callable[[str], object]]] = [
             (self.html, lambda path: _page(profile, path)),
             (self.json, lambda path: save(profile, path)),
+            (self.csv, lambda path: _export("csv", trace, path)),
+            (self.perfetto, lambda path: _export("perfetto", trace, path)),
         ]
         written = []
         for path, write in wanted:
@@ -49,6 +54,19 @@ def _page(profile: Profile, path: str) -> None:
     from brigade.page import html
 
     html.write(profile, path)
+
+
+def _export(kind: str, trace: Trace | None, path: str) -> None:
+    from brigade.trace import export
+
+    if trace is None:
+        raise BrigadeError(
+            f"a profile has no single calls: {path} needs a trace",
+            hint="--csv and --perfetto go with a run, or with --from-strace",
+        )
+    write = {"csv": export.write_csv, "perfetto": export.write_perfetto}[kind]
+    with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
+        write(trace, out)
 
 
 def show(profile: Profile) -> None:
