@@ -1,4 +1,4 @@
-"""Cases whose mounts are taken away."""
+"""Cases whose mounts and control groups are taken away."""
 
 from __future__ import annotations
 
@@ -16,4 +16,6 @@ def base(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
     if os.path.ismount(tmp_path / "mnt"):
         subprocess.run(["umount", tmp_path / "mnt"], check=True)
+    for group in Path("/sys/fs/cgroup").glob(f"**/brigade-test-{os.getpid()}"):
+        group.rmdir()
     shutil.rmtree(f"/dev/shm/brigade-test-{os.getpid()}", ignore_errors=True)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from brigade.failure import Diagnosis, Evidence, diagnose
+from brigade.failure.evidence import own_limits
+from brigade.job.failed import oom_kills
 
 
 @dataclass
@@ -22,9 +24,11 @@ class Made:
 
     argv: list[str]
     env: dict[str, str] = field(default_factory=dict)
-    front: list[str] = field(default_factory=list)  # prlimit and the like, before it
+    limits: dict[str, int] = field(default_factory=dict)  # of prlimit
+    group: Path | None = None  # a control group to run in
     launcher: str = "local"
     ranks: int = 1
+    words: int = 1  # of the program, at the end
     hold: object = None  # kept until the case is over: an open file
 
 
@@ -61,10 +65,13 @@ def fail(case: Case, base: Path) -> Failed:
     env = {**os.environ, **made.env}
     for name in [name for name, value in made.env.items() if value == ""]:
         del env[name]
-    error = 0
+    error, kills = 0, oom_kills() or 0
+    front = ["prlimit", *(f"--{k}={v}:{v}" for k, v in made.limits.items())] if made.limits else []
+    if made.group:
+        front = ["sh", "-c", f'echo $$ > {made.group}/cgroup.procs; exec "$@"', "sh"]
     try:
         done = subprocess.run(
-            [*made.front, *made.argv],
+            [*front, *made.argv],
             env=env, cwd=base, capture_output=True, text=True, errors="replace", timeout=60,
         )  # fmt: skip
         status, said = done.returncode, done.stderr + done.stdout
@@ -74,7 +81,7 @@ def fail(case: Case, base: Path) -> Failed:
     assert status != 0, said
     evidence = Evidence(
         words=made.argv,
-        program=made.argv if made.launcher == "local" else made.argv[-1:],
+        program=made.argv if made.launcher == "local" else made.argv[-made.words :],
         status=status,
         seconds=1.0,
         launcher=made.launcher,
@@ -83,5 +90,7 @@ def fail(case: Case, base: Path) -> Failed:
         env=env,
         said=said if case.trial else "",
         exec_error=error,
+        oom_kills=(oom_kills() or 0) - kills,
+        limits={**own_limits(), **made.limits},
     )
     return Failed(made, status, said, diagnose(evidence))

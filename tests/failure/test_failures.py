@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from cases_command import CASES as COMMAND
+from cases_launchers import CASES as LAUNCHERS
 from cases_libraries import CASES as LIBRARIES
+from cases_limits import CASES as LIMITS
 from cases_python import CASES as PYTHON
 from failing import fail
 
-CASES = [*COMMAND, *LIBRARIES, *PYTHON]
+CASES = [*COMMAND, *LIBRARIES, *PYTHON, *LIMITS, *LAUNCHERS]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

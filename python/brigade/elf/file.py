@@ -64,6 +64,7 @@ class ElfFile:
     versions_defined: list[str] = field(default_factory=list)  # without the file's own name
     bind_now: bool = False
     flags_1: int = 0
+    mapped_bytes: int = 0  # of address space that it takes
     isa_level: int = 0  # of x86-64-v1 … v4 that its GNU property asks for; 0: it does not say
 
     def symbols(self) -> Iterator[Symbol]:
@@ -144,10 +145,10 @@ class _Reader:
         table = self._bytes(size * number, offset)
         for i in range(number):
             if self.cls == 64:
-                kind, _, off, vaddr, _, filesz = self._unpack("IIQQQQ", table, i * size)
+                kind, _, off, vaddr, _, filesz, memsz = self._unpack("IIQQQQQ", table, i * size)
             else:
-                kind, off, vaddr, _, filesz = self._unpack("IIIII", table, i * size)
-            yield _Segment(kind, off, vaddr, filesz)
+                kind, off, vaddr, _, filesz, memsz = self._unpack("IIIIII", table, i * size)
+            yield _Segment(kind, off, vaddr, filesz, memsz)
 
     def _of(self, *kinds: int) -> Iterator[bytes]:
         for segment in self._segments:
@@ -202,10 +203,16 @@ class _Reader:
             or bool(self.dyn.get(_FLAGS, 0) & _DF_BIND_NOW)
             or bool(flags_1 & _DF_1_NOW),
             flags_1=flags_1,
+            mapped_bytes=self._mapped_bytes(),
             isa_level=max(
                 (self._isa_level(note) for note in self._of(_PT_GNU_PROPERTY)), default=0
             ),
         )
+
+    def _mapped_bytes(self) -> int:
+        loads = [one for one in self._segments if one.kind == _PT_LOAD]
+        ends = [one.vaddr + one.memsz for one in loads]
+        return max(ends, default=0) - min((one.vaddr for one in loads), default=0)
 
     def _chain(self, tag: int, number: int, head: str) -> Iterator[tuple[int, tuple[int, ...]]]:
         """(address, fields) of a chain whose members' last field leads to the next one."""
@@ -299,3 +306,4 @@ class _Segment(NamedTuple):
     offset: int
     vaddr: int
     filesz: int
+    memsz: int

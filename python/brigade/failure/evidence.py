@@ -8,6 +8,7 @@ and `codes` say what may be meant.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,6 +53,8 @@ class Evidence:
     seen: list[Suspect] = field(default_factory=list)  # processes that were seen to fail
     oom_kills: int = 0  # on this machine, while it ran
     exec_error: int = 0  # errno of starting the first word
+    image_bytes: int = 0  # of a node's memory that the image takes
+    limits: Mapping[str, int | None] = field(default_factory=lambda: own_limits())
     mpi_library: str | None = None  # that its trial has loaded
 
     @property
@@ -80,6 +83,15 @@ class Evidence:
 
     def hint(self, text: str) -> bool:
         return text in self.said
+
+
+def own_limits() -> dict[str, int | None]:
+    """The soft limits that a job of ours inherits; None: unlimited."""
+    found: dict[str, int | None] = {}
+    for name in ("as", "nofile", "nproc", "stack"):
+        soft, _ = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
+        found[name] = None if soft == resource.RLIM_INFINITY else soft
+    return found
 
 
 def unwrapped(words: list[str], env: Mapping[str, str]) -> list[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from brigade.failure import command, imports, interpreter, libraries
+from brigade.failure import command, imports, interpreter, launchers, libraries, limits
 from brigade.failure import said as words
 from brigade.failure.diagnosis import Diagnosis
 from brigade.failure.evidence import Evidence, Suspect
@@ -39,16 +40,24 @@ def of_each(rule: OfProcess) -> OfJob:
 
 
 RULES: list[tuple[str, OfJob]] = [
+    ("the launcher refuses", launchers.examine),
     ("the program cannot be executed", of_each(command.examine)),
     ("the interpreter does not come up", of_each(interpreter.examine)),
     ("ld.so ends it", of_each(libraries.examine)),
+    ("a limit is met", limits.examine),
     ("a script imports what is not there", of_each(imports.examine)),
+    ("the launcher is another MPI's", launchers.examine_mpi),
+    ("the processor lacks an instruction", limits.examine_processor),
 ]
+# Signals by which a user or a batch system ends a job: nothing has failed.
+_TOLD_TO_END = frozenset(
+    {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
+)
 
 
 def diagnose(evidence: Evidence) -> list[Diagnosis]:
     """What is certain about a job that failed; most often nothing."""
-    if evidence.status == 0:
+    if evidence.status == 0 or evidence.signal in _TOLD_TO_END:
         return []
     for _, rule in RULES:
         found: list[Diagnosis] = []

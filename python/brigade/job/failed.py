@@ -44,6 +44,7 @@ def diagnose(course: Course) -> list[Diagnosis]:
             nodes=max(launch.nodes if launch else 1, len(course.nodes)),
             said="\n".join(filter(None, (course.said, course.unstaged))),
             oom_kills=(oom_kills() or 0) - (course.oom_kills or 0),
+            image_bytes=(course.staged or {}).get("bytes") or 0,
             exec_error=course.exec_error,
             mpi_library=course.meta.get("mpi_library"),
         )

@@ -29,7 +29,9 @@ def parse(words: list[str], ranks: int | None = None) -> Launch:
             raise UsageError(f"-n goes to {name}: brigade run -- {name} -n {ranks} …")
         executable = shutil.which(words[0])
         if executable is None:
-            raise LauncherError(f"{words[0]} is not in PATH", hint="load the module that offers it")
+            from brigade.failure.launchers import absent
+
+            raise LauncherError(f"{words[0]} is not in PATH", hint=absent(words[0], os.environ))
         launch = _launcher(name, words, executable)
     else:
         from brigade.launch.local import LocalLaunch

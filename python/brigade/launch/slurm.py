@@ -8,9 +8,9 @@ import subprocess
 _SHORT_S = 10.0
 
 
-def ask(command: list[str]) -> str:
+def ask(command: list[str], wait_s: float = _SHORT_S) -> str:
     """Output of a short Slurm command, or '' if it failed."""
-    status, out, _ = _asked(command)
+    status, out, _ = _asked(command, wait_s)
     return out if status == 0 else ""
 
 
@@ -33,11 +33,11 @@ def job_is_over(job: str) -> bool:
     return "Invalid job id" in said
 
 
-def _asked(command: list[str]) -> tuple[int, str, str]:
+def _asked(command: list[str], wait_s: float = _SHORT_S) -> tuple[int, str, str]:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-            timeout=_SHORT_S,
+            timeout=wait_s,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return -1, "", str(error)

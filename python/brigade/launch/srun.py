@@ -167,9 +167,12 @@ class SrunLaunch(Launch):
         granted = _GRANTED.search(said)
         if status or not granted:
             interrupt.check()
+            from brigade.failure.launchers import refused
+
+            known = refused(said)
             raise LauncherError(
                 f"salloc gave no allocation: {said.strip()}",
-                hint="`" + " ".join(command) + "` shows it by itself",
+                hint=known.mend[0] if known else "`" + " ".join(command) + "` shows it by itself",
             )
         self._job = granted.group(1)
         try:
