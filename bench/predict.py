@@ -8,7 +8,7 @@ A real program (bench/apps/science.py) starts from the shared file system and un
 widths in turn, with cold caches. Requests of a node's first rank and of a further one, processor
 seconds and service times are fitted to the start-ups on 1 and 2 nodes only; those on 4 and 8 are
 predicted, and then compared. All nodes share this machine's processors, and so do those of the
-model. Writes OUT/predict-FS.json (raw samples, the fit, the comparison) and OUT/predict-FS.png.
+model. Writes OUT/predict-FS.json (raw samples, the fit, the comparison), .md and .png.
 
     python bench/predict.py --again out/predict/predict-moosefs.json     fit saved samples anew
 """
@@ -26,19 +26,21 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support import widths
-from support.fitting import compare, draw, print_comparison
+from support.fitting import compare, draw, markdown, print_comparison
 from support.options import lab_parser
 from support.samples import save
 
 from brigade.lab import Lab
 
-# (nodes, ranks): fitted on the first, predicted for the second
+# (nodes, ranks) of each variant: fitted on the first, predicted for the second
+NARROW = [(1, 2), (1, 4), (1, 8), (2, 2), (2, 4), (2, 8), (2, 16)]
+WIDE = [(4, 4), (4, 8), (4, 16), (8, 8), (8, 16), (8, 32)]
 WIDTHS = {
-    "moosefs": (
-        [(1, 2), (1, 8), (2, 4), (2, 8), (2, 16), (2, 32)],
-        [(4, 4), (4, 8), (4, 16), (8, 8), (8, 16), (8, 32)],
-    ),
-    "slow": ([(1, 1), (1, 2), (2, 2), (2, 4)], [(4, 4), (8, 8)]),
+    "moosefs": {"direct": [NARROW, WIDE], "brigade": [NARROW, WIDE]},
+    "slow": {
+        "direct": [[(1, 1), (1, 2), (2, 2), (2, 4)], [(4, 4), (8, 8)]],
+        "brigade": [NARROW, [(4, 4), (4, 8), (4, 16), (8, 8), (8, 16)]],
+    },
 }
 
 
@@ -49,9 +51,10 @@ def main() -> int:
         samples, options.fs = saved["samples"], saved["settings"]["fs"]
     else:
         samples = measure(options)
-    fitted, predicted = WIDTHS[options.fs.partition(":")[0]]
-    result = compare(samples, options.fs, fitted, predicted)
+    result = compare(samples, options.fs, WIDTHS[options.fs.partition(":")[0]])
     print_comparison(result)
+    options.out.mkdir(parents=True, exist_ok=True)
+    target(options).with_suffix(".md").write_text(markdown(result))
     figure = target(options).with_suffix(".png")
     if not options.again:
         save(target(options), "predict", {**settings(options), **result}, samples)
@@ -81,20 +84,23 @@ def arguments() -> argparse.Namespace:
 
 def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Start at every width, direct and under Brigade, in turn; raw samples."""
-    fitted, predicted = WIDTHS[options.fs.partition(":")[0]]
+    chosen = WIDTHS[options.fs.partition(":")[0]]
+    starts = [
+        (variant, nodes, ranks)
+        for nodes, ranks in sorted({one for lists in chosen.values() for one in sum(lists, [])})
+        for variant in ("direct", "brigade")
+        if (nodes, ranks) in sum(chosen[variant], []) and nodes <= options.nodes
+    ]
     lab = Lab.up(name=options.lab, nodes=options.nodes, fs=options.fs)
     samples: list[dict[str, Any]] = []
     try:
         places = widths.prepare(lab, options.cache)
         for repeat in range(options.repeats):
-            for nodes, ranks in fitted + predicted:
-                if nodes > options.nodes:
-                    continue
-                for variant in ("direct", "brigade"):
-                    sample = widths.start(lab, places, variant, nodes, ranks)
-                    samples.append({"repeat": repeat, **sample})
-                    print(widths.line(samples[-1]), flush=True)
-                    save(target(options), "predict", settings(options), samples)
+            for variant, nodes, ranks in starts:
+                sample = widths.start(lab, places, variant, nodes, ranks)
+                samples.append({"repeat": repeat, **sample})
+                print(widths.line(samples[-1]), flush=True)
+                save(target(options), "predict", settings(options), samples)
     finally:
         lab.down()
     return samples

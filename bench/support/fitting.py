@@ -14,6 +14,7 @@ from brigade.model.fit import Sample
 from brigade.model.system import System
 
 DECODE_BANDWIDTH = 0.9e9
+NAMES = {"direct": "direct", "brigade": "Brigade"}
 Widths = list[tuple[int, int]]
 UNKNOWN_BACKGROUND = ("keep-alive", "register", "held-inodes", "held-inodes-old", "access-times")
 
@@ -40,26 +41,27 @@ def widths_of(samples: list[dict[str, Any]], variant: str, wanted: Widths) -> li
 
 
 def machine(fs: str) -> System:
-    """The lab before it is fitted: all nodes share this machine's processors, nothing is far, and
-    the slow file system answers in a constant time, one request after the other."""
+    """The lab before it is fitted: all nodes share this machine's processors, and nothing is far.
+    The slow file system answers in a constant time, one request after the other; MooseFS' server
+    and clients take processors instead, which are in the ranks' seconds."""
     return System(
-        name=f"lab, {fs}", service_s=1e-5, service_cv=0.0, servers=1, round_trip_s=0.0,
-        caches_names=False, caches_absent=False, attribute_life_s=1.0,
+        name=f"lab, {fs}", service_s=1e-3 if fs.startswith("slow") else 0.0, service_cv=0.0,
+        servers=1, round_trip_s=0.0, caches_names=False, caches_absent=False, attribute_life_s=1.0,
         cores=os.cpu_count() or 1, shared_cores=True, decode_workers=1,
         link_bandwidth=1e12, data_bandwidth=1e12, network_bandwidth=1e12, hop_s=0.0,
     )  # fmt: skip
 
 
-def fit_direct(samples: list[Sample], fs: str) -> tuple[Demand, System, float]:
+def fit_direct(samples: list[Sample], demand: Demand, system: System) -> tuple[Demand, System]:
     """Requests from the counters; processor seconds, and the service time, from the seconds."""
     first, further = fit.first_and_further(samples)
-    demand = Demand(name="bench/apps/science.py", source="lab", first=first, further=further)
-    slow = fs.startswith("slow")
-    # In MooseFS a request costs processors, not waiting: that is in the processor seconds.
-    start = {"cpu_s": 0.7, "node_cpu_s": 0.3, "crowd_s": 0.005}
-    start["service_s" if slow else "fixed_s"] = 1e-3 if slow else 0.5
-    system = machine(fs) if slow else dataclasses.replace(machine(fs), service_s=0.0)
-    return fit.fit(samples, startup.direct, demand, system, start)
+    known = dataclasses.replace(demand, first=first, further=further)
+    if system.service_s:
+        start = {"cpu_s": 0.7, "service_s": 1e-3}
+    else:
+        start = {"cpu_s": 0.7, "node_cpu_s": 0.3, "fixed_s": 0.5}
+    demand, system, _ = fit.fit(samples, startup.direct, known, system, start)
+    return demand, system
 
 
 def fit_staging(samples: list[dict[str, Any]], fitted: Widths, system: System) -> System:
@@ -73,30 +75,33 @@ def fit_staging(samples: list[dict[str, Any]], fitted: Widths, system: System) -
     return dataclasses.replace(system, decode_bandwidth=DECODE_BANDWIDTH, stage_fixed_s=fixed)
 
 
-def fit_brigade(
-    samples: list[Sample], raw: list[dict[str, Any]], demand: Demand, system: System
-) -> tuple[Demand, float]:
-    """Processor seconds of a rank under Brigade, and what does not depend on the width."""
+def fit_brigade(samples: list[Sample], raw: list[dict[str, Any]], system: System) -> Demand:
+    """Processor seconds of a rank and of a node out of memory, what a rank costs each other one,
+    and what does not depend on the width."""
     staged = next(s for s in raw if s["image_bytes"])
-    requests = statistics.median(one.requests for one in samples)
-    known = dataclasses.replace(
-        demand, image_bytes=staged["image_bytes"], unpacked_bytes=staged["unpacked_bytes"],
-        brigade_requests=requests,
+    known = Demand(
+        name="bench/apps/science.py", source="lab", image_bytes=staged["image_bytes"],
+        unpacked_bytes=staged["unpacked_bytes"],
+        brigade_requests=statistics.median(one.requests for one in samples),
     )  # fmt: skip
-    start = {"brigade_cpu_s": 0.6, "brigade_fixed_s": 0.5}
-    found, _, left = fit.fit(samples, startup.brigade, known, system, start)
-    return found, left
+    start = {
+        "brigade_cpu_s": 0.6, "brigade_node_cpu_s": 0.1, "brigade_fixed_s": 0.5, "crowd_s": 0.01,
+    }  # fmt: skip
+    return fit.fit(samples, startup.brigade, known, system, start)[0]
 
 
-def compare(
-    raw: list[dict[str, Any]], fs: str, fitted: Widths, predicted: Widths
-) -> dict[str, Any]:
-    """Fit on some widths, predict all; rows of measured and predicted, and the values fitted."""
-    demand, system, direct_left = fit_direct(widths_of(raw, "direct", fitted), fs)
-    system = fit_staging(raw, fitted, system)
-    demand, brigade_left = fit_brigade(widths_of(raw, "brigade", fitted), raw, demand, system)
+def compare(raw: list[dict[str, Any]], fs: str, widths: dict[str, list[Widths]]) -> dict[str, Any]:
+    """Fit on some widths, predict all; rows of measured and predicted, and the values fitted.
+
+    `widths`: of each variant, those to fit on and those to predict. Under Brigade only processors
+    count, so what ranks cost each other is taken from there.
+    """
+    system = fit_staging(raw, widths["brigade"][0], machine(fs))
+    demand = fit_brigade(widths_of(raw, "brigade", widths["brigade"][0]), raw, system)
+    demand, system = fit_direct(widths_of(raw, "direct", widths["direct"][0]), demand, system)
     rows = []
     for variant, build in (("direct", startup.direct), ("brigade", startup.brigade)):
+        fitted, predicted = widths[variant]
         for one in widths_of(raw, variant, fitted + predicted):
             phase = build(demand, system, one.ranks, one.nodes)
             seconds = fit.simulated(phase, seed=2, events=20_000)
@@ -112,7 +117,6 @@ def compare(
         "rows": rows,
         "demand": dataclasses.asdict(demand),
         "system": dataclasses.asdict(system),
-        "left": {"direct": direct_left, "brigade": brigade_left},
     }
 
 
@@ -142,11 +146,27 @@ def print_comparison(result: dict[str, Any]) -> None:
         print(f"largest error of a prediction: {100 * worst:.1f}% (aim: 15%)")
     demand, system = result["demand"], result["system"]
     print(
-        f"fitted: a rank {demand['cpu_s']:.3f} processor seconds, under Brigade "
-        f"{demand['brigade_cpu_s']:.3f}; a node {demand['node_cpu_s']:.3f}; "
-        f"a request {1e3 * system['service_s']:.4f} ms; left over (rms) "
-        f"{100 * result['left']['direct']:.1f}%, {100 * result['left']['brigade']:.1f}%"
+        f"fitted: processor seconds of a rank {demand['cpu_s']:.3f}, under Brigade "
+        f"{demand['brigade_cpu_s']:.3f}; of a node {demand['node_cpu_s']:.3f}, "
+        f"{demand['brigade_node_cpu_s']:.3f}; for each rank more {demand['crowd_s']:.4f}; "
+        f"a request {1e3 * system['service_s']:.4f} ms"
     )
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """The predicted rows as a table for docs/explanation/model.md."""
+    lines = [
+        "| | nodes | ranks | measured s | from, to | model s | error |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in result["rows"]:
+        if not row["fitted_on"]:
+            lines.append(
+                f"| {NAMES[row['variant']]} | {row['nodes']} | {row['ranks']} "
+                f"| {row['measured']:.2f} | {row['least']:.2f}, {row['most']:.2f} "
+                f"| {row['predicted']:.2f} | {100 * row['error']:+.1f}% |"
+            )
+    return "\n".join(lines) + "\n"
 
 
 def draw(result: dict[str, Any], path: Path, title: str) -> None:
