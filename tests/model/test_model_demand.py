@@ -30,7 +30,7 @@ CACHING = System(caches_names=True, caches_absent=True)
 
 def profile(**changes) -> Profile:
     """Two ranks on one node, alike: 30 opens that work, 50 in vain, 20 stats, 5 of them by
-    descriptor; and as many calls on a mount that is not shared."""
+    descriptor; opens on a mount that is not shared, and 7 after the start-up."""
     one = [
         ("/soft", "open", False, True, 30),
         ("/soft", "open", True, True, 50),
@@ -38,9 +38,21 @@ def profile(**changes) -> Profile:
         ("/soft", "stat", False, False, 5),
         ("/soft", "list", False, True, 2),
         ("/proc", "open", False, True, 99),
+        ("/soft", "open", False, True, 7),
     ]
     cells = [
-        Cell(rank, "imports", mount, kind, failed, by_path, False, calls, 0.001 * calls, 0)
+        Cell(
+            rank,
+            "user" if calls == 7 else "imports",
+            mount,
+            kind,
+            failed,
+            by_path,
+            False,
+            calls,
+            0.001 * calls,
+            0,
+        )  # fmt: skip
         for rank in (0, 1)
         for mount, kind, failed, by_path, calls in one
     ]
@@ -85,6 +97,14 @@ def test_a_profile_counts_only_calls_by_path_on_shared_mounts():
     assert found.node_bytes == found.unpacked_bytes == 4000
     assert found.cpu_s == pytest.approx(2.102 - 0.102)
     assert "requests" in found.assumed
+
+
+def test_a_profile_under_brigade_tells_what_is_missed_and_how_long_a_rank_works():
+    less = [profile().cells[0]._replace(calls=4), profile().cells[7]._replace(calls=4)]
+    times = [RankTimes(r, "n0", 1, "app", 0.0, 0.1, 1.53, None, 2.0, 0) for r in (0, 1)]
+    found = from_profile(profile(after=profile(cells=less, ranks=times)), FORGETFUL)
+    assert found.misses == 4
+    assert found.brigade_cpu_s == pytest.approx(1.5)
 
 
 def test_a_path_that_a_rank_asks_twice_is_remembered():

@@ -62,6 +62,13 @@ def test_forty_thousand_ranks_give_a_band_around_the_prediction():
     assert direct.high / direct.low == pytest.approx(math.exp(2 * 1.645 * 0.1), rel=0.15)
 
 
+def test_kinds_with_a_service_time_of_their_own_have_its_spread_too():
+    kinds = {"lookup": 1e-4, "open": 3e-4}
+    machine = dataclasses.replace(MACHINE, service_by_kind=kinds, spread={"service_s": 0.1})
+    found = predict(PROGRAM, machine, 4096, 512).direct
+    assert found.high / found.low == pytest.approx(math.exp(2 * 1.645 * 0.1), rel=0.15)
+
+
 def test_what_is_exact_has_a_narrow_band_and_what_is_assumed_a_wide_one():
     exact = predict(PROGRAM, MACHINE, 4096, 512).direct
     guessed = predict(PROGRAM, system.typical(), 4096, 512).direct

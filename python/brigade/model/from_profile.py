@@ -2,7 +2,8 @@
 
 A call by path asks for the last name of its path (folders on the way are known after the first
 time); an open that works is a look-up and an open; listing a folder and reading a link are a
-request of their own. Calls about a descriptor ask nobody. Where names are remembered, a rank's
+request of their own. Calls about a descriptor ask nobody; what a rank does after its start-up is
+left out. Where names are remembered, a rank's
 second question for a path is answered from memory. If the clients' own counters were read while the
 profile was made, all requests are scaled to them.
 """
@@ -15,8 +16,9 @@ from brigade.errors import BrigadeError
 from brigade.model.demand import PACKED, READ_BYTES, Demand, behind_caches
 from brigade.model.system import System
 from brigade.profile.profile import SHARED, Cell, Profile
+from brigade.profile.sums import STARTUP
 
-ASKS = ("open", "stat", "list", "link", "exec", "change", "folder")
+ASKS = ("open", "stat", "list", "link", "exec", "folder")
 
 
 def from_profile(profile: Profile, system: System) -> Demand:
@@ -27,12 +29,12 @@ def from_profile(profile: Profile, system: System) -> Demand:
             "the profile has no rank to take a start-up from",
             hint="profile the program itself: brigade profile --json FILE -- srun -n 2 …",
         )
-    shared = {mount.point for mount in profile.mounts if mount.kind == SHARED}
-    cells = [c for c in profile.cells if c.rank >= 0 and c.mount in shared and c.by_path]
+    cells = [cell for cell in _startup(profile) if cell.by_path]
     nodes = max(1, len({one.host for one in profile.ranks}))
     first, further = _requests(profile, cells, len(ranks), system)
     demand = Demand(first=first, further=further)
     assumed, measured = ["image_bytes"], _measured(profile)
+    after = profile.after
     source = f"profile of {len(ranks)} ranks, system calls taken for requests"
     if measured and demand.requests(len(ranks), nodes):
         factor = measured / demand.requests(len(ranks), nodes)
@@ -51,12 +53,24 @@ def from_profile(profile: Profile, system: System) -> Demand:
         further=further,
         node_reads=read / READ_BYTES,
         node_bytes=read,
-        cpu_s=_busy_s(profile, ranks, shared),
+        cpu_s=_busy_s(profile, ranks),
+        misses=sum(c.calls for c in _startup(after) if c.by_path) / len(ranks) if after else 0.0,
+        brigade_cpu_s=_busy_s(after, ranks) if after else None,
         image_bytes=PACKED * size,
         unpacked_bytes=size,
         assumed=tuple(assumed),
         spread={"cpu_s": 0.2, "requests": 0.3 if "requests" in assumed else 0.05},
     )
+
+
+def _startup(profile: Profile) -> list[Cell]:
+    """The cells of ranks on shared mounts, until the start-up is over."""
+    shared = {mount.point for mount in profile.mounts if mount.kind == SHARED}
+    return [
+        cell
+        for cell in profile.cells
+        if cell.rank >= 0 and cell.mount in shared and cell.phase in STARTUP
+    ]
 
 
 def _requests(
@@ -84,12 +98,11 @@ def _measured(profile: Profile) -> int | None:
     return sum(counts) if counts else None
 
 
-def _busy_s(profile: Profile, ranks: list[int], shared: set[str]) -> float:
+def _busy_s(profile: Profile, ranks: list[int]) -> float:
     """Seconds of a rank outside calls on shared mounts: processors, and what is not modelled."""
     waits = dict.fromkeys(ranks, 0.0)
-    for cell in profile.cells:
-        if cell.rank in waits and cell.mount in shared:
-            waits[cell.rank] += cell.seconds
+    for cell in _startup(profile):
+        waits[cell.rank] = waits.get(cell.rank, 0.0) + cell.seconds
     found = []
     for one in profile.ranks:
         until = one.ready_s if one.ready_s is not None else one.end_s

@@ -150,7 +150,10 @@ class Factors:
         self._columns: dict[str, list[float]] = {}
 
     def system(self, machine: System, draw: int) -> System:
-        return dataclasses.replace(machine, **self._changed(machine, system.DRAWN, draw))
+        drawn = dataclasses.replace(machine, **self._changed(machine, system.DRAWN, draw))
+        factor = self._factor("service_s", machine.spread_of("service_s"), draw)
+        kinds = {kind: seconds * factor for kind, seconds in machine.service_by_kind.items()}
+        return dataclasses.replace(drawn, service_by_kind=kinds)
 
     def demand(self, wanted: Demand, draw: int) -> Demand:
         drawn = dataclasses.replace(wanted, **self._changed(wanted, demand.DRAWN, draw))
