@@ -135,26 +135,26 @@ def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, An
     if seen.built.profile.cells:
         _report(seen.built.profile, seen.trace, outputs, options)
     if seen.status and not options["quiet"]:
-        _tell_failure(words, seen.launch, seen.status, seen.seconds)
+        _tell_failure(words, seen)
     if seen.status < 0:
         die_of(-seen.status)
     return seen.status
 
 
-def _tell_failure(words: list[str], launch: Any, status: int, seconds: float) -> None:
+def _tell_failure(words: list[str], seen: Any) -> None:
     """Why the job failed, as far as that is certain: what was searched, what is closest."""
     from brigade.failure import Evidence, after, tell
 
     evidence = Evidence(
         words=words,
-        program=launch.program,
-        status=status,
-        seconds=seconds,
-        launcher=launch.kind,
-        ranks=launch.ranks,
-        nodes=launch.nodes,
+        program=seen.launch.program,
+        status=seen.status,
+        seconds=seen.seconds,
+        launcher=seen.launch.kind,
+        ranks=seen.launch.ranks,
+        nodes=seen.launch.nodes,
     )
-    tell(after(evidence), sys.stderr)
+    tell(after(evidence, seen.trace), sys.stderr)
 
 
 def _report(profile: Any, trace: Any, outputs: Any, options: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from brigade.elf.file import ElfFile, NotElf
 from brigade.failure.packages import PACKAGES
 
 _MOST_FOLDERS = 400
-_MOST_S = 0.4
+_MOST_S = 0.3
 _VARIABLES = ("_ROOT", "_HOME", "_DIR", "_PREFIX", "_BASE", "_PATH")
 _PREFIXES = ("CONDA_PREFIX", "VIRTUAL_ENV", "EBROOT")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 _MOST_SEARCHED = 6
 _MOST_LINES = 12
+_WIDTH = 100
 
 
 @dataclass
@@ -44,12 +46,20 @@ def tell(diagnoses: list[Diagnosis], out: IO[str]) -> None:
     """Print them: the first in full, further ones while they fit."""
     left = _MOST_LINES
     for number, diagnosis in enumerate(diagnoses):
-        lines = diagnosis.lines()
+        lines = _wrapped(diagnosis.lines())
         if number and len(lines) > left:
             out.write(f"brigade: {len(diagnoses) - number} more of the kind\n")
             return
         left -= len(lines)
         out.write("brigade: " + "\n".join(lines) + "\n")
+
+
+def _wrapped(lines: list[str]) -> list[str]:
+    """The sentence in lines that a terminal holds; commands and paths stay whole, to be copied."""
+    first = textwrap.wrap(
+        lines[0], _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return [*first, *lines[1:]]
 
 
 def _printable(text: str) -> str:

@@ -75,11 +75,9 @@ class Evidence:
 
     @property
     def suspects(self) -> list[Suspect]:
-        """Those that were seen to fail, the first first; else the program itself."""
-        if self.seen:
-            return self.seen
-        program = self.program or self.words
-        return [Suspect(unwrapped(program, self.env), self.cwd, self.env)]
+        """Those that were seen to fail, then the program itself."""
+        program = unwrapped(self.program or self.words, self.env)
+        return [*self.seen, Suspect(program, self.cwd, self.env)]
 
     def hint(self, text: str) -> bool:
         return text in self.said

@@ -20,7 +20,7 @@ from brigade.failure import closest, libraries
 from brigade.failure.diagnosis import Diagnosis
 from brigade.failure.evidence import Suspect
 
-_MOST_S = 0.7
+_MOST_S = 0.4
 # What packages say that open their libraries themselves, before ld.so is asked for them.
 _OPENS_ITSELF = (b"CDLL", b"dlopen", b"add_dll_directory")
 _LIBRARY = re.compile(r"ImportError: (\S+\.so[.\d]*): cannot open shared object file")

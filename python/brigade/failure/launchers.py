@@ -230,7 +230,7 @@ def examine_mpi(evidence: Evidence) -> Iterator[Diagnosis]:
 
 def _mpi_of(evidence: Evidence) -> str | None:
     """The MPI library of the program; of a Python program, the one that its trial has loaded."""
-    suspect = evidence.suspects[0]
+    suspect = evidence.suspects[-1]
     path = libraries.program_of(suspect)
     try:
         elf = elf_file.read(path) if path else None

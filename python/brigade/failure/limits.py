@@ -155,7 +155,7 @@ def _address_space(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _mapped(evidence: Evidence) -> int:
-    suspect = evidence.suspects[0]
+    suspect = evidence.suspects[-1]
     path = libraries.program_of(suspect)
     try:
         elf = elf_file.read(path) if path else None

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from brigade.failure import command, imports, interpreter, launchers, libraries, limits
 from brigade.failure import said as words
 from brigade.failure.diagnosis import Diagnosis
 from brigade.failure.evidence import Evidence, Suspect
+from brigade.trace.ranks import SEARCH_NAMES
 
 if TYPE_CHECKING:
-    from brigade.trace.events import Trace
+    from brigade.trace.events import Trace, TracedProcess
 
 OfProcess = Callable[[Suspect, Evidence], Iterable[Diagnosis]]
 OfJob = Callable[[Evidence], Iterable[Diagnosis]]
 
-_SUSPECTS = 4
+_SUSPECTS = 6
 
 
 def of_each(rule: OfProcess) -> OfJob:
@@ -79,23 +81,25 @@ def after(evidence: Evidence, trace: Trace | None = None) -> list[Diagnosis]:
     if evidence.status == 0:
         return []
     if trace is not None:
-        evidence = dataclasses.replace(evidence, seen=failed(trace))
+        evidence = dataclasses.replace(evidence, seen=failed(trace, evidence.env))
     return diagnose(evidence)
 
 
-def failed(trace: Trace) -> list[Suspect]:
-    """The processes that ended other than with 0, those first whose children did not."""
-    bad = [p for p in trace.processes if p.status]
+def failed(trace: Trace, env: Mapping[str, str]) -> list[Suspect]:
+    """The processes that ended other than with 0: those first that ld.so ended, then children
+    before their parents. `env`: what was not recorded of theirs is taken from there."""
+    bad = [p for p in trace.processes if p.status and (p.argv or p.exe)]
     parents = {process.parent for process in bad}
-    inner = [p for p in bad if p.pid not in parents] + [p for p in bad if p.pid in parents]
-    return [
-        Suspect(
-            argv=[process.exe or process.argv[0], *process.argv[1:]],
-            cwd=process.cwd or "/",
-            env=process.env,
-            status=process.status,
-            before_main=process.entry_ns is None and process.status == 127,
-        )
-        for process in inner
-        if process.argv or process.exe
-    ]
+    bad.sort(key=lambda p: (p.entry_ns is not None, p.pid in parents))
+    return [_suspect(process, env) for process in bad]
+
+
+def _suspect(process: TracedProcess, env: Mapping[str, str]) -> Suspect:
+    """An environment is known by the name of its interpreter, not by the file behind its links."""
+    others = {name: value for name, value in env.items() if name not in SEARCH_NAMES}
+    by_name = Suspect(process.argv, process.cwd or "/", {**others, **process.env}, process.status)
+    path = by_name.path
+    if process.exe and (path is None or os.path.realpath(path) != process.exe):
+        by_name.argv = [process.exe, *process.argv[1:]]
+    by_name.before_main = process.entry_ns is None and process.status == 127
+    return by_name
