@@ -28,9 +28,11 @@ from brigade.launch import Launch, parse
 from brigade.paths import cache_dir, native
 from brigade.profile import build
 from brigade.profile.build import Built
-from brigade.profile.profile import Overhead, save
+from brigade.profile.counters import Sampler
+from brigade.profile.profile import Overhead, Profile, save
 from brigade.trace.events import Trace
 from brigade.trace.importtime import Import
+from brigade.trial.mounts import is_under
 
 PROFILE = "profile.json"  # in a folder of kept traces
 
@@ -93,13 +95,14 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
     from brigade.job.traced import run_traced
     from brigade.trace import native as traces
 
-    status, seconds = run_traced(
-        launch,
-        folder,
-        progress=lambda seconds, size: None,  # the terminal is the program's
-        quiet_s=settings.until_quiet,
-        limit_s=settings.limit,
-    )
+    with Sampler() as sampler:
+        status, seconds = run_traced(
+            launch,
+            folder,
+            progress=lambda seconds, size: None,  # the terminal is the program's
+            quiet_s=settings.until_quiet,
+            limit_s=settings.limit,
+        )
     trace = traces.load(folder)
     if status and (settings.until_quiet or settings.limit) and was_ended(trace):
         status = 0
@@ -112,7 +115,20 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
         cover=settings.cover,
     )
     built.profile.overhead.traced_s = seconds
+    add_counts(built.profile, sampler, trace, folder)
     return Observed(launch, built, trace, status, seconds)
+
+
+def add_counts(profile: Profile, sampler: Sampler, trace: Trace, folder: str) -> None:
+    """What reached the servers meanwhile, as the clients' own counters say."""
+    profile.server += sampler.counts("as found")
+    profile.timelines += sampler.timelines(zero_ns=trace.start_ns)
+    profile.seen += sampler.notes
+    if any(is_under(os.path.realpath(folder), count.mount) for count in profile.server):
+        profile.seen.append(
+            "The servers' counts include the writing of the trace itself; BRIGADE_CACHE names "
+            "another folder for it."
+        )
 
 
 def was_ended(trace: Trace) -> bool:
@@ -232,7 +248,7 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
     command += ["-n", str(settings.ranks)] if settings.ranks else []
     command += ["--inside", shlex.join(_tracer(launch, folder)), "--", *settings.words]
     start = time.monotonic()
-    with muted(), interrupt.promptly():
+    with muted(), Sampler() as sampler, interrupt.promptly():
         status = subprocess.run(command, check=False).returncode
     try:
         with open(report, encoding="utf-8") as text:
@@ -249,6 +265,7 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         launcher=None if launch.kind == "local" else launch.kind,
         cover=settings.cover,
     )
+    add_counts(built.profile, sampler, trace, folder)
     return Observed(launch, built, trace, status, time.monotonic() - start)
 
 
