@@ -12,8 +12,8 @@ import click
 from brigade.errors import UsageError
 
 if TYPE_CHECKING:
+    from brigade.study.run import Progress
     from brigade.study.samples import Study
-    from brigade.study.storage import Progress
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -111,6 +111,47 @@ def storage(
                 **common,
             ),
             progress,
+        ),
+    )
+
+
+@command.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog="""\b
+Examples:
+  brigade study paths -- srun -n 4 venv/bin/python app.py
+  brigade study paths --widths 1,2,4 --repeats 5 --figure paths.png -- ./solver --steps 0
+  brigade study paths --variants plain,links,brigade --until ready -- mpirun -n 8 ./app""",
+)
+@click.option(
+    "--at", metavar="DIR", help="Where links and copies go.  [default: beside the program's prefix]"
+)
+@click.option(
+    "--variants",
+    default="plain,links,short,shrunk,brigade",
+    show_default=True,
+    metavar="LIST",
+    help="Which to compare; plain is always among them.",
+)
+@_common
+def paths(words: tuple[str, ...], at: str | None, variants: str, **options: Any) -> None:
+    """The same start-up with other search paths.
+
+    As it is; with one directory of links to all libraries, searched first; with LD_LIBRARY_PATH and
+    PYTHONPATH without entries in which nothing is found; with a copy whose RPATHs are shrunk
+    (patchelf); and under Brigade. Nothing of yours is changed.
+    """
+    from brigade.study import paths as study
+
+    chosen = tuple(word for word in variants.split(",") if word)
+    unknown = [name for name in chosen if name not in study.LABELS]
+    if unknown:
+        raise UsageError(f"--variants {unknown[0]}: variants are {', '.join(study.LABELS)}")
+    _make(
+        words,
+        options,
+        lambda common, progress: study.study(
+            study.Wanted(at=at, variants=chosen, **common), progress
         ),
     )
 

@@ -6,10 +6,13 @@ the comparisons. What the samples cannot show is said as well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from brigade.study.pairs import LEVEL, Comparison, compare, needed
 from brigade.study.samples import Study
 
 _GROWS = 1.1
+_ANOTHER = 1.15  # a ratio that differs by more from that over all widths is told
 
 
 def conclude(study: Study) -> list[str]:
@@ -24,11 +27,11 @@ def conclude(study: Study) -> list[str]:
     return found + _unknown(study)
 
 
-def against(study: Study, one: str, other: str) -> Comparison:
+def against(study: Study, one: str, other: str, widths: Sequence[int] | None = None) -> Comparison:
     """All pairs of starts of two variants that stood next to each other."""
     ones: list[float] = []
     others: list[float] = []
-    for ranks in study.widths:
+    for ranks in widths or study.widths:
         for a, b in zip(study.seconds(one, ranks), study.seconds(other, ranks)):
             ones.append(a)
             others.append(b)
@@ -49,9 +52,12 @@ def _fastest(study: Study) -> list[str]:
             f"Quickest at {at}: {first}, {seconds:.2f} s (median); it takes {lead.ratio:.2f} of "
             f"the seconds of {second}, the next."
         ]
+    there = against(study, order[0], order[1], [ranks])
+    agree = there.high < 1 and len(study.widths) > 1
+    why = f"it is in all {there.pairs} pairs there, but the widths do not agree" if agree else ""
     return [
-        f"Quickest at {at}: {first}, {seconds:.2f} s (median); but that it is quicker than "
-        f"{second} cannot be claimed."
+        f"Quickest at {at}: {first}, {seconds:.2f} s (median); that it is quicker than {second} "
+        f"cannot be claimed{': ' if why else ''}{why}."
     ]
 
 
@@ -65,13 +71,26 @@ def _against(study: Study, name: str) -> str:
         chance = f"by chance at most once in {1 / found.p:,.0f} times"
         return (
             f"{_upper(label)} takes {word} time than {base}: {found.ratio:.2f} of its seconds "
-            f"({between}; {chance})."
+            f"({between}; {chance}){_at_most(study, name, found.ratio)}."
         )
     if found.alike:
         return f"{_upper(label)} and {base} take the same time, within a few percent ({between})."
     short = needed(found.level) - found.pairs
     more = f"; at least {short} more pairs would be needed to show any" if short > 0 else ""
-    return f"No difference between {label} and {base} can be claimed ({between}{more})."
+    at_most = _at_most(study, name, found.ratio)
+    return f"No difference between {label} and {base} can be claimed ({between}{more}){at_most}."
+
+
+def _at_most(study: Study, name: str, ratio: float) -> str:
+    """The ratio at the largest width, where it is another one."""
+    if len(study.widths) < 2:
+        return ""
+    most = study.widths[-1]
+    there = against(study, name, study.baseline, [most])
+    if ratio / _ANOTHER < there.ratio < ratio * _ANOTHER:
+        return ""
+    span = f"{there.low:.2f} to {there.high:.2f}"
+    return f"; at {most} ranks {there.ratio:.2f} ({span}, {there.pairs} pairs)"
 
 
 def _growth(study: Study) -> list[str]:
@@ -123,10 +142,10 @@ def _quicker(study: Study, name: str) -> bool:
 
 def _unknown(study: Study) -> list[str]:
     most = study.widths[-1]
+    variant = "each variant was started once before it was timed"
     return [
         f"Not shown: more than {most} rank{'s' if most > 1 else ''} (`brigade predict` "
-        "computes that), other hours of the day, and a first start with cold caches: each "
-        "variant was started once before it was timed."
+        f"computes that), other hours of the day, and a first start with cold caches: {variant}."
     ]
 
 

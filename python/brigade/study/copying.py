@@ -147,6 +147,8 @@ def _rewrite(path: str, folders: Mapping[str, str]) -> None:
 def _has_path_of(path: str, folders: Mapping[str, str]) -> bool:
     """Whether an ELF file searches below one of the old folders."""
     try:
+        if ".so" not in os.path.basename(path) and not os.stat(path).st_mode & 0o111:
+            return False
         with open(path, "rb") as start:
             if start.read(4) != b"\x7fELF":
                 return False
@@ -175,9 +177,13 @@ def _patch(objects: list[str], folders: Mapping[str, str]) -> list[str]:
 
 
 def patchelf(words: list[str]) -> None:
-    """Change a file of ours. Raises BrigadeError if that fails."""
+    """Change a file of ours, the last word. Raises BrigadeError if that fails."""
     done = subprocess.run(
         ["patchelf", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     if done.returncode:
         raise BrigadeError(f"patchelf {' '.join(words)}: {done.stderr.strip()}")
+    try:
+        elf_file.read(words[-1])
+    except (OSError, NotElf) as error:
+        raise BrigadeError(f"patchelf has broken {words[-1]}: {error}") from error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from brigade.errors import BrigadeError
 from brigade.paths import native
 from brigade.study.plan import Variant
 from brigade.study.run import Timing, command_of, run, surroundings
@@ -30,12 +32,20 @@ class Strays:
 
 
 def traced(variant: Variant, folder: Path, timing: Timing) -> Trace:
-    """Start it once with one rank; the trace is written to `folder`, which is made."""
+    """Start it once with one rank; the trace is written to `folder`, which is made.
+
+    Raises BrigadeError if it fails, or is Brigade's and was started without an image.
+    """
     folder.mkdir(parents=True)
     prefix = [str(native("brigade-trace")), "--out", str(folder), "--"]
+    report = folder / "report.json" if variant.brigade else None
     with surroundings(variant):
-        command = command_of(variant, 1, prefix)
+        command = command_of(variant, 1, prefix, str(report) if report else None)
     run(command, variant, timing)
+    if report:
+        unstaged = json.loads(report.read_text(encoding="utf-8")).get("unstaged")
+        if unstaged:
+            raise BrigadeError(f"it ran without an image: {unstaged}")
     return traces.load(folder)
 
 

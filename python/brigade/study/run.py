@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,10 +18,12 @@ from brigade.errors import BrigadeError, LauncherError
 from brigade.job import child
 from brigade.launch import parse
 from brigade.launch.width import resized
-from brigade.study.plan import Start, Variant
-from brigade.study.samples import Sample
+from brigade.study.plan import Start, Variant, starts
+from brigade.study.rewrite import moved
+from brigade.study.samples import Sample, Study
 
 Requests = Callable[[], "int | None"]  # so far, of the file systems that are looked at
+Progress = Callable[[str, float, "float | None"], None]  # step, done, of how many
 _LOOK_S = 0.002
 _LEAVE_S = 15.0
 _TAIL = 8
@@ -34,12 +37,18 @@ class Timing:
     limit_s: float = 600.0
 
 
-def command_of(variant: Variant, ranks: int, prefix: Sequence[str] = ()) -> list[str]:
-    """What is started; `prefix` goes before the program."""
+def command_of(
+    variant: Variant, ranks: int, prefix: Sequence[str] = (), report: str | None = None
+) -> list[str]:
+    """What is started; `prefix` goes before the program, `report` is where Brigade's goes."""
     words = resized(list(variant.words), ranks)
     if not variant.brigade:
         return parse(words).job(list(prefix)) if prefix else words
     run = [sys.executable, "-m", "brigade", "run", "--quiet"]
+    if prefix:
+        run += ["--inside", shlex.join(prefix)]
+    if report:
+        run += ["--json", report]
     if parse(list(variant.words)).kind == "local":
         return [*run, "-n", str(ranks), "--", *variant.words]
     return [*run, "--", *words]
@@ -54,6 +63,34 @@ def timed(start: Start, timing: Timing, requests: Requests = lambda: None) -> Sa
     after = requests()
     asked = after - before if before is not None and after is not None else None
     return Sample(start.variant.name, start.ranks, start.repeat, seconds, asked)
+
+
+def moved_words(words: list[str], moves: dict[str, str]) -> list[str]:
+    """The command with what lies in moved folders at its new place."""
+    found = []
+    for word in words:
+        if not os.path.isabs(word) and "/" in word and os.path.exists(word):
+            path = os.path.abspath(word)
+            word = path if moved(path, moves) != path else word
+        found.append(moved(word, moves))
+    return found
+
+
+def time_all(
+    found: Study,
+    variants: list[Variant],
+    widths: list[int],
+    repeats: int,
+    timing: Timing,
+    progress: Progress,
+) -> None:
+    """Start everything in turn; samples and labels go into the study."""
+    found.labels.update({variant.name: variant.label for variant in variants})
+    order = starts(variants, widths, repeats)
+    for number, start in enumerate(order):
+        interrupt.check()
+        progress("starts", number, len(order))
+        found.samples.append(timed(start, timing))
 
 
 def run(command: list[str], variant: Variant, timing: Timing) -> float:

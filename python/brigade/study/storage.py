@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +14,12 @@ from brigade.errors import UsageError
 from brigade.launch import parse
 from brigade.launch.width import widths_of
 from brigade.study import copying, evidence, rewrite
-from brigade.study.plan import Variant, numbers, starts
-from brigade.study.run import Timing, timed
+from brigade.study.plan import Variant, numbers
+from brigade.study.run import Progress, Timing, moved_words, time_all
 from brigade.study.samples import Study, host
 from brigade.study.sources import sources
 from brigade.trial import mounts
 from brigade.trial.mounts import is_under
-
-Progress = Callable[[str, float, "float | None"], None]  # step, done, of how many
 
 
 @dataclass(frozen=True)
@@ -60,13 +57,8 @@ def study(wanted: Wanted, progress: Progress) -> Study:
             progress("a traced start of each", number, len(variants))
             root = roots.get(variant.name.rstrip("+")) or next(iter(roots.values()))
             variants += _look(variant, root, folders, found, wanted)
-        found.labels = {variant.name: variant.label for variant in variants}
         found.baseline = variants[0].name
-        order = starts(variants, widths, wanted.repeats)
-        for number, start in enumerate(order):
-            interrupt.check()
-            progress("starts", number, len(order))
-            found.samples.append(timed(start, wanted.timing))
+        time_all(found, variants, widths, wanted.repeats, wanted.timing, progress)
     return found
 
 
@@ -116,17 +108,6 @@ def _copied(
         rewrite.moved_environment(os.environ, moves),
         rewrite.moved(os.getcwd(), moves),
     )
-
-
-def moved_words(words: list[str], moves: dict[str, str]) -> list[str]:
-    """The command with what lies in moved folders at its new place."""
-    found = []
-    for word in words:
-        if not os.path.isabs(word) and "/" in word and os.path.exists(word):
-            path = os.path.abspath(word)
-            word = path if rewrite.moved(path, moves) != path else word
-        found.append(rewrite.moved(word, moves))
-    return found
 
 
 def _size(folder: str) -> int:
