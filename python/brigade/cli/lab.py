@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from brigade.cli import lab_watch
 from brigade.lab import inside, state
 from brigade.lab.plan import LOCAL, SHARED, LabPlan
 
@@ -175,6 +176,9 @@ def drop_caches(name: str) -> None:
     from brigade.lab.lab import Lab
 
     Lab.find(name).drop_caches()
+
+
+command.add_command(lab_watch.command, "watch")
 
 
 def _print_stats(found: Stats) -> None:

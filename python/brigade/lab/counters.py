@@ -98,7 +98,7 @@ def kinds_of(page: bytes) -> Iterator[tuple[str, bool, int]]:
 
 def reset(plan: LabPlan) -> None:
     """Let later readings count from now."""
-    readings = {node: asdict(count) for node, count in _readings(plan).items()}
+    readings = {node: asdict(count) for node, count in current(plan).items()}
     state.write_whole(plan.state / "baseline.json", json.dumps(readings))
 
 
@@ -108,11 +108,12 @@ def stats(plan: LabPlan) -> Stats:
         saved = json.loads((plan.state / "baseline.json").read_text())
     except FileNotFoundError:
         saved = {}
-    now = _readings(plan)
+    now = current(plan)
     return Stats({node: now[node] - Count(**saved.get(node, {})) for node in plan.nodes})
 
 
-def _readings(plan: LabPlan) -> dict[str, Count]:
+def current(plan: LabPlan) -> dict[str, Count]:
+    """What each node's page says now, resets or not."""
     found = {}
     for node in plan.nodes:
         page = plan.counters(node)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from brigade.lab.counters import kinds_of, parse_page
+from brigade.lab.plan import SHARED
 from brigade.profile.clients import Client, Mounted, Reading
 
 
@@ -19,10 +20,15 @@ def readers(mounts: Iterable[Mounted]) -> list[Client]:
     pages = sorted((Path(state) / "counters").glob("*"))
     for mount in mounts:
         if mount.point == shared and pages:
-            source = "moosefs" if mount.source.startswith("mfs") else "slowfs"
-            note = f"{mount.point}: the clients of all {len(pages)} nodes of the lab were read."
-            return [Client(source, mount.point, partial(read, pages), note)]
+            return [client(pages, "moosefs" if mount.source.startswith("mfs") else "slow", shared)]
     return []
+
+
+def client(pages: list[Path], kind: str, point: str = SHARED) -> Client:
+    """All nodes' clients as one; `kind`: as the lab's file system is named."""
+    note = f"{point}: the clients of all {len(pages)} nodes of the lab were read."
+    source = "moosefs" if kind == "moosefs" else "slowfs"
+    return Client(source, point, partial(read, pages), note)
 
 
 def read(pages: Iterable[Path]) -> Reading:
