@@ -85,11 +85,15 @@ def mentions(search: Search) -> Mentions:
     return Mentions(source, search.name if is_package else search.name.rpartition(".")[0])
 
 
-def infer(story: Story, known: Sequence[ImportTime] | None = None) -> None:
-    """Says of each module of a process which file asked for it."""
+#: What sources say, by file and module: ranks import the same.
+Sources = dict[tuple[str, str], Mentions]
+
+
+def infer(story: Story, sources: Sources, known: Sequence[ImportTime] | None = None) -> None:
+    """Says of each module of a process which file asked for it. `sources` is filled by the way."""
     modules = [s for s in story.searches if s.found and s.how in ("import", "script")]
     modules.sort(key=lambda search: search.events[0] if search.events else 0)
-    _by_order(story, modules)
+    _by_order(story, modules, sources)
     if known:
         _by_times(story, modules, known)
 
@@ -97,14 +101,18 @@ def infer(story: Story, known: Sequence[ImportTime] | None = None) -> None:
 class _Order:
     """The modules so far, each with who asked for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
         self._said: dict[int, Mentions] = {}
         self._askers: dict[int, Search | None] = {}
         self._modules: list[Search] = []
 
     def add(self, search: Search, asker: Search | None) -> None:
         self._askers[id(search)] = asker
-        self._said[id(search)] = mentions(search)
+        key = (search.found, search.name)
+        if key not in self._sources:
+            self._sources[key] = mentions(search)
+        self._said[id(search)] = self._sources[key]
         self._modules.append(search)
 
     def _path(self) -> list[Search]:
@@ -133,8 +141,8 @@ class _Order:
         return next(compiled, None) or next(packages, None) or next(scripts, None)
 
 
-def _by_order(story: Story, modules: list[Search]) -> None:
-    order = _Order()
+def _by_order(story: Story, modules: list[Search], sources: Sources) -> None:
+    order = _Order(sources)
     for search in modules:
         if search.how == "script":
             order.add(search, None)

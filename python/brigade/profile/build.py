@@ -112,6 +112,7 @@ def _told(
     importtimes: Sequence[ImportTime] | None,
 ) -> list[Rank]:
     files = ldsearch.Files()
+    sources: askers.Sources = {}
     by_rank: dict[int, list[Story]] = {}
     for process, number in zip(trace.processes, numbers(trace)):
         story = Story(process, number)
@@ -124,7 +125,7 @@ def _told(
     for rank in ranks:
         rank.assign_phases(software)
         for story in rank.stories:
-            askers.infer(story, importtimes if story is rank.program else None)
+            askers.infer(story, sources, importtimes if story is rank.program else None)
     return ranks
 
 

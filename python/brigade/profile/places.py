@@ -48,6 +48,7 @@ class Places:
             if not os.path.lexists(link)
         }
         self._folders: dict[str, str] = {}
+        self._resolved: dict[str, str] = {}
         self._known: dict[tuple[str, str], MountUse] = {}
         self.coverage = self._covered(trace, cover, prefixes)
         tables = self._tables.values()
@@ -65,7 +66,14 @@ class Places:
         return coverage(sorted(folders), merged, asked, list(prefixes))
 
     def resolve(self, path: str) -> str:
-        """The path without links in its folders; a link at its end is followed as well."""
+        """The path without links in its folders; a link at its end is followed as well. Each path
+        is looked at once: the trace of a wide job has each of them many times."""
+        known = self._resolved.get(path)
+        if known is None:
+            known = self._resolved[path] = self._resolve(path)
+        return known
+
+    def _resolve(self, path: str) -> str:
         folder, _, name = path.rpartition("/")
         found = self._folders.get(folder)
         if found is None:
