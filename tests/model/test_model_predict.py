@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +16,29 @@ from brigade.errors import UsageError
 from brigade.model import demand, fit, startup, system
 from brigade.model.demand import Demand
 from brigade.model.fit import Sample
-from brigade.model.predict import predict, steady_seconds
+from brigade.model.predict import Factors, predict, steady_seconds
 from brigade.model.system import System
 
+ROOT = Path(__file__).resolve().parents[2]
+STEPS_C = r"""
+#include <stdio.h>
+#include "stream/plan.h"
+int main(void)
+{
+    for (unsigned n = 2; n <= 33; n++)
+        for (unsigned r = 1; r <= 9; r++)
+            for (unsigned s = 1; s <= 40; s += 13) {
+                struct plan plan;
+                unsigned long long last = 0;
+                plan_spread(&plan, n, r, s);
+                for (unsigned k = 0; k < s; k++)
+                    for (unsigned node = 0; node < n; node++)
+                        if (plan_forwards(&plan, node, k) && plan_time(&plan, node, k) >= last)
+                            last = plan_time(&plan, node, k) + 1;
+                printf("%u %u %u %llu\n", n, r, s, last);
+            }
+}
+"""
 PROGRAM = Demand(
     first={"lookup": 4000, "open": 500}, further={"open": 500}, node_bytes=2e8, cpu_s=2.0,
     image_bytes=6e7, unpacked_bytes=2e8,
@@ -76,6 +99,15 @@ def test_what_is_exact_has_a_narrow_band_and_what_is_assumed_a_wide_one():
     assert guessed.high / guessed.low > 2
 
 
+def test_values_that_are_drawn_do_not_move_together():
+    factors = Factors(seed=1, draws=24)
+    drawn = [factors.system(system.typical(), draw) for draw in range(24)]
+    services = sorted(range(24), key=lambda i: drawn[i].service_s)
+    links = sorted(range(24), key=lambda i: drawn[i].link_bandwidth)
+    assert services != links
+    assert len({one.service_s for one in drawn}) == 24
+
+
 def test_the_same_seed_gives_the_same_answer():
     machine = system.typical()
     first, second = (predict(PROGRAM, machine, 256, 8, seed=5) for _ in range(2))
@@ -108,6 +140,18 @@ def test_the_ring_takes_as_many_steps_as_its_plan_promises(nodes, readers, segme
     if nodes > 1:
         assert steps >= segments - segments / nodes
         assert steps >= nodes - 1
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_the_ring_takes_exactly_the_steps_of_the_plan_in_c(tmp_path):
+    (tmp_path / "steps.c").write_text(STEPS_C)
+    program = tmp_path / "steps"
+    sources = [tmp_path / "steps.c", ROOT / "src/stream/plan.c"]
+    subprocess.run(["cc", "-O1", f"-I{ROOT / 'src'}", *sources, "-o", program], check=True)
+    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    rows = [tuple(map(int, line.split())) for line in said.splitlines()]
+    assert len(rows) > 1000
+    assert [row for row in rows if startup.ring_steps(*row[:3]) != row[3]] == []
 
 
 def test_staging_takes_as_long_as_the_longest_of_its_three_parts():

@@ -56,6 +56,17 @@ def test_throughput_lies_within_its_bounds_and_never_falls(n, think_s, parts):
     assert all(b >= a * (1 - 1e-9) for a, b in zip(rates, rates[1:]))
 
 
+@quick
+@given(st.integers(1, 12), st.floats(0, 3), st.lists(st.floats(0.01, 1), min_size=1, max_size=4))
+def test_single_servers_lie_within_the_balanced_bounds(n, think_s, demands):
+    queues = [Station(str(i), demand) for i, demand in enumerate(demands)]
+    network = Network((Station("think", think_s, DELAY), *queues))
+    low, high = bounds.balanced(network, n)
+    assert low * (1 - 1e-9) <= closed.single_server(n, think_s, demands) <= high * (1 + 1e-9)
+    wide = bounds.asymptotic(network, n)
+    assert wide.low <= low * (1 + 1e-9) and high <= wide.high * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("servers", [1, 4, 64])
 @pytest.mark.parametrize("think_s", [1e-4, 0.1, 50.0])
 def test_forty_thousand_customers_are_solved_and_stable(servers, think_s):
@@ -101,6 +112,15 @@ def test_aggregated_runs_keep_the_length_of_a_start_up(n, rounds, load, cv):
     expected = rounds * n / mva.solve(network, n).throughput
     runs = [simulate.run(network, n, rounds, seed).mean_s for seed in range(5)]
     assert sum(runs) / len(runs) == pytest.approx(expected, rel=0.02)
+
+
+def test_a_coarse_group_below_the_knee_takes_as_long_as_one_alone():
+    """A unit of 2,000 customers is served 2,000 times as long; that is not added to its round."""
+    network = repairman(1.0, 0.6 / 40_960, cv=0.0)
+    how = simulate.aggregation(network, 40_960, 5000, events=800)
+    assert how.group > 1000
+    found = simulate.run(network, 40_960, 5000, seed=1, how=how).mean_s
+    assert found == pytest.approx(5000 * network.round_s, rel=0.01)
 
 
 def test_an_aggregated_run_at_the_knee_is_within_five_percent():
