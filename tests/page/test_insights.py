@@ -295,3 +295,11 @@ def test_sources_far_apart_are_compiled_where_most_of_them_lie():
     files.update({"/mnt/elsewhere/x.py": 9, "/mnt/site/y.py": 9, "/mnt/site/venv/z.py": 9})
     (found,) = said(python.uncompiled, startups.quiet(files=files))
     assert found.command == "python -m compileall -q /mnt/site/venv/lib"
+
+
+def test_a_command_to_run_again_has_its_width_where_no_launcher_tells_it():
+    profile = startups.numpy(2)
+    assert any("brigade run -- srun -N 2 -n 2 " in one.command for one in insights.find(profile))
+    profile.launcher, profile.command = None, ["python", "my app.py"]
+    wanted = "brigade run -n 2 -- python 'my app.py'"
+    assert wanted in [one.command for one in insights.find(profile)]

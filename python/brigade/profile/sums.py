@@ -7,6 +7,7 @@ none. The *start-up* is every phase but the user's own.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -99,6 +100,13 @@ class Sums:
 
     def shared(self, mount: str) -> bool:
         return self._places.get(mount) == SHARED
+
+
+def again(sums: Sums) -> str:
+    """The profiled command, as it stands behind `brigade run` and its like."""
+    profile = sums.profile
+    width = f"-n {sums.width} " if profile.launcher is None and sums.width > 1 else ""
+    return f"{width}-- {shlex.join(profile.command)}"
 
 
 def _is(value: Any, wanted: Any) -> bool:

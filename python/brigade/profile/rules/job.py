@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterator
 
 from brigade.profile.profile import SHARED, Insight
-from brigade.profile.sums import Sums
+from brigade.profile.sums import Sums, again
 from brigade.profile.words import count, listed, many, percent, size
 
 COMPONENTS = 20  # libraries named mca_*
@@ -49,7 +49,7 @@ def identical(sums: Sums) -> Iterator[Insight]:
         "with "
         "the ranks.",
         "Start the job from one image in each node's memory.",
-        f"brigade run -- {shlex.join(sums.profile.command)}",
+        f"brigade run {again(sums)}",
     )
 
 
@@ -70,7 +70,7 @@ def ranks_differ(sums: Sums) -> Iterator[Insight]:
         f"{many(len(apart), 'rank')} of {len(each)} differ in what they look up",
         f"The median is {count(middle)}; rank {worst} has {count(apart[worst])}.{more}",
         "A trial run records few ranks: let it see one of these, too.",
-        f"brigade run --trial-command '…' -- {shlex.join(sums.profile.command)}",
+        f"brigade run --trial-command '…' {again(sums)}",
     )
 
 
@@ -144,7 +144,7 @@ def system_shared(sums: Sums) -> Iterator[Insight]:
         f"{listed(m.fstype for m in found)} from {listed(m.source for m in found)}; {count(calls)} "
         "look-ups a rank there.",
         "Let the image cover it, too.",
-        f"brigade run --cover {shlex.quote(found[0].point)} -- {shlex.join(sums.profile.command)}",
+        f"brigade run --cover {shlex.quote(found[0].point)} {again(sums)}",
     )
 
 
@@ -160,7 +160,7 @@ def big_bytes(sums: Sums) -> Iterator[Insight]:
         f"{count(len(largest))} files; the largest: "
         f"{listed(f'{os.path.basename(path)} {size(n)}' for path, n in largest)}.",
         "Read once and passed from node to node, the file system gives each byte once.",
-        f"brigade run -- {shlex.join(sums.profile.command)}",
+        f"brigade run {again(sums)}",
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from brigade.profile.profile import Insight
 from brigade.profile.rules.job import under_brigade
-from brigade.profile.sums import WIDE, Sums
+from brigade.profile.sums import WIDE, Sums, again
 from brigade.profile.words import big, count, many, percent
 
 # look-ups of one rank on shared file systems
@@ -26,7 +25,8 @@ def growth(sums: Sums) -> Iterator[Insight]:
         f"{count(each)} a rank on shared file systems; by proportion {big(each * WIDE[1])} at "
         f"{WIDE[1]:,} ranks. One metadata server answers them all, one after the other.",
         "See what that means in seconds, with and without Brigade.",
-        f"brigade predict --ranks {WIDE[0]} --profile profile.json",
+        f"brigade profile --json start.json {again(sums)}\n"
+        f"brigade predict --ranks {WIDE[0]} --profile start.json",
     )
 
 
@@ -73,7 +73,7 @@ def improved(sums: Sums) -> Iterator[Insight]:
             f"Under Brigade a rank asks {count(now)} times instead of {count(before)}: {times}",
             "Counted in a second run of the same command, in the same way.",
             "",
-            f"brigade run -- {shlex.join(sums.profile.command)}",
+            f"brigade run {again(sums)}",
         )
     else:
         yield Insight(
@@ -81,7 +81,7 @@ def improved(sums: Sums) -> Iterator[Insight]:
             f"Under Brigade a rank still asks {count(now)} times, of {count(before)} before",
             "Counted in a second run of the same command, in the same way.",
             "See what was missed, and why, in the table at its end.",
-            f"brigade run -- {shlex.join(sums.profile.command)}",
+            f"brigade run {again(sums)}",
         )
 
 
