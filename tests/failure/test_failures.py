@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cases_command import CASES as COMMAND
-from cases_launchers import CASES as LAUNCHERS
-from cases_libraries import CASES as LIBRARIES
-from cases_limits import CASES as LIMITS
-from cases_python import CASES as PYTHON
+from cases import CASES, PAGE, rows
 from failing import fail
-
-CASES = [*COMMAND, *LIBRARIES, *PYTHON, *LIMITS, *LAUNCHERS]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -25,3 +19,8 @@ def test_a_failure_is_explained(case, base):
         assert words.replace("{base}", str(base)) in failed.text
     assert len(failed.diagnoses[0].lines()) <= 12
     assert failed.diagnoses[0].mend or failed.diagnoses[0].closest
+
+
+def test_the_page_has_each_failure_and_no_other():
+    assert rows(PAGE.read_text()) == [(case.title, case.kind) for case in CASES]
+    assert len({case.kind for case in CASES}) >= 20
