@@ -159,7 +159,7 @@ def _searches() -> list[SearchEntry]:
             (SITE, "pyvenv.cfg", 22),
         ]
     ):
-        names = {name: wasted // (2 + i + j) for j, name in enumerate(modules)}
+        names = {name: wasted // (4 + i + 2 * j) for j, name in enumerate(modules)}
         found.append(entry("sys.path", place, wasted, 9 if i > 3 else 0, owner=owner, names=names))
     found.append(entry("package path", f"{SITE}/numpy", 408, 96, owner="numpy"))
     found.append(entry("package path", f"{SITE}/scipy", 305, 80, owner="scipy"))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from brigade.profile.profile import KERNEL, LOCAL, MEMORY, PHASES, SHARED, Profile, SearchEntry
 from brigade.profile.sums import WIDE, Sums
-from brigade.profile.words import big, count, many, percent, seconds, size
+from brigade.profile.words import big, count, listed, many, percent, seconds, size
 from brigade.trace.events import KINDS
 
 # the places that are told apart, and the mount kinds in each
@@ -154,38 +154,51 @@ def wasted(profile: Profile) -> list[SearchEntry]:
     return sorted(found, key=lambda entry: (-entry.wasted, entry.place))
 
 
+class HeatRow(NamedTuple):
+    entry: SearchEntry
+    calls: list[int]  # for each name of the map
+    rest: int  # for all other names
+    others: str  # the most frequent of these
+
+
 @dataclass
 class Heat:
     """Wasted calls of one rank by search entry and name; what is not shown is summed."""
 
     names: list[str]
-    rows: list[tuple[SearchEntry, list[int], int]]  # entry, calls per name, calls of other names
+    rows: list[HeatRow]
     folded: int  # entries that are not shown
     folded_wasted: int
     largest: int
 
 
 def heat(profile: Profile, most_rows: int = 14, most_names: int = 10) -> Heat:
-    """Rows: entries, the worst first; columns: names, those that are sought most in vain first."""
+    """Rows: entries, the worst first. Columns: names that are sought in more than one of them, the
+    most frequent first; what is sought in one place alone is named in its row."""
     every = wasted(profile)
-    shown = every[:most_rows]
-    sought: dict[str, int] = {}
+    shown, folded = every[:most_rows], every[most_rows:]
+    sought: dict[str, list[int]] = {}
     for entry in shown:
         for name, calls in entry.names.items():
-            sought[name] = sought.get(name, 0) + calls
-    names = sorted(sought, key=lambda name: (-sought[name], name))[:most_names]
-    rows = []
-    for entry in shown:
-        cells = [entry.names.get(name, 0) for name in names]
-        rows.append((entry, cells, max(0, entry.wasted - sum(cells))))
-    folded = every[most_rows:]
+            sought.setdefault(name, []).append(calls)
+    common = [name for name, calls in sought.items() if len(calls) > 1]
+    names = sorted(common, key=lambda name: (-sum(sought[name]), name))[:most_names]
+    rows = [_heat_row(entry, names) for entry in shown]
     return Heat(
         names=names,
         rows=rows,
         folded=len(folded),
         folded_wasted=sum(entry.wasted for entry in folded),
-        largest=max([n for _, cells, rest in rows for n in [*cells, rest]], default=0),
+        largest=max([n for row in rows for n in [*row.calls, row.rest]], default=0),
     )
+
+
+def _heat_row(entry: SearchEntry, names: list[str], most: int = 4) -> HeatRow:
+    calls = [entry.names.get(name, 0) for name in names]
+    others = {name: n for name, n in entry.names.items() if name not in names and n}
+    order = sorted(others, key=lambda name: (-others[name], name))
+    words = listed((f"{name} {count(others[name])}" for name in order), most)
+    return HeatRow(entry, calls, max(0, entry.wasted - sum(calls)), words)
 
 
 class Comparison(NamedTuple):
