@@ -112,6 +112,36 @@ def test_who_needs_a_library_is_certain_and_stands_above_it(world):
     assert names["libtwo.so.1"].certain and names["libtwo.so.1"].asked == "DT_NEEDED"
 
 
+def test_an_rpath_holds_for_what_its_object_needs_in_turn(tmp_path):
+    two = compile_c("int two(void){return 2;}", tmp_path / "lib/libtwo.so.1")
+    one = compile_c("int two(void);int one(void){return two();}", tmp_path / "lib/libone.so.1",
+                    str(two))  # fmt: skip
+    rpath = f"-Wl,--disable-new-dtags,-rpath,{tmp_path}/lib,--allow-shlib-undefined"
+    compile_c("int one(void);int main(void){return one()-2;}", tmp_path / "app", rpath, str(one))
+    profile = traced(tmp_path, str(tmp_path / "app")).profile
+    (entry,) = (e for e in profile.searches if e.place == f"{tmp_path}/lib" and not e.hwcaps)
+    assert (entry.cause, os.path.basename(entry.owner), entry.found) == ("RPATH", "app", 2)
+
+
+def test_a_folder_in_two_lists_is_searched_where_it_stands_first(tmp_path):
+    one = compile_c("int one(void){return 1;}", tmp_path / "lib/libone.so.1")
+    flags = [f"-Wl,--enable-new-dtags,-rpath,{tmp_path}/gone:{tmp_path}/lib", str(one)]
+    compile_c("int one(void);int main(void){return one()-1;}", tmp_path / "app", *flags)
+    env = {"LD_LIBRARY_PATH": f"{tmp_path}/gone:{tmp_path}/lib"}
+    searches = traced(tmp_path, str(tmp_path / "app"), **env).profile.searches
+    assert {e.cause for e in searches if e.place == f"{tmp_path}/gone"} == {"LD_LIBRARY_PATH"}
+
+
+def test_a_file_for_another_machine_is_passed_over(world):
+    other = bytearray((world / "b/libone.so.1").read_bytes())
+    other[18:20] = (183).to_bytes(2, "little")  # e_machine: aarch64
+    (world / "a/libone.so.1").write_bytes(other)
+    built = traced(world, str(world / "app"), LD_LIBRARY_PATH=f"{world}/d")
+    one = next(node for node in built.profile.tree if node.name == "libone.so.1")
+    assert one.path == f"{world}/b/libone.so.1"
+    assert not [node for node in built.profile.tree if node.path.startswith(f"{world}/a/")]
+
+
 def test_a_trace_that_does_not_tell_the_variable_infers_it(world):
     environment = {"LD_LIBRARY_PATH": f"{world}/c:{world}/d"}
     out = world / "out.strace"

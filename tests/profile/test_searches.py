@@ -89,6 +89,17 @@ def test_entries_are_medians_over_ranks():
     assert entry(built(*ranks).profile, "/scratch").wasted == 1
 
 
+def test_an_import_that_finds_nothing_ends_where_the_next_begins():
+    stdlib = "/mnt/soft/py/lib/python3.11"
+    once = f"stat 0 /mnt/soft/site\nstat 0 {stdlib}\n"
+    late = f"stat 0 {stdlib}/late.py\nopen 3 {stdlib}/__pycache__/late.cpython-311.pyc\n"
+    story = built(python(PYTHON + once + once + late)).ranks[0].program
+    found = next(search for search in story.searches if search.name == "late")
+    assert len(found.events) == 4
+    lost = story.searches[story.searches.index(found) - 1]
+    assert (lost.name, lost.found, len(lost.events)) == ("", "", 2)
+
+
 def test_nodes_and_the_unattributed_make_the_ranks_total():
     from brigade.profile.tree import unattributed
 
