@@ -5,10 +5,11 @@
     python bench/predict.py --fs slow:1ms --repeats 2
 
 A real program (bench/apps/science.py) starts from the shared file system and under Brigade, at all
-widths in turn, with cold caches. Requests of a node's first rank and of a further one, processor
-seconds and service times are fitted to the start-ups on 1 and 2 nodes only; those on 4 and 8 are
-predicted, and then compared. All nodes share this machine's processors, and so do those of the
-model. Writes OUT/predict-FS.json (raw samples, the fit, the comparison), .md and .png.
+widths in an order drawn anew for each repeat, with cold caches. Requests of a node's first rank and
+of a further one, processor seconds and service times are fitted to the start-ups on 1 and 2 nodes
+only; those on 4 and 8 are predicted, and then compared. All nodes share this machine's processors,
+and so do those of the model. Writes OUT/predict-FS.json (raw samples, the fit, the comparison), .md
+and .png.
 
     python bench/predict.py --again out/predict/predict-moosefs.json     fit saved samples anew
 """
@@ -18,7 +19,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import signal
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,11 +50,13 @@ WIDTHS = {
 def main() -> int:
     options = arguments()
     if options.again:
-        saved = json.loads(options.again.read_text())
-        samples, options.fs = saved["samples"], saved["settings"]["fs"]
+        saved = [json.loads(path.read_text()) for path in options.again]
+        samples = [sample for one in saved for sample in one["samples"]]
+        options.fs = saved[0]["settings"]["fs"]
     else:
         samples = measure(options)
-    result = compare(samples, options.fs, WIDTHS[options.fs.partition(":")[0]])
+    middle = min if options.quickest else statistics.median
+    result = compare(samples, options.fs, WIDTHS[options.fs.partition(":")[0]], middle)
     print_comparison(result)
     options.out.mkdir(parents=True, exist_ok=True)
     target(options).with_suffix(".md").write_text(markdown(result))
@@ -70,14 +75,20 @@ def target(options: argparse.Namespace) -> Path:
 
 
 def settings(options: argparse.Namespace) -> dict[str, Any]:
-    return {"fs": options.fs, "repeats": options.repeats}
+    return {"fs": options.fs, "repeats": options.repeats, "quickest": options.quickest}
 
 
 def arguments() -> argparse.Namespace:
     parser = lab_parser(__doc__, "predict", "out/predict", nodes=8, repeats=2)
     parser.add_argument("--fs", default="moosefs", help="moosefs, or slow:1ms")
+    parser.add_argument("--seed", type=int, default=1, help="of the order of the starts")
     parser.add_argument(
-        "--again", type=Path, metavar="JSON", help="fit saved samples, measure none"
+        "--again", type=Path, nargs="+", metavar="JSON", help="fit saved samples, measure none"
+    )
+    parser.add_argument(
+        "--quickest",
+        action="store_true",
+        help="take the quickest of the repeats, not medians: on a machine that others use too",
     )
     return parser.parse_args()
 
@@ -96,6 +107,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     try:
         places = widths.prepare(lab, options.cache)
         for repeat in range(options.repeats):
+            random.Random(options.seed + repeat).shuffle(starts)
             for variant, nodes, ranks in starts:
                 sample = widths.start(lab, places, variant, nodes, ranks)
                 samples.append({"repeat": repeat, **sample})

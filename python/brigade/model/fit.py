@@ -2,7 +2,8 @@
 
 Requests come from counters, by least squares (they are counted, so two widths are enough).
 Seconds come from the slowest rank; the values that are wanted are those whose predictions differ
-least from the measured ones, as ratios: a search by Nelder and Mead's simplex over logarithms.
+least from the measured ones, as ratios, in the mean (squares would follow a single disturbed run):
+a search by Nelder and Mead's simplex over logarithms.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def fit(
     seconds: Callable[[Phase], float] | None = None,
 ) -> tuple[Demand, System, float]:
     """The demand and system with the fields named in `start` (of either) fitted, and what is left:
-    the root mean square of the logarithms of predicted to measured seconds.
+    the mean size of the logarithms of predicted to measured seconds.
 
     `start` holds a first guess of each, above 0. `seconds` is the length of a phase: `simulated`,
     or the quicker `brigade.model.predict.steady_seconds`.
@@ -118,7 +119,7 @@ def _left(
         math.log(seconds(build(demand, system, one.ranks, one.nodes)) / one.seconds)
         for one in samples
     ]
-    return math.sqrt(math.fsum(error**2 for error in errors) / len(errors))
+    return math.fsum(abs(error) for error in errors) / len(errors)
 
 
 def _with(owner: Any, values: dict[str, float]) -> Any:
