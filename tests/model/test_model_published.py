@@ -50,7 +50,9 @@ def test_pynamics_published_point_lies_between_nodes_that_remember_and_that_forg
 
 def test_the_tables_of_the_documentation_are_those_of_the_script(published):
     page = (ROOT / "docs/explanation/model.md").read_text()
-    for case in (published.cloadtest(), published.warp()):
+    cloadtest = published.cloadtest()
+    sierra = published.pynamic(cloadtest.system.service_s)
+    for case in (cloadtest, published.warp(), *sierra):
         for row in case.rows():
             line = f"| {row['ranks']:,} | {row['published']:,.1f} | {row['model']:,.1f} |"
             assert line in page, line
