@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -149,3 +151,41 @@ def test_bad_input_is_one_clear_error(tmp_path, words, said):
     seen = profiled(tmp_path, *words)
     assert seen.returncode in (1, 2)
     assert said in seen.stderr.decode() and b"Traceback" not in seen.stderr
+
+
+def test_ctrl_c_reaches_the_program_and_its_profile_is_still_made(tmp_path):
+    program = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "brigade", "profile", "--after", "--", *program],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env={**os.environ, "BRIGADE_CACHE": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert child.stdout.readline() == b"up\n"
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does
+    child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGINT
+    assert (tmp_path / "profile.html").exists()
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_a_signal_in_a_further_run_ends_it_and_leaves_nothing(tmp_path):
+    mark = tmp_path / "mark"  # the first run makes it, the second waits
+    source = f"import os, time; m = {str(mark)!r}; late = os.path.exists(m); open(m, 'w').close()"
+    program = [sys.executable, "-c", source + "\nif late: open(m + '2', 'w'); time.sleep(60)"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "brigade", "profile", "--overhead", "--", *program],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env={**os.environ, "BRIGADE_CACHE": str(tmp_path / "cache")},
+    )  # fmt: skip
+    while not Path(f"{mark}2").exists():
+        assert child.poll() is None
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGTERM)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGTERM and b"stopped by SIGTERM" in said
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_a_profile_goes_to_standard_error_for_a_dash(tmp_path):
+    seen = profiled(tmp_path, "-q", "--html", "none", "--json", "-", "--", "true")
+    assert json.loads(seen.stderr)["schema"] == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from brigade.cli.observing import observing_options
+from brigade.cli.observing import in_order, observing_options
 from brigade.errors import OverBudget, ProgramFailed, UsageError
 
 EPILOG = """\b
@@ -98,7 +98,8 @@ def _profile(
     from brigade.job.profiled import Settings, observed_once, observed_under_brigade
 
     settings = Settings(words=words, cover=cover, **options)
-    seen = observed_under_brigade(settings) if under_brigade else observed_once(settings)
+    with in_order():
+        seen = observed_under_brigade(settings) if under_brigade else observed_once(settings)
     return seen.built.profile, seen.status
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from brigade.cli.observing import BeforeAndAfter, observing_options
+from brigade.cli.observing import BeforeAndAfter, in_order, observing_options
 from brigade.errors import BrigadeError, UsageError
 
 EPILOG = """\b
@@ -87,7 +87,8 @@ def _built(words: list[str], folder: str | None, cover: list[str], options: Any)
     from brigade.trace import native
 
     if not folder:
-        return observed_once(Settings(words=words, cover=cover, **options)).built
+        with in_order():
+            return observed_once(Settings(words=words, cover=cover, **options)).built
     folder = os.path.dirname(folder) or "." if folder.endswith(".json") else folder
     if not os.path.exists(os.path.join(folder, PROFILE)):
         raise BrigadeError(

@@ -3,7 +3,9 @@ run and seen; and a command that takes names before `--` and a job after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -39,6 +41,20 @@ def observing_options(command: Decorated) -> Decorated:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+@contextmanager
+def in_order() -> Iterator[None]:
+    """A signal that stops us ends everything that was begun, and then us, with one word."""
+    from brigade import interrupt
+    from brigade.job.flow import die_of
+
+    with interrupt.listening():
+        try:
+            yield
+        except interrupt.Interrupted as stop:
+            print(f"brigade: stopped by {stop.name}", file=sys.stderr)
+            die_of(stop.signum)
 
 
 class BeforeAndAfter(click.Command):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from brigade.cli.observing import observing_options
-from brigade.errors import UsageError
+from brigade.errors import BrigadeError, UsageError
 
 EPILOG = """\b
 Examples:
@@ -33,7 +33,7 @@ _NO_PAGE = ("", "none")
     metavar="FILE",
     help="The page; 'none': no page.",
 )
-@click.option("--json", metavar="FILE", help="The profile, for machines.")
+@click.option("--json", metavar="FILE", help="The profile, for machines ('-': standard error).")
 @click.option("--csv", metavar="FILE", help="Every call as a line.")
 @click.option("--perfetto", metavar="FILE", help="The calls over time, for ui.perfetto.dev.")
 @click.option("--keep-trace", metavar="DIR", help="Keep the trace, for brigade explain.")
@@ -121,19 +121,17 @@ def _from_straces(
 
 
 def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, Any]) -> int:
-    from brigade import interrupt
+    from brigade.cli.observing import in_order
     from brigade.job.flow import die_of
     from brigade.job.profiled import Settings, profiled
 
-    with interrupt.listening():
-        try:
-            seen = profiled(Settings(words=words, cover=cover, **options))
-        except interrupt.Interrupted as stop:
-            print(f"brigade: stopped by {stop.name}", file=sys.stderr)
-            die_of(stop.signum)
-            return 128 + stop.signum
+    with in_order():
+        seen = profiled(Settings(words=words, cover=cover, **options))
     if seen.built.profile.cells:
-        _report(seen.built.profile, seen.trace, outputs, options)
+        try:
+            _report(seen.built.profile, seen.trace, outputs, options)
+        except BrigadeError as error:  # the program's own status is worth more
+            print(f"brigade: {error.message}", file=sys.stderr)
     if seen.status and not options["quiet"]:
         _tell_failure(words, seen)
     if seen.status < 0:
@@ -165,4 +163,5 @@ def _report(profile: Any, trace: Any, outputs: Any, options: dict[str, Any]) -> 
         return
     show(profile)
     for path in written:
-        print(f"brigade: {os.path.relpath(path)} is written", file=sys.stderr)
+        if path != "-":
+            print(f"brigade: {os.path.relpath(path)} is written", file=sys.stderr)

@@ -35,6 +35,7 @@ from brigade.trace.importtime import Import
 from brigade.trial.mounts import is_under
 
 PROFILE = "profile.json"  # in a folder of kept traces
+_LEAVE_S = 20.0  # what a run of ours gets to end in order
 _REPORT = "report.json"  # of a run under Brigade
 
 
@@ -219,8 +220,7 @@ def _plain(launch: Launch, overhead: Overhead, progress: Progress) -> None:
     """The same without a tracer, for the seconds alone."""
     progress.note("runs again untraced; its output is thrown away")
     start = time.monotonic()
-    with muted(), interrupt.promptly():
-        status = subprocess.run(launch.job([]), check=False).returncode
+    status = aside(launch.job([]))
     if status:
         raise BrigadeError(f"the plain run ended with status {status}")
     overhead.plain_s = time.monotonic() - start
@@ -246,8 +246,8 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         into = os.path.join(folder, str(number))
         os.mkdir(into)
         start = time.monotonic()
-        with muted(), Sampler() as sampler, interrupt.promptly():
-            status = subprocess.run(_under_brigade(settings, launch, into), check=False).returncode
+        with Sampler() as sampler:
+            status = aside(_under_brigade(settings, launch, into))
         seconds = time.monotonic() - start
         if not _made_an_image(into, status):
             break
@@ -296,7 +296,7 @@ def observed_once(settings: Settings) -> Observed:
     launch = parse(settings.words, settings.ranks)
     progress = Progress(settings.quiet)
     try:
-        with interrupt.listening(), _folder(settings) as folder, launch.session():
+        with _folder(settings) as folder, launch.session():
             with redirected({1: 2}):
                 return observe(settings, launch, folder)
     finally:
@@ -306,8 +306,25 @@ def observed_once(settings: Settings) -> Observed:
 def observed_under_brigade(settings: Settings) -> Observed:
     """The same under `brigade run`."""
     launch = parse(settings.words, settings.ranks)
-    with interrupt.listening(), scratch("trace") as folder:
+    with scratch("trace") as folder:
         return observe_under_brigade(settings, launch, folder)
+
+
+def aside(command: list[str]) -> int:
+    """Run a command that sees no input and whose output is thrown away; its status. A signal that
+    stops us is passed on, and the command given time to take away what it made."""
+    with muted():
+        child = subprocess.Popen(command)
+    try:
+        with interrupt.promptly():
+            return child.wait()
+    except interrupt.Interrupted:
+        child.terminate()
+        try:
+            child.wait(_LEAVE_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+        raise
 
 
 @contextmanager

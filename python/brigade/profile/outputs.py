@@ -25,7 +25,9 @@ class Outputs:
         """Raise BrigadeError now if a file could not be written after the run."""
         for path in (self.html, self.json, self.csv, self.perfetto):
             folder = os.path.dirname(os.path.abspath(path)) if path else ""
-            if path and (not os.path.isdir(folder) or os.path.isdir(path)):
+            if not path or path == "-":
+                continue
+            if not os.path.isdir(folder) or os.path.isdir(path):
                 raise BrigadeError(
                     f"{path} cannot be written", hint=f"is {folder} a folder that is yours?"
                 )
@@ -34,7 +36,7 @@ class Outputs:
         """Write all that is wanted; returns the files. Raises BrigadeError."""
         wanted: list[tuple[str | None, Callable[[str], object]]] = [
             (self.html, lambda path: _page(profile, path)),
-            (self.json, lambda path: save(profile, path)),
+            (self.json, lambda path: save(profile, "/dev/stderr" if path == "-" else path)),
             (self.csv, lambda path: _export("csv", trace, path)),
             (self.perfetto, lambda path: _export("perfetto", trace, path)),
         ]
