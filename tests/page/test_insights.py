@@ -163,6 +163,12 @@ CASES = [
         *("warning", "PYTHONNOUSERSITE=1"),
     ),
     (
+        python.script_folder,
+        with_searches(E("sys.path", "/mnt/site/app", 9, owner="the script's folder", calls=120)),
+        with_searches(E("sys.path", "/mnt/site/app", 900, 1, owner="the script's folder")),
+        *("warning", "120 calls"),
+    ),
+    (
         python.long_path,
         with_searches(*(E("sys.path", f"{SITE}{i}", 30) for i in range(4))),
         with_searches(*(E("sys.path", f"{SITE}{i}", 40) for i in range(3))),

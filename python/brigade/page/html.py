@@ -21,6 +21,7 @@ from brigade.profile.sums import WIDE, Sums
 
 RANKS_SHOWN = 24
 FILES_SHOWN = 12
+ENTRIES_SHOWN = 400
 
 
 def write(profile: Profile, path: str | os.PathLike[str]) -> None:
@@ -75,6 +76,7 @@ def values(profile: Profile) -> dict[str, Any]:
         "charts": charts(profile),
         "heat": view.heat(profile),
         "wasted": view.wasted(profile),
+        "entries": view.entries(profile)[:ENTRIES_SHOWN],
         "tree": list(forest.rows(profile.tree)),
         "ranks": _ranks(profile, sums),
         "files": sorted(profile.files.items(), key=lambda item: -item[1])[:FILES_SHOWN],

@@ -154,6 +154,11 @@ def wasted(profile: Profile) -> list[SearchEntry]:
     return sorted(found, key=lambda entry: (-entry.wasted, entry.place))
 
 
+def entries(profile: Profile) -> list[SearchEntry]:
+    """All search entries, those with most calls in vain first."""
+    return sorted(profile.searches, key=lambda one: (-one.wasted, -one.calls, one.place))
+
+
 class HeatRow(NamedTuple):
     entry: SearchEntry
     calls: list[int]  # for each name of the map

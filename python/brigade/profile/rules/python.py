@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from brigade.profile.profile import Insight
-from brigade.profile.rules.search import WORTH, entries, severity, without
+from brigade.profile.rules.search import WORTH, cost, entries, severity, without
 from brigade.profile.sums import Sums
 from brigade.profile.words import count, listed, many, percent, size
 
@@ -20,7 +20,7 @@ _CACHED = re.compile(r"(.*/)?__pycache__/([^/]+?)\.[^./]+(\.opt-\d)?\.pyc$")
 def python_path(sums: Sums) -> Iterator[Insight]:
     """PYTHONPATH folders that gave nothing stand before everything else."""
     idle = [e for e in entries(sums, "sys.path") if e.owner == "PYTHONPATH" and not e.found]
-    wasted = sum(entry.wasted for entry in idle)
+    wasted = sum(cost(entry) for entry in idle)
     if wasted < WORTH:
         return
     places = list(dict.fromkeys(entry.place for entry in idle))
@@ -38,7 +38,7 @@ def python_path(sums: Sums) -> Iterator[Insight]:
 def editable(sums: Sums) -> Iterator[Insight]:
     """Folders that .pth files add: what `pip install -e` leaves."""
     found = [e for e in entries(sums, "sys.path") if e.owner.endswith((".pth", ".egg-link"))]
-    wasted = sum(entry.wasted for entry in found)
+    wasted = sum(cost(entry) for entry in found)
     if wasted < WORTH:
         return
     yield Insight(
@@ -58,11 +58,11 @@ def user_site(sums: Sums) -> Iterator[Insight]:
     found = [
         e
         for e in entries(sums, "sys.path")
-        if "/.local/lib/python" in e.place and not e.found and e.wasted >= WORTH
+        if "/.local/lib/python" in e.place and not e.found and cost(e) >= WORTH
     ]
     if not found:
         return
-    wasted = sum(entry.wasted for entry in found)
+    wasted = sum(cost(entry) for entry in found)
     yield Insight(
         severity(wasted),
         f"Your own site-packages gave nothing and cost each rank {count(wasted)} calls",
@@ -72,10 +72,25 @@ def user_site(sums: Sums) -> Iterator[Insight]:
     )
 
 
+def script_folder(sums: Sums) -> Iterator[Insight]:
+    """The script's folder stands first on sys.path, and nothing comes from there."""
+    found = [e for e in entries(sums, "sys.path") if e.owner == "the script's folder"]
+    wasted = sum(cost(entry) for entry in found if not entry.found)
+    if wasted < 10 * WORTH or any(entry.found for entry in found):
+        return
+    yield Insight(
+        severity(wasted),
+        f"The script's folder is asked first for every import: {count(wasted)} calls for nothing",
+        f"On each rank; no module came from {listed(e.place for e in found)}.",
+        "Python 3.11 and later can leave it out (earlier ones with -I).",
+        "export PYTHONSAFEPATH=1",
+    )
+
+
 def long_path(sums: Sums) -> Iterator[Insight]:
     """Imports walk over many sys.path entries."""
     found = entries(sums, "sys.path")
-    wasted = sum(entry.wasted for entry in found)
+    wasted = sum(cost(entry) for entry in found)
     total = sums.lookups_per_rank()
     if len(found) < 4 or wasted < 100:
         return
@@ -85,7 +100,7 @@ def long_path(sums: Sums) -> Iterator[Insight]:
         f"({percent(wasted, total)} of its look-ups)",
         f"sys.path has {len(found)} folders on shared file systems, and every import walks them in "
         "order; most in vain in "
-        f"{listed([e.place for e in sorted(found, key=lambda e: -e.wasted)], 2)}.",
+        f"{listed([e.place for e in sorted(found, key=lambda e: -cost(e))], 2)}.",
         "Put packages into one site-packages, that of the interpreter or one environment; an "
         "image answers the whole walk from memory.",
     )
@@ -148,4 +163,4 @@ def _folder(paths: list[str]) -> str:
     return folder
 
 
-RULES = (python_path, editable, user_site, long_path, uncompiled, bytecode_written)
+RULES = (python_path, editable, user_site, script_folder, long_path, uncompiled, bytecode_written)

@@ -29,6 +29,12 @@ def entries(sums: Sums, *causes: str, hwcaps: bool | None = False) -> list[Searc
     ]
 
 
+def cost(entry: SearchEntry) -> int:
+    """Calls of one rank that would not be missed. Python asks a folder only whether it has changed
+    and remembers what is in it: such a call works, and is no use where nothing was ever found."""
+    return entry.wasted if entry.found else entry.calls
+
+
 def without(variable: str, places: list[str]) -> str:
     """The command that takes places out of a path variable and keeps the others' order."""
     words = " ".join(f"-e {shlex.quote(place)}" for place in places)
@@ -66,7 +72,7 @@ def library_path(sums: Sums) -> Iterator[Insight]:
     useful = {entry.place for entry in found if entry.found}
     idle = [e for e in found if not e.hwcaps and e.place not in useful]
     below = [e for e in found if e.hwcaps and not any(e.place.startswith(u) for u in useful)]
-    wasted = sum(entry.wasted for entry in [*idle, *below])
+    wasted = sum(cost(entry) for entry in [*idle, *below])
     if wasted < WORTH or not idle:
         return
     places = list(dict.fromkeys(entry.place for entry in idle))
@@ -122,14 +128,15 @@ def dominating_entry(sums: Sums) -> Iterator[Insight]:
     found = [e for e in sums.profile.searches if sums.shared(e.mount) and e.cause != "other"]
     if total < 100 or not found:
         return
-    worst = max(found, key=lambda entry: entry.wasted)
-    if worst.wasted < DOMINATES * total:
+    worst = max(found, key=cost)
+    if cost(worst) < DOMINATES * total:
         return
+    sought = listed(worst.names, 4) or "what is elsewhere"
     yield Insight(
-        "critical" if worst.wasted >= ALARM else "warning",
-        f"One search entry wastes {percent(worst.wasted, total)} of all look-ups",
+        "critical" if cost(worst) >= ALARM else "warning",
+        f"One search entry wastes {percent(cost(worst), total)} of all look-ups",
         f"{worst.place} ({worst.cause}, set by {name(worst.owner) or 'nobody known'}): "
-        f"{count(worst.wasted)} of {count(total)} on each rank, for {listed(worst.names, 4)}.",
+        f"{count(cost(worst))} of {count(total)} on each rank, for {sought}.",
         "Take it out, or put it behind the entries in which things are found.",
     )
 
