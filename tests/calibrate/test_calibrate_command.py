@@ -59,6 +59,27 @@ def test_what_is_written_is_a_system_for_predict(measured):
     assert "service_s" not in machine.assumed
 
 
+def test_predict_takes_it(measured):
+    _, written, data = measured
+    words = ["predict", "--system", written, "--lookups", 5000, "--ranks", 1000, "--json"]
+    command = [sys.executable, "-m", "brigade", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert data["system"]["name"] in done.stdout
+
+
+def test_the_service_of_a_kind_is_what_it_takes_beside_the_round_trip_and_looking_up():
+    from brigade.calibrate.measure import Measured
+    from brigade.calibrate.report import by_kind
+    from brigade.model.calibration import Fit
+
+    fitted = Fit(1.0, 2, 0.25, 2.0, 1.25, True)
+    kinds = {"open": [3.5], "list": [2.25], "link": [1.5], "stat": [1.25]}
+    found = by_kind(Measured(kinds=kinds), fitted, names_known=False)
+    assert found == {"lookup": 1.0, "open": 2.0, "readdir": 2.0}  # the link is as good as nothing
+    assert by_kind(Measured(kinds=kinds), fitted, names_known=True)["open"] == 3.25
+
+
 def test_each_kind_was_measured(measured):
     _, _, data = measured
     assert set(data["kinds"]) >= {"mkdir", "create", "stat", "open", "read", "list", "link"}

@@ -85,9 +85,11 @@ def test_fewer_calls_without_a_gain_are_named():
     operations = {"base": {"calls": 5000, "failed": 4000}, "links": {"calls": 1000, "failed": 100}}
     text = said(seconds, operations=operations)
     assert "LINKS 1,000 (100 in vain), 0.20 of BASE" in text
-    assert "Fewer calls without a shown gain in time: LINKS" in text
+    assert "Fewer calls, but no gain in time shown: LINKS" in text
+    same = said({"base": {1: [1.0] * 6}, "links": {1: [1.01] * 6}}, operations=operations)
+    assert "Fewer calls, and the same time: LINKS" in same
     gains = {"base": {1: [2.0] * 6}, "links": {1: [1.0] * 6}}
-    assert "without a shown gain" not in said(gains, operations=operations)
+    assert "Fewer calls" not in said(gains, operations=operations)
 
 
 def test_what_was_not_looked_at_is_named():

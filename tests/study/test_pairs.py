@@ -44,10 +44,16 @@ def test_a_difference_is_claimed_exactly_if_the_interval_leaves_out_1(seconds):
     ones, others = zip(*seconds)
     found = compare(list(ones), list(others))
     assert found.low <= found.ratio <= found.high
-    if found.differs:
-        assert found.low > 1 or found.high < 1
-    elif found.pairs >= needed() and len({a / b for a, b in seconds}) == len(seconds):
-        assert found.low <= 1 <= found.high
+    ties = len({round(abs(math.log(a / b)), 9) for a, b in seconds}) < len(seconds)
+    if not found.differs and found.pairs >= needed() and not ties:
+        assert found.low <= 1 + 1e-9 and found.high >= 1 - 1e-9
+
+
+def test_interval_and_test_agree_for_all_signs_of_seven_pairs():
+    for signs in itertools.product((1, -1), repeat=7):
+        logs = [sign * size for sign, size in zip(signs, (0.1, 0.23, 0.37, 0.41, 0.59, 0.67, 0.83))]
+        found = compare([math.exp(log) for log in logs], [1.0] * 7)
+        assert found.differs == (found.low > 1 or found.high < 1)
 
 
 @given(st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=10))
@@ -56,6 +62,7 @@ def test_turning_the_question_round_turns_the_answer_round(seconds):
     there, back = compare(ones, others), compare(others, ones)
     assert there.p == pytest.approx(back.p)
     assert there.ratio == pytest.approx(1 / back.ratio)
+    assert there.differs == back.differs
 
 
 def test_few_pairs_show_nothing_however_far_apart():

@@ -18,6 +18,7 @@ from brigade.trial.mounts import Mount
 
 _BUSY = 0.75  # of the clients' processors: from here on they may be what was measured
 _BY_ITSELF_S = 10e-6  # a quicker answer did not come over a network: nothing to be remembered
+_TOLD = 0.1  # of the service time of a look-up
 _MEASURED = ("service_s", "servers", "round_trip_s", "link_bandwidth")
 
 
@@ -46,14 +47,17 @@ def system(found: Measured, fitted: Fit, name: str) -> System:
 
 
 def by_kind(found: Measured, fitted: Fit, names_known: bool) -> dict[str, float]:
-    """Service seconds of the kinds that were measured at rest, less round trips and look-ups."""
+    """Service seconds of the kinds that were measured at rest, less round trips and look-ups. One
+    that cannot be told from nothing is left out: a cache may have answered."""
     services = {"lookup": fitted.service_s}
     again = 0.0 if names_known else fitted.rest_s  # opening by name looks the name up again
     for kind, model_kind in (("open", "open"), ("link", "readlink"), ("list", "readdir")):
         seconds = found.kinds.get(kind)
         if seconds:
             rest_s = statistics.median(seconds) - (again if kind != "list" else 0.0)
-            services[model_kind] = max(0.0, rest_s - fitted.round_trip_s)
+            service_s = rest_s - fitted.round_trip_s
+            if service_s > _TOLD * fitted.service_s:
+                services[model_kind] = service_s
     return services
 
 

@@ -117,27 +117,29 @@ def _operations(study: Study) -> list[str]:
     if not study.operations:
         return []
     base = study.operations.get(study.baseline)
-    parts, saved_for_nothing = [], []
+    parts: list[str] = []
+    open_question: list[str] = []
+    for_nothing: list[str] = []
     for name, counts in study.operations.items():
         text = f"{study.labels[name]} {counts['calls']:,} ({counts['failed']:,} in vain)"
         if base and base["calls"] and name != study.baseline:
             text += f", {counts['calls'] / base['calls']:.2f} of {study.labels[study.baseline]}"
-            saves = counts["calls"] < 0.95 * base["calls"]
-            if saves and name in study.variants and not _quicker(study, name):
-                saved_for_nothing.append(study.labels[name])
+            if counts["calls"] < 0.95 * base["calls"] and name in study.variants:
+                compared = against(study, name, study.baseline)
+                if compared.alike:
+                    for_nothing.append(study.labels[name])
+                elif not (compared.differs and compared.ratio < 1):
+                    open_question.append(study.labels[name])
         parts.append(text)
     found = ["Calls by path of one rank on files that are not in memory: " + "; ".join(parts) + "."]
-    if saved_for_nothing:
+    if open_question:
+        found.append(f"Fewer calls, but no gain in time shown: {', '.join(open_question)}.")
+    if for_nothing:
         found.append(
-            f"Fewer calls without a shown gain in time: {', '.join(saved_for_nothing)}. What these "
-            "save is not what this start-up waited for here."
+            f"Fewer calls, and the same time: {', '.join(for_nothing)}. What these calls cost is "
+            "not what this start-up waited for here."
         )
     return found
-
-
-def _quicker(study: Study, name: str) -> bool:
-    found = against(study, name, study.baseline)
-    return found.differs and found.ratio < 1
 
 
 def _unknown(study: Study) -> list[str]:

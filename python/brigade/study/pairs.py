@@ -29,7 +29,7 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        return self.p <= self.level
+        return self.p <= self.level and not self.low <= 1 <= self.high  # ties can part the two
 
     @property
     def alike(self) -> bool:
@@ -45,7 +45,7 @@ def needed(level: float = LEVEL) -> int:
 
 def compare(ones: list[float], others: list[float], level: float = LEVEL) -> Comparison:
     """`ones` to `others`, pair by pair."""
-    logs = [math.log(a / b) for a, b in zip(ones, others)]
+    logs = [round(math.log(a / b), 12) for a, b in zip(ones, others)]  # equal ones stay equal
     n = len(logs)
     walsh = sorted((logs[i] + logs[j]) / 2 for i in range(n) for j in range(i, n))
     counts = _signed_rank_counts(n)

@@ -23,17 +23,17 @@ def print_study(study: Study, conclusions: list[str]) -> None:
     console = Console(highlight=False)
     over = f"to a line with {study.until!r}" if study.until else "to the end"
     console.print(Text(title(study), style="bold"))
-    console.print(Text(f"seconds {over}, median (range)"))
-    table = Table(box=None, pad_edge=False)
+    console.print(Text(f"seconds {over}: median, and range below it"))
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("")
     for ranks in study.widths:
-        table.add_column(f"{ranks} rank{'s' if ranks > 1 else ''}", justify="right")
+        table.add_column(f"{ranks}\nrank{'s' if ranks > 1 else ''}", justify="right", no_wrap=True)
     counted = any(sample.requests is not None for sample in study.samples)
     if counted:
-        table.add_column(f"requests, {study.widths[-1]} ranks", justify="right")
+        table.add_column(f"requests\n{study.widths[-1]} ranks", justify="right")
     if study.operations:
-        table.add_column("calls a rank", justify="right")
-        table.add_column("in vain", justify="right")
+        table.add_column("calls\na rank", justify="right")
+        table.add_column("in\nvain", justify="right")
     for name in study.variants:
         cells = [_cell(study, name, ranks) for ranks in study.widths]
         if counted:
@@ -53,4 +53,4 @@ def print_study(study: Study, conclusions: list[str]) -> None:
 
 def _cell(study: Study, name: str, ranks: int) -> str:
     values = study.seconds(name, ranks)
-    return f"{study.median(name, ranks):.2f} ({min(values):.2f}–{max(values):.2f})"
+    return f"{study.median(name, ranks):.2f}\n{min(values):.2f}–{max(values):.2f}"

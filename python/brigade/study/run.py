@@ -18,11 +18,12 @@ from brigade.errors import BrigadeError, LauncherError
 from brigade.job import child
 from brigade.launch import parse
 from brigade.launch.width import resized
+from brigade.profile.clients import Client
+from brigade.profile.counters import Sampler, find
 from brigade.study.plan import Start, Variant, starts
 from brigade.study.rewrite import moved
 from brigade.study.samples import Sample, Study
 
-Requests = Callable[[], "int | None"]  # so far, of the file systems that are looked at
 Progress = Callable[[str, float, "float | None"], None]  # step, done, of how many
 _LOOK_S = 0.002
 _LEAVE_S = 15.0
@@ -54,15 +55,16 @@ def command_of(
     return [*run, "--", *words]
 
 
-def timed(start: Start, timing: Timing, requests: Requests = lambda: None) -> Sample:
-    """One start. Raises BrigadeError if it fails, Interrupted if someone ends us."""
-    before = requests()
+def timed(start: Start, timing: Timing, clients: Sequence[Client] = ()) -> tuple[Sample, list[str]]:
+    """One start, and what is to be known of its count. Raises BrigadeError if it fails, Interrupted
+    if someone ends us."""
     with surroundings(start.variant):
         command = command_of(start.variant, start.ranks)
-    seconds = run(command, start.variant, timing)
-    after = requests()
-    asked = after - before if before is not None and after is not None else None
-    return Sample(start.variant.name, start.ranks, start.repeat, seconds, asked)
+    with Sampler(clients) as sampler:
+        seconds = run(command, start.variant, timing)
+    counts = sampler.counts()
+    asked = sum(count.requests for count in counts) if counts else None
+    return Sample(start.variant.name, start.ranks, start.repeat, seconds, asked), sampler.notes
 
 
 def moved_words(words: list[str], moves: dict[str, str]) -> list[str]:
@@ -86,11 +88,13 @@ def time_all(
 ) -> None:
     """Start everything in turn; samples and labels go into the study."""
     found.labels.update({variant.name: variant.label for variant in variants})
-    order = starts(variants, widths, repeats)
+    order, clients = starts(variants, widths, repeats), find()
     for number, start in enumerate(order):
         interrupt.check()
         progress("starts", number, len(order))
-        found.samples.append(timed(start, timing))
+        sample, notes = timed(start, timing, clients)
+        found.samples.append(sample)
+        found.facts += [note for note in notes if note not in found.facts]
 
 
 def run(command: list[str], variant: Variant, timing: Timing) -> float:
