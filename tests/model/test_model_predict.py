@@ -159,7 +159,7 @@ def test_staging_takes_as_long_as_the_longest_of_its_three_parts():
     parts = startup.staging(PROGRAM, slow, 100)
     assert parts["unpacking"] == pytest.approx(20.0)
     phase = startup.brigade(PROGRAM, slow, 100, 100)
-    assert phase.before[startup.STAGING] == max(parts.values()) == parts["unpacking"]
+    assert phase.before["staging: unpacking"] == max(parts.values()) == parts["unpacking"]
     shared = dataclasses.replace(slow, shared_cores=True, cores=2)
     assert startup.staging(PROGRAM, shared, 100)["unpacking"] == pytest.approx(1000.0)
     assert startup.staging(PROGRAM, shared, 1)["unpacking"] == pytest.approx(20.0)

@@ -56,7 +56,14 @@ def seconds(value: float) -> str:
 
 
 def between(outcome: Outcome) -> str:
-    return f"{seconds(outcome.low)} to {seconds(outcome.high)}"
+    """Both ends of the band; the unit once where it is the same."""
+    (low, unit), (high, last) = (seconds(value).split(" ") for value in (outcome.low, outcome.high))
+    return f"{low} - {high} {unit}" if unit == last else f"{low} {unit} - {high} {last}"
+
+
+def count(value: float) -> str:
+    """How many, with five digits at least."""
+    return f"{value:,.0f}" if value < 1e9 else f"{value / 1e6:,.0f} M"
 
 
 def busy(outcome: Outcome) -> str:
@@ -76,11 +83,12 @@ def tables(demand: Demand, system: System, found: list[Prediction], explain: boo
     table = Table(box=None, pad_edge=False)
     for name in ("ranks", "nodes", "", "requests", "takes", "9 of 10 within", "limited by", "busy"):
         left = name in ("", "limited by")
-        table.add_column(name, justify="left" if left else "right", overflow="fold")
+        wrap = name == "limited by"
+        table.add_column(name, justify="left" if left else "right", no_wrap=not wrap)
     for one in found:
         for way, outcome in (("direct", one.direct), ("Brigade", one.brigade)):
             where = (f"{one.ranks:,}", f"{one.nodes:,}") if way == "direct" else ("", "")
-            asked = f"{outcome.requests:,.0f}"
+            asked = count(outcome.requests)
             took = seconds(outcome.seconds)
             table.add_row(
                 *where, way, asked, took, between(outcome), outcome.bottleneck, busy(outcome)

@@ -21,6 +21,7 @@ LINK = "link of a node"
 METADATA = "metadata server"
 DATA = "data servers"
 STAGING = "staging"
+READING, HANDING, UNPACKING = "reading", "handing on", "unpacking"
 
 SLICES = 100  # in which processors are shared, where there are no requests to divide the time
 
@@ -62,11 +63,12 @@ def brigade(demand: Demand, system: System, ranks: int, nodes: int) -> Phase:
     fixed_s = demand.fixed_s if demand.brigade_fixed_s is None else demand.brigade_fixed_s
     own = demand.brigade_requests * (system.round_trip_s + system.service_s)
     parts = staging(demand, system, nodes)
+    longest = max(parts, key=lambda name: parts[name])
     before = {
         "launcher": fixed_s,
         "finding and checking the image": own,
         "staging step": system.stage_fixed_s,
-        STAGING: max(parts.values()),
+        f"{STAGING}: {longest}": parts[longest],
     }
     everything = requests + demand.brigade_requests
     return Phase(network, streams, rounds, everything, sum(before.values()), before)
@@ -90,9 +92,9 @@ def staging(demand: Demand, system: System, nodes: int) -> dict[str, float]:
     if system.shared_cores:
         workers = min(workers, system.cores / nodes)
     return {
-        "reading the image": demand.image_bytes / min(readers * lane, whole),
-        "handing it on": steps * send + max(0, steps - segments) * system.hop_s,
-        "unpacking": demand.unpacked_bytes / (system.decode_bandwidth * workers),
+        READING: demand.image_bytes / min(readers * lane, whole),
+        HANDING: steps * send + max(0, steps - segments) * system.hop_s,
+        UNPACKING: demand.unpacked_bytes / (system.decode_bandwidth * workers),
     }
 
 
