@@ -68,15 +68,15 @@ def facts(sums: Sums) -> list[Fact]:
     each, vain = sums.lookups_per_rank(), sums.lookups_per_rank(failed=True)
     found = [
         Fact("look-ups a rank", count(each), f"{count(vain)} find nothing"),
-        Fact(f"at {WIDE[0]:,} ranks", big(each * WIDE[0]), "look-ups, by proportion"),
-        Fact(f"at {WIDE[1]:,} ranks", big(each * WIDE[1]), "look-ups, by proportion"),
+        Fact(f"at {WIDE[0]:,} ranks", big(each * WIDE[0]), "by proportion"),
+        Fact(f"at {WIDE[1]:,} ranks", big(each * WIDE[1]), "by proportion"),
     ]
     same = profile.identical
     if same and same.calls and sums.width > 1:
-        found.append(Fact("the same on all ranks", percent(same.alike, same.calls), "of look-ups"))
+        found.append(Fact("the same", percent(same.alike, same.calls), "on all ranks"))
     ready = [rank.ready_s - rank.start_s for rank in profile.ranks if rank.ready_s is not None]
     if ready:
-        note = "until the last start-up look-up" + (", traced" if profile.overhead.stops else "")
+        note = "until ready" + (", traced" if profile.overhead.stops else "")
         found.append(Fact("to start", seconds(statistics.median(ready)), note))
     if profile.files:
         number = f"in {many(len(profile.files), 'file')}"
