@@ -169,6 +169,8 @@ class _File:
     def shifted(self, by_ns: int) -> list[TracedProcess]:
         """All processes, on a clock that started `by_ns` before."""
         found = list(self.images.values())
+        for process in found:
+            process.events.sort(key=lambda event: event.time_ns)  # written as they ended
         for process in found if by_ns else ():
             process.start_ns += by_ns
             if process.entry_ns is not None:
