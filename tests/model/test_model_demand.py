@@ -116,7 +116,10 @@ def test_a_path_that_a_rank_asks_twice_is_remembered():
 
 
 def test_requests_that_were_counted_are_taken_before_rules():
-    counted = [ServerCount("moosefs", "/soft", "cold", 516, 8_000)]
+    counted = [
+        ServerCount("moosefs", "/soft", "warm", 7, 0),
+        ServerCount("moosefs", "/soft", "cold", 516, 8_000),
+    ]
     found = from_profile(profile(server=counted), FORGETFUL)
     assert found.requests(ranks=2, nodes=1) == pytest.approx(516)
     assert found.node_bytes == 8_000

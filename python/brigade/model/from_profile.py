@@ -15,7 +15,7 @@ import statistics
 from brigade.errors import BrigadeError
 from brigade.model.demand import PACKED, READ_BYTES, Demand, behind_caches
 from brigade.model.system import System
-from brigade.profile.profile import SHARED, Cell, Profile
+from brigade.profile.profile import SHARED, Cell, Profile, ServerCount
 from brigade.profile.sums import STARTUP
 
 ASKS = ("open", "stat", "list", "link", "exec", "folder")
@@ -33,7 +33,8 @@ def from_profile(profile: Profile, system: System) -> Demand:
     nodes = max(1, len({one.host for one in profile.ranks}))
     first, further = _requests(profile, cells, len(ranks), system)
     demand = Demand(first=first, further=further)
-    assumed, measured = ["image_bytes"], _measured(profile)
+    assumed, counters = ["image_bytes"], _counted(profile)
+    measured = sum(one.requests for one in counters)
     after = profile.after
     source = f"profile of {len(ranks)} ranks, system calls taken for requests"
     if measured and demand.requests(len(ranks), nodes):
@@ -44,7 +45,7 @@ def from_profile(profile: Profile, system: System) -> Demand:
     else:
         assumed.append("requests")
     size = float(sum(profile.files.values()))
-    counted = [one.bytes_read for one in profile.server if one.bytes_read]
+    counted = [one.bytes_read for one in counters if one.bytes_read]
     read = sum(counted) / nodes if counted else size
     return Demand(
         name=" ".join(profile.program or profile.command)[:60],
@@ -93,9 +94,13 @@ def _requests(
     )
 
 
-def _measured(profile: Profile) -> int | None:
-    counts = [one.requests for one in profile.server]
-    return sum(counts) if counts else None
+def _counted(profile: Profile) -> list[ServerCount]:
+    """What reached the servers in one run: a cold one, or the one traced; never a warm one."""
+    for state in ("cold", "as found"):
+        same = [one for one in profile.server if one.state == state]
+        if same:
+            return same
+    return []
 
 
 def _busy_s(profile: Profile, ranks: list[int]) -> float:
