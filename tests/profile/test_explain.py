@@ -27,8 +27,8 @@ def test_the_steps_of_a_module_are_told_in_their_order():
     places = [(step.place, step.owner, step.answer, step.calls) for step in told.steps]
     stdlib = "/mnt/soft/py/lib/python3.11"
     assert places == [
-        ("/mnt/soft/site", "PYTHONPATH", "there", 4),
-        (stdlib, "python", "there", 1),
+        ("/mnt/soft/site", "PYTHONPATH", "not in it", 4),
+        (stdlib, "python", "listing", 1),
         (stdlib, "python", "found", 2),
         (stdlib, "python", "no byte code", 1),
     ]
@@ -122,6 +122,17 @@ def test_a_library_that_is_nowhere_is_explained_with_what_comes_closest(world):
         assert told["found"] == ""
         assert told["closest"][0] == f"{world}/lib/libgone.so.2"
         assert told["chain"] == ["broken"]
+
+
+def test_a_module_that_is_nowhere_is_named_by_who_imports_it(tmp_path):
+    script = tmp_path / "app.py"
+    (tmp_path / "colours.py").touch()
+    script.write_text("import json\ntry:\n    import colour\nexcept ImportError:\n    pass\n")
+    (told,) = explained("colour", "--", sys.executable, str(script))["colour"]
+    assert (told["found"], told["certain"], told["chain"][0]) == ("", False, "app.py")
+    searched = [step["place"] for step in told["steps"]]
+    assert searched[0] == str(tmp_path) and len(searched) >= 3
+    assert told["closest"][0] == f"{tmp_path}/colours.py"
 
 
 def test_for_people_the_steps_stand_in_a_table(world):

@@ -2,16 +2,19 @@
 
 Exact with the output of `-X importtime`. Without it, from the order of the searches and the import
 statements of the sources: whoever imports last and mentions the name has asked. A statement
-inside a function counts only if no module says it at once. That is an inference, and marked so.
+inside a function counts only if no module says it at once. So does a search that found nothing get
+its name. That is an inference, and marked so.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from typing import Protocol
 
+from brigade.profile.phases import FIRST_MODULES
 from brigade.profile.story import Search, Story
 
 _STATEMENT = re.compile(
@@ -38,8 +41,8 @@ class Mentions:
     """The names that a module's source imports: at once, and inside its functions."""
 
     def __init__(self, text: str, package: str) -> None:
-        self.at_once: set[str] = set()
-        self.later: set[str] = set()
+        self.at_once: dict[str, None] = {}  # in the order of the source
+        self.later: dict[str, None] = {}
         inside: int | None = None  # the indent of the function that the lines are in
         for match in _STATEMENT.finditer(text):
             indent = len(match["indent"].expandtabs())
@@ -50,7 +53,7 @@ class Mentions:
                 continue
             names = self.at_once if inside is None else self.later
             if match["modules"] is not None or match["source"] is not None:
-                names.update(_imported(match, package))
+                names.update(dict.fromkeys(_imported(match, package)))
 
 
 def _imported(match: re.Match[str], package: str) -> list[str]:
@@ -91,11 +94,11 @@ Sources = dict[tuple[str, str], Mentions]
 
 def infer(story: Story, sources: Sources, known: Sequence[ImportTime] | None = None) -> None:
     """Says of each module of a process which file asked for it. `sources` is filled by the way."""
-    modules = [s for s in story.searches if s.found and s.how in ("import", "script")]
-    modules.sort(key=lambda search: search.events[0] if search.events else 0)
+    modules = [s for s in story.searches if s.events and s.how in ("import", "script")]
+    modules.sort(key=lambda search: search.events[0])
     _by_order(story, modules, sources)
     if known:
-        _by_times(story, modules, known)
+        _by_times(story, [search for search in modules if search.found], known)
 
 
 class _Order:
@@ -140,10 +143,37 @@ class _Order:
         scripts = (one for one in path if one.how == "script")
         return next(compiled, None) or next(packages, None) or next(scripts, None)
 
+    def lost(self, package: str, known: set[str]) -> tuple[str, Search | None]:
+        """The name of a search that found nothing and named nothing: the first that somebody who
+        is being imported says at once, and that was not found (`known`). `package`: whose folders
+        were searched, "" for those of sys.path. And who says it."""
+        for one in self._path():
+            for name in self._said[id(one)].at_once:
+                if name.rpartition(".")[0] == package and name not in known:
+                    return name, one
+        return "", None
+
+
+def _name_lost(story: Story, search: Search, order: _Order, known: set[str]) -> None:
+    marks = [story.marks[index] for index in search.events if story.marks[index].cause]
+    causes = {mark.cause for mark in marks}
+    package = marks[0].owner if causes == {"package path"} else ""
+    search.name, asker = order.lost(package, known)
+    if asker is not None:
+        known.add(search.name)
+        search.asker = asker.found
+        for mark in marks:
+            mark.sought = search.name
+
 
 def _by_order(story: Story, modules: list[Search], sources: Sources) -> None:
     order = _Order(sources)
+    known = {search.name for search in modules} | set(sys.builtin_module_names) | FIRST_MODULES
     for search in modules:
+        if not search.found:
+            if not search.name:
+                _name_lost(story, search, order, known)
+            continue
         if search.how == "script":
             order.add(search, None)
             continue

@@ -22,6 +22,7 @@ from brigade.trace.events import Event
 _US = 1e-3  # from nanoseconds
 _CLOSE = 3  # names that are offered
 _DEEP = 64
+WORKED = ("found", "there", "listing", "not in it")  # answers of calls that did not fail
 
 
 @dataclass
@@ -32,7 +33,7 @@ class Step:
     cause: str
     owner: str
     hwcaps: bool  # subdirectories for kinds of processors, all together
-    answer: str  # "found", "absent", "there", or what the kernel said
+    answer: str  # "found", "there", "listing", "not in it", "absent", or what the kernel said
     calls: int
     us: float
     shared: bool
@@ -61,7 +62,7 @@ class Explanation:
 
     @property
     def wasted(self) -> int:
-        return sum(step.calls for step in self.steps if step.answer not in ("found", "there"))
+        return sum(step.calls for step in self.steps if step.answer not in WORKED)
 
 
 def explain(built: Built, name: str) -> list[Explanation]:
@@ -146,7 +147,12 @@ def _answer(event: Event, mark: Mark, search: Search) -> str:
         return "no byte code"
     if event.error:
         return "absent" if event.error in (2, 20) else os.strerror(event.error)
-    return "found" if event.path != mark.place and search.found else "there"
+    if event.path != mark.place and search.found:
+        return "found"
+    if mark.cause not in ("sys.path", "package path"):
+        return "there"
+    # Python asks whether the listing that it has of an entry is still true, and looks there
+    return "listing" if search.found.startswith(mark.place + "/") else "not in it"
 
 
 def _chain(rank: Rank, story: Story, search: Search, places: Places) -> list[str]:
@@ -190,7 +196,7 @@ def near_files(name: str, folders: list[str]) -> list[str]:
 def _cheaper(told: Explanation, built: Built) -> list[str]:
     """What would save the steps that found nothing, most general last."""
     found = []
-    in_vain = [step for step in told.steps if step.answer not in ("found", "there")]
+    in_vain = [step for step in told.steps if step.answer not in WORKED]
     hwcaps = sum(step.calls for step in in_vain if step.hwcaps)
     if hwcaps:
         found.append(

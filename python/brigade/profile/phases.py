@@ -31,8 +31,8 @@ from brigade.trial.mounts import is_under
 #: What an interpreter reads before its script whatever the script is. -c and -m have no script
 #: file: their imports begin with the first module that is not one of these.
 FIRST_MODULES = frozenset(
-    """encodings codecs io abc site os stat posixpath genericpath _collections_abc _sitebuiltins
-    sitecustomize usercustomize runpy importlib zipimport sysconfig""".split()
+    """encodings codecs io abc site os stat posixpath ntpath genericpath _collections_abc
+    _sitebuiltins sitecustomize usercustomize runpy importlib zipimport sysconfig""".split()
 )
 #: What MPI_Init reads and makes: component folders, parameters, PMI, hardware, shared memory.
 _MPI = re.compile(

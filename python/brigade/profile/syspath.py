@@ -163,9 +163,11 @@ class Follower:
             self._take_descriptor(index, event)
         elif self._script and event.path == self._script:
             self._take_script(index)
+        elif event.kind not in ("stat", "open"):
+            return  # a link that is resolved, a program that is started
         elif event.path in self._entries:
             self._visit(index, event)
-        elif event.kind in ("stat", "open"):
+        else:
             at = probe(event.path)
             if at and at[0] in self._entries and index >= self._begins:
                 self._probe(index, event, at)
