@@ -46,6 +46,8 @@ def study(lab: Lab, kind: str, *words: str) -> tuple[dict, str]:
     text = lab.exec("n0", ["cat", raw], check=True, text=True, stdout=subprocess.PIPE).stdout
     left = lab.exec("n0", ["ls", lab.shared, lab.local], text=True, stdout=subprocess.PIPE).stdout
     assert "brigade-study" not in left
+    queue = lab.exec("n0", ["squeue", "--noheader"], text=True, stdout=subprocess.PIPE).stdout
+    assert queue == "", "the allocation was given back"
     return json.loads(text), said
 
 

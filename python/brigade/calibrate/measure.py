@@ -25,6 +25,7 @@ from brigade import interrupt
 from brigade.calibrate import client, plan
 from brigade.errors import BrigadeError, LauncherError
 from brigade.job import child
+from brigade.launch.width import held
 from brigade.model import calibration
 from brigade.model.calibration import Point, Request
 
@@ -46,6 +47,7 @@ class Measured:
     requests: int = 0  # issued
     seconds: float = 0.0
     hosts: list[str] = field(default_factory=list)
+    ranks: int = 1  # of the launcher
     busy: float = 0.0  # part of the clients' processors that was in use, at the most
     stopped: str = ""  # why load did not rise further
 
@@ -54,8 +56,9 @@ def measure(
     made: plan.Plan, base: str, launcher: list[str], progress: Callable[[str], None]
 ) -> Measured:
     """Do what the plan says in a scratch folder below `base`, which is removed in any case."""
-    with _scratch(base) as folder:
-        return _Calibration(made, folder, launcher, progress).run()
+    start = [*launcher, sys.executable]
+    with _scratch(base) as folder, held(start) as words:
+        return _Calibration(made, folder, words[:-1], progress).run()
 
 
 @contextmanager
@@ -124,7 +127,7 @@ class _Calibration:
         begin = time.monotonic()
         said = self._started([])
         self._lead_s = 0.3 + 1.5 * (time.monotonic() - begin)
-        self._ranks = len(said)
+        self._ranks = self._found.ranks = len(said)
         if sorted(one["rank"] for one in said) != list(range(self._ranks)):
             raise LauncherError(
                 f"{self._launcher[0]} started {self._ranks} processes that do not know their ranks",

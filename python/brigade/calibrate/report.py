@@ -74,6 +74,7 @@ def as_dict(
         "mount": asdict(mount) if mount else None,
         "launcher": words,
         "hosts": found.hosts,
+        "ranks": found.ranks,
         "limits": asdict(limits),
         "requests": found.requests,
         "seconds": found.seconds,

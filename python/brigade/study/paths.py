@@ -18,7 +18,7 @@ from brigade.elf import file as elf_file
 from brigade.elf.file import ElfFile, NotElf
 from brigade.errors import BrigadeError, UsageError
 from brigade.launch import parse
-from brigade.launch.width import widths_of
+from brigade.launch.width import held, widths_of
 from brigade.study import copying, evidence, rewrite, shorten
 from brigade.study.plan import Variant, numbers
 from brigade.study.run import Progress, Timing, moved_words, time_all
@@ -56,7 +56,7 @@ class Useless(Exception):
 class World:
     """What variants are made from."""
 
-    wanted: Wanted
+    words: list[str]
     trace: Trace
     root: Path  # scratch
     prefix: str | None  # of the program
@@ -69,13 +69,13 @@ def study(wanted: Wanted, progress: Progress) -> Study:
     widths = numbers(wanted.widths, widths_of(launch))
     prefix = prefix_of(launch.program[0])
     found = Study("paths", wanted.words, dict(LABELS), "plain", wanted.timing.until, host=host())
-    with copying.scratch(_place(wanted.at, prefix)) as root:
-        plain = Variant("plain", LABELS["plain"], tuple(wanted.words))
+    with copying.scratch(_place(wanted.at, prefix)) as root, held(wanted.words) as words:
+        plain = Variant("plain", LABELS["plain"], tuple(words))
         progress("a traced start of each", 0, len(wanted.variants))
         trace = evidence.traced(plain, root / "trace-plain", wanted.timing)
         found.operations["plain"] = evidence.calls(trace)
         found.facts += _facts(trace)
-        world = World(wanted, trace, root, prefix, progress)
+        world = World(words, trace, root, prefix, progress)
         variants = [plain]
         for number, name in enumerate(wanted.variants):
             if name == "plain":
@@ -149,7 +149,7 @@ def links(world: World) -> Variant:
         (folder / name).symlink_to(os.path.realpath(path))
     before = os.environ.get("LD_LIBRARY_PATH")
     env = {"LD_LIBRARY_PATH": f"{folder}:{before}" if before else str(folder)}
-    return Variant("links", LABELS["links"], tuple(world.wanted.words), env)
+    return Variant("links", LABELS["links"], tuple(world.words), env)
 
 
 def short(world: World) -> Variant:
@@ -166,7 +166,7 @@ def short(world: World) -> Variant:
             env[name] = kept
     if not env:
         raise Useless("LD_LIBRARY_PATH and PYTHONPATH have no entry in which nothing is found")
-    return Variant("short", LABELS["short"], tuple(world.wanted.words), env)
+    return Variant("short", LABELS["short"], tuple(world.words), env)
 
 
 def shrunk(world: World) -> Variant:
@@ -202,7 +202,7 @@ def shrunk(world: World) -> Variant:
     return Variant(
         "shrunk",
         LABELS["shrunk"],
-        tuple(moved_words(world.wanted.words, moves)),
+        tuple(moved_words(world.words, moves)),
         rewrite.moved_environment(os.environ, moves),
         rewrite.moved(os.getcwd(), moves),
     )
@@ -211,7 +211,7 @@ def shrunk(world: World) -> Variant:
 def brigade(world: World) -> Variant:
     """`brigade run`, with an image of its own."""
     env = {"BRIGADE_CACHE": str(world.root / "images")}
-    return Variant("brigade", LABELS["brigade"], tuple(world.wanted.words), env, brigade=True)
+    return Variant("brigade", LABELS["brigade"], tuple(world.words), env, brigade=True)
 
 
 _MAKERS: dict[str, Callable[[World], Variant]] = {
