@@ -58,6 +58,18 @@ def test_a_program_is_explained_with_the_folders_of_path_that_lack_it():
     assert (told.found, told.wasted, told.how) == ("/bin/tool", 1, "exec")
 
 
+def test_the_exec_that_works_is_in_the_next_image_and_of_the_same_search():
+    env = {"PATH": "/a:/b:/usr/bin"}
+    before = process("exec ENOENT /a/tool\nexec ENOENT /b/tool\n", exe="/bin/python3", env=env)
+    after = process("exec 0 /usr/bin/tool\n", exe="/usr/bin/tool", start_ns=10**7, env=env)
+    (told,) = explain(built(before, after), "tool")
+    assert [(s.place, s.answer) for s in told.steps] == [
+        ("/a", "absent"), ("/b", "absent"), ("/usr/bin", "found"),
+    ]  # fmt: skip
+    assert (told.found, told.wasted, told.chain) == ("/usr/bin/tool", 2, ["python3"])
+    assert sum(one.startswith("2 in vain at 2 folders") for one in told.cheaper) == 1
+
+
 def test_what_nobody_looked_for_has_names_that_come_near():
     made = built(python())
     assert explain(made, "jsson") == []

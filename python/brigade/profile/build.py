@@ -124,6 +124,7 @@ def _told(
     ranks = [Rank(number, by_rank[number]) for number in sorted(by_rank, key=_last_if_none)]
     for rank in ranks:
         rank.assign_phases(software)
+        elsewhere.join_images(rank.stories)
         for story in rank.stories:
             askers.infer(story, sources, importtimes if story is rank.program else None)
     return ranks

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Callable, NamedTuple
 
 from brigade.profile.story import Search, Story
@@ -138,3 +139,24 @@ def _close(story: Story, events: list[int], found: str) -> None:
     number = story.open_search(search)
     for index in events:
         story.marks[index].search = number
+
+
+def join_images(stories: Sequence[Story]) -> None:
+    """An exec that works is the first call of the new image: the tries in PATH that came before, in
+    the image before, were for it."""
+    before: dict[tuple[str, int], Story] = {}
+    for story in sorted(stories, key=lambda one: one.process.start_ns):
+        key = (story.process.host, story.process.pid)
+        old, before[key] = before.get(key), story
+        first = story.process.events[0] if story.process.events else None
+        own = next((search for search in story.searches if search.kind == "program"), None)
+        if old is None or first is None or first.kind != "exec":
+            continue
+        if own is not None:
+            own.asker = old.process.exe
+        folder, _, name = first.path.rpartition("/")
+        tries = [search for search in old.searches if search.kind == "process"]
+        if tries and not tries[-1].found and tries[-1].name == name:
+            tries[-1].found = first.path
+            mark = story.marks[0]
+            mark.cause, mark.place, mark.owner = "PATH", folder, "PATH"

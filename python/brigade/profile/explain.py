@@ -70,8 +70,23 @@ def explain(built: Built, name: str) -> list[Explanation]:
     for rank in built.ranks:
         found = _matching(rank, name, built.places)
         if found:
-            return [_told(built, rank, story, search) for story, search in found]
+            return _joined([_told(built, rank, story, search) for story, search in found])
     return []
+
+
+def _joined(told: list[Explanation]) -> list[Explanation]:
+    """The exec that worked, and what it read, belong to the tries in PATH before it."""
+    joined: list[Explanation] = []
+    for one in told:
+        last = joined[-1] if joined else None
+        if last and (last.kind, one.kind) == ("process", "program") and last.found == one.found:
+            last.steps += one.steps
+            last.read_calls += one.read_calls
+            last.read_us += one.read_us
+            last.read_bytes += one.read_bytes
+        else:
+            joined.append(one)
+    return joined
 
 
 def closest(built: Built, name: str) -> list[str]:
@@ -193,6 +208,10 @@ def near_files(name: str, folders: list[str]) -> list[str]:
     return list(dict.fromkeys(versions + spellings))[:_CLOSE]
 
 
+def _is_there(told: Explanation, place: str) -> bool:
+    return any(step.answer == "found" and step.place == place for step in told.steps)
+
+
 def _cheaper(told: Explanation, built: Built) -> list[str]:
     """What would save the steps that found nothing, most general last."""
     found = []
@@ -208,10 +227,13 @@ def _cheaper(told: Explanation, built: Built) -> list[str]:
         for step in in_vain:
             if step.cause == cause and not step.hwcaps:
                 wasted[step.place] = wasted.get(step.place, 0) + step.calls
-        for place, calls in wasted.items():
-            here = any(step.answer == "found" and step.place == place for step in told.steps)
-            words = _SUFFIXES if here else advice
-            found.append(words.format(place=place, calls=calls, name=told.name))
+        for place in [place for place in wasted if _is_there(told, place)]:
+            found.append(_SUFFIXES.format(place=place, calls=wasted.pop(place)))
+        if len(wasted) > 1:
+            place = f"{len(wasted)} folders, the first {next(iter(wasted))}"
+            found.append(advice.format(place=place, calls=sum(wasted.values()), name=told.name))
+        else:
+            found += [advice.format(place=p, calls=n, name=told.name) for p, n in wasted.items()]
     if told.kind == "module" and any(step.answer == "no byte code" for step in in_vain):
         found.append(f"compile it once: python -m compileall {told.found}")
     if told.calls and any(step.shared for step in told.steps):
