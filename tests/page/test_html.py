@@ -203,3 +203,26 @@ def test_a_page_that_cannot_be_written_is_one_clear_error(tmp_path: Path):
         html.write(startups.quiet(), tmp_path / "no/such")
     html.write(startups.quiet(), tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_all_that_is_drawn_over_time_has_one_axis_long_enough_for_each():
+    profile = startups.numpy()
+    assert profile.after
+    profile.after.timelines = [Timeline("calls", 0.05, {"open": [1] * 179})]
+    drawn = html.charts(profile)
+    assert {round(main.length_s, 3) for _, main, _, _ in drawn} == {9.0}
+    assert [after.length_s for _, _, after, _ in drawn if after] == [drawn[0][1].length_s]
+    profile.after, profile.ranks[0].ready_s = None, 40.0
+    assert all("ready" in [mark.text for mark in marks] for _, _, _, marks in html.charts(profile))
+
+
+def test_a_run_under_brigade_that_asks_nothing_is_an_empty_drawing():
+    profile = startups.numpy()
+    assert profile.after
+    profile.after.timelines = [Timeline("calls", 0.02, {})]
+    assert "on the same scale: 0 in all" in Page(html.render(profile)).text
+
+
+def test_a_reason_of_several_lines_is_one_sentence():
+    profile = startups.quiet(lost=["it failed:\n    because\n    of this"])
+    assert "it failed: because of this" in Page(html.render(profile)).text

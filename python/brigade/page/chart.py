@@ -49,7 +49,7 @@ def chart(timeline: Timeline, length_s: float | None = None, top: float | None =
     kinds = _merged(timeline)
     steps = max((len(values) for values in kinds.values()), default=0)
     used = max((i + 1 for v in kinds.values() for i, n in enumerate(v) if n), default=1)
-    steps = min(steps, used + 1) if length_s is None else steps
+    steps = min(steps, used + 1)
     join = max(1, math.ceil(steps / STEPS))
     step_s = timeline.step_s * join
     joined = {

@@ -90,21 +90,21 @@ def charts(profile: Profile) -> list[tuple[str, Chart, Chart | None, list[Mark]]
     """What is drawn over time: (whose operations, the chart, the same under Brigade on the same
     axes, marks); what reached servers before what was called."""
     order = sorted(profile.timelines, key=lambda line: line.of == "calls")
+    pairs = [(line, _same(profile.after, line) if profile.after else None) for line in order]
+    ready = [rank.ready_s for rank in profile.ranks if rank.ready_s is not None]
+    lengths = [chart(line).length_s for pair in pairs for line in pair if line]
+    length = max([statistics.median(ready) * 1.03 if ready else 0.0, *lengths])
     drawn = []
-    for line in order:
-        main = chart(line)
-        then = _same(profile.after, line) if profile.after else None
-        after = chart(then, main.length_s, main.top) if then else None
+    for line, then in pairs:
+        main = chart(line, length)
+        after = chart(then, length, main.top) if then else None
         drawn.append((_whose(line), main, after, _marks(profile, main)))
     return drawn
 
 
 def _same(after: Profile, line: Timeline) -> Timeline | None:
-    """The second run's timeline of the same sort, cut to the length of the first's."""
-    for one in after.timelines:
-        if one.of == line.of and one.step_s == line.step_s:
-            return one
-    return None
+    """The second run's timeline of the same sort; its steps may be others."""
+    return next((one for one in after.timelines if one.of == line.of), None)
 
 
 def _whose(line: Timeline) -> str:

@@ -183,9 +183,9 @@ def _comparison(profile: Profile, console: Console) -> None:
 def _seen(profile: Profile, console: Console) -> None:
     _heading(console, f"how it was seen: {profile.mechanism}")
     for text in profile.seen:
-        _say(console, text)
+        _say(console, " ".join(text.split()))
     for text in profile.lost:
-        _say(console, f"lost: {text}")
+        _say(console, f"lost: {' '.join(text.split())}")
     _say(console, view.overhead(profile))
     for one in profile.server:
         read = f", {size(one.bytes_read)} read" if one.bytes_read is not None else ""

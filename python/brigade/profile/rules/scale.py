@@ -130,7 +130,7 @@ def unseen(sums: Sums) -> Iterator[Insight]:
     yield Insight(
         "info",
         "Not everything could be seen",
-        " ".join(one.rstrip(".") + "." for one in lost),
+        " ".join(" ".join(one.split()).rstrip(".") + "." for one in lost),
         "Counts are lower bounds for what is named here.",
     )
 
