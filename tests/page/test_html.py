@@ -210,7 +210,7 @@ def test_all_that_is_drawn_over_time_has_one_axis_long_enough_for_each():
     assert profile.after
     profile.after.timelines = [Timeline("calls", 0.05, {"open": [1] * 179})]
     drawn = html.charts(profile)
-    assert {round(main.length_s, 3) for _, main, _, _ in drawn} == {9.0}
+    assert {round(main.length_s, 3) for _, main, _, _ in drawn} == {8.95}
     assert [after.length_s for _, _, after, _ in drawn if after] == [drawn[0][1].length_s]
     profile.after, profile.ranks[0].ready_s = None, 40.0
     assert all("ready" in [mark.text for mark in marks] for _, _, _, marks in html.charts(profile))
