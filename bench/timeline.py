@@ -42,7 +42,9 @@ def main() -> int:
         samples = [sample(lab, places, variant, options) for variant in LABELS]
     finally:
         lab.down()
-    settings = {key: str(value) for key, value in vars(options).items() if key != "cache"}
+    settings = {
+        key: str(value) for key, value in vars(options).items() if key not in ("cache", "out")
+    }
     save(options.out / "timeline.json", "timeline", settings, samples)
     panels = [
         (f"{LABELS[one['variant']]}, {one['seconds']:.1f} s", Timeline(**one["timeline"]))
