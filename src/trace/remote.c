@@ -59,6 +59,18 @@ long remote_string(pid_t tid, uint64_t at, char *buf, size_t size)
     return -ENAMETOOLONG;
 }
 
+/* Cuts what the kernel adds to names of removed files. Memory that has a descriptor is no file. */
+static long tidy(char *path, size_t n)
+{
+    static const char removed[] = " (deleted)", memory[] = "/memfd:";
+    const size_t tail = sizeof removed - 1;
+    if (n > tail && strcmp(path + n - tail, removed) == 0)
+        path[n -= tail] = '\0';
+    if (strncmp(path, memory, sizeof memory - 1) == 0)
+        memmove(path, path + 1, n--);
+    return (long)n;
+}
+
 long remote_link(int folder, int fd, char *buf, size_t size)
 {
     char name[24] = "cwd";
@@ -68,7 +80,7 @@ long remote_link(int folder, int fd, char *buf, size_t size)
     if (n < 0)
         return -errno;
     buf[n] = '\0';
-    return n;
+    return tidy(buf, (size_t)n);
 }
 
 long remote_file(pid_t tid, const char *name, char *buf, size_t size)

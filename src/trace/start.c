@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,6 +52,16 @@ static void stand_apart(int keep, int keep_too)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Each task has one open: as many as we may. */
+static void take_descriptors(void)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_NOFILE, &most) != 0)
+        return;
+    most.rlim_cur = most.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &most);
+}
+
 /* Stops the program, which waits, and lets it go on so that it stops as `how` says. 0 or errno. */
 static int take(pid_t program, enum trace_how how)
 {
@@ -74,6 +85,7 @@ static void run_tracer(struct trace_sink *sink, pid_t program, pid_t parent, int
 {
     char byte;
     stand_apart(ready, answer);
+    take_descriptors();
     if (sink->open(sink, program) != 0)
         _exit(1);
     int why = trace(PTRACE_SEIZE, program, 0, 0) != 0 ? errno : take(program, how);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,6 +57,35 @@ def test_every_rank_has_its_own_trace(tmp_path: Path) -> None:
     assert sorted(p.rank for p in trace.processes if p.exe.endswith("/cat")) == [0, 1, 2]
     assert len(list((tmp_path / "trace").glob("*.trace"))) == 3
     assert len(trace.mountinfo) == 1
+
+
+@pytest.mark.all
+def test_the_ranks_of_mpirun_have_their_numbers(tmp_path: Path) -> None:
+    if not shutil.which("mpirun.openmpi") or not shutil.which("mpicc.openmpi"):
+        pytest.skip("needs Open MPI")
+    source = """
+    #include <mpi.h>
+    #include <unistd.h>
+    int main(int argc, char **argv)
+    {
+        int rank;
+        MPI_Init(&argc, &argv);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        access(rank ? "/rank/one" : "/rank/zero", F_OK);
+        MPI_Finalize();
+        return 0;
+    }
+    """
+    (tmp_path / "m.c").write_text(source)
+    subprocess.run(["mpicc.openmpi", "-o", "m", "m.c"], cwd=tmp_path, check=True)
+    words = ["mpirun.openmpi", "-n", "2", "--oversubscribe", "./m"]
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    child = drive(tmp_path, *words, options='{"ranks": null}', env={**os.environ, **root})
+    assert child.wait(100) == 0
+    trace = native.load(tmp_path / "trace")
+    asked = sorted((p.rank, e.path) for p, e in trace.events() if e.path.startswith("/rank/"))
+    assert asked == [(0, "/rank/zero"), (1, "/rank/one")]
+    assert trace.mechanism.name == "seccomp" and not trace.mechanism.lost
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])

@@ -282,6 +282,34 @@ def test_without_a_rank_in_the_environment_there_is_none(tmp_path: Path) -> None
     assert {p.rank for p in trace.processes} == {None, 5} != {p.rank for p in trace.processes[1:]}
 
 
+def test_calls_paths_and_flags_are_those_that_strace_names(tmp_path: Path) -> None:
+    """Files that have been removed, memory with a descriptor, links, folders left and entered."""
+    script = """if True:
+        import os, json
+        fd = os.open("gone", os.O_CREAT | os.O_RDWR)
+        os.unlink("gone")
+        os.write(fd, b"x")
+        memory = os.memfd_create("memory")
+        os.write(memory, b"yy")
+        os.mkdir("new"); os.chdir("new"); os.symlink("/etc", "link")
+        os.rename("link", "../moved"); os.readlink("../moved")
+        os.listdir("../moved/ssl"); os.chdir("../moved"); os.stat("hostname"); os.access(".", 7)
+        os.rmdir(os.path.join(os.environ["TOP"], "new")); os.unlink(os.environ["TOP"] + "/moved")
+        os.open("nothing", os.O_RDONLY, dir_fd=os.open("/", os.O_RDONLY))
+    """
+    words = ["/usr/bin/python3", "-I", "-c", script]
+    where = {"cwd": tmp_path, "env": environment(TOP=str(tmp_path))}
+    got, wanted = traced(tmp_path, *words, **where)[0], straced(tmp_path, *words, **where)
+
+    def told(trace):
+        own = [e for _, e in trace.events() if e.path[:1] == "/" or e.path.startswith("memfd:")]
+        return Counter((e.call, e.error, e.path, e.by_fd, e.flags, e.other) for e in own)
+
+    assert told(got) == told(wanted)
+    named = {e.path for _, e in got.events()}
+    assert {f"{tmp_path}/gone", "memfd:memory", "/nothing", f"{tmp_path}/new/../moved"} <= named
+
+
 def test_the_counts_of_a_program_are_those_of_strace(tmp_path: Path) -> None:
     words = ["/usr/bin/python3", "-c", "import json, subprocess; subprocess.run(['true'])"]
     env = environment()

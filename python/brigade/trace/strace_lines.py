@@ -187,6 +187,8 @@ def descriptor(word: str) -> tuple[int | None, str]:
         refers = refers[: refers.rindex("<")]
     if "\\" in refers:
         refers = os.fsdecode(_ESCAPE.sub(_unescape, os.fsencode(refers)))
+    if refers.startswith("/memfd:"):  # memory: no file
+        refers = refers[1:]
     try:
         return int(number), refers
     except ValueError:
