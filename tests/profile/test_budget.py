@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -79,6 +82,17 @@ def test_a_program_that_fails_is_not_judged():
     done = run("--max-ops", "0", status=3)
     assert done.returncode == 9
     assert "ended with status 3" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_a_program_that_could_not_be_seen_is_not_within_its_budget():
+    words = ["budget", "--max-ops", "5", "--", "true"]
+    done = subprocess.run(
+        ["strace", "-f", "-o", os.devnull, sys.executable, "-m", "brigade", *words],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "no call was seen" in done.stderr and "another tracer" in done.stderr
 
 
 def test_without_a_limit_it_is_a_usage_error():

@@ -132,6 +132,11 @@ def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, An
             _report(seen.built.profile, seen.trace, outputs, options)
         except BrigadeError as error:  # the program's own status is worth more
             print(f"brigade: {error.message}", file=sys.stderr)
+    else:
+        why = seen.built.profile.lost or ["the program did not start"]
+        print(
+            f"brigade: no call was seen, so there is no profile: {'; '.join(why)}", file=sys.stderr
+        )
     if seen.status and not options["quiet"]:
         _tell_failure(words, seen)
     if seen.status < 0:

@@ -298,16 +298,27 @@ def observed_once(settings: Settings) -> Observed:
     try:
         with _folder(settings) as folder, launch.session():
             with redirected({1: 2}):
-                return observe(settings, launch, folder)
+                return _not_blind(observe(settings, launch, folder))
     finally:
         progress.close()
+
+
+def _not_blind(seen: Observed) -> Observed:
+    """A program that ran unseen must not pass for one that asks nothing. Raises BrigadeError."""
+    profile = seen.built.profile
+    if not profile.cells and seen.status == 0:
+        raise BrigadeError(
+            f"no call was seen: {'; '.join(profile.lost) or 'the trace is empty'}",
+            hint="is it under a debugger already, or in a container that forbids ptrace?",
+        )
+    return seen
 
 
 def observed_under_brigade(settings: Settings) -> Observed:
     """The same under `brigade run`."""
     launch = parse(settings.words, settings.ranks)
     with scratch("trace") as folder:
-        return observe_under_brigade(settings, launch, folder)
+        return _not_blind(observe_under_brigade(settings, launch, folder))
 
 
 def aside(command: list[str]) -> int:
