@@ -1,6 +1,6 @@
 /* brigade-trace: becomes a program whose system calls are traced.
  *
- *   brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--] PROGRAM ARGS...
+ *   brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--no-entry] [--] PROGRAM ARGS...
  *
  * The trace goes to FOLDER, <host>.<pid>.<start>.trace, as docs/format.md says. The program's
  * process number, exit status, streams and signals are its own: this process becomes it. Statically
@@ -19,16 +19,18 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--] PROGRAM [ARGS...]\n"
+    "usage: brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--no-entry]\n"
+    "                     [--] PROGRAM [ARGS...]\n"
     "\n"
     "Becomes PROGRAM and writes its system calls on files to FOLDER.\n"
     "  --out FOLDER   where the trace goes; must exist\n"
     "  --rank N       the rank, where the environment has none (auto: what it has)\n"
-    "  --all-stops    no seccomp filter: slower; the program outlives its tracer\n";
+    "  --all-stops    no seccomp filter: slower; the program outlives its tracer\n"
+    "  --no-entry     do not find out when libraries are loaded: starts some 15 ms sooner\n";
 
 struct options {
     const char *out, *rank;
-    int all_stops;
+    int all_stops, no_entry;
     char **program;
 };
 
@@ -42,6 +44,8 @@ static int parse(char **argv, struct options *o)
         }
         if (strcmp(*argv, "--all-stops") == 0)
             o->all_stops = 1;
+        else if (strcmp(*argv, "--no-entry") == 0)
+            o->no_entry = 1;
         else if (strcmp(*argv, "--out") == 0 && argv[1])
             o->out = *++argv;
         else if (strcmp(*argv, "--rank") == 0 && argv[1])
@@ -114,6 +118,8 @@ int main(int argc, char **argv)
     if (realpath(o.out, folder)) {
         int32_t rank = o.rank && o.rank[0] >= '0' && o.rank[0] <= '9' ? (int32_t)atol(o.rank) : -1;
         trace_file_create(&file, folder);
+        if (o.no_entry)
+            file.sink.entry = NULL;
         trace_start(&file.sink, o.all_stops ? TRACE_ALL : TRACE_SECCOMP, rank);
     } else {
         fprintf(stderr, "brigade-trace: %s: %s; %s runs untraced\n", o.out, strerror(errno),

@@ -31,6 +31,21 @@ static long trace(long request, pid_t tid, long addr, long data)
     return syscall(SYS_ptrace, request, tid, addr, data);
 }
 
+/* Closes all from 3 on but two, of which `low` is the lower. */
+static void close_others(int low, int high)
+{
+    long most = sysconf(_SC_OPEN_MAX);
+#ifdef SYS_close_range
+    if ((low == 3 || syscall(SYS_close_range, 3, low - 1, 0) == 0) &&
+        (high == low + 1 || syscall(SYS_close_range, low + 1, high - 1, 0) == 0) &&
+        syscall(SYS_close_range, high + 1, ~0u, 0) == 0)
+        return;
+#endif
+    for (int fd = 3; fd < (most < 65536 ? most : 65536); fd++)
+        if (fd != low && fd != high)
+            close(fd);
+}
+
 /* Lets go of all that is the program's: its streams, descriptors, terminal, working directory. */
 static void stand_apart(int keep, int keep_too)
 {
@@ -38,10 +53,7 @@ static void stand_apart(int keep, int keep_too)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < 3; fd++)
         dup2(null, fd);
-    long most = sysconf(_SC_OPEN_MAX);
-    for (int fd = 3; fd < (most < 65536 ? most : 65536); fd++)
-        if (fd != keep && fd != keep_too)
-            close(fd);
+    close_others(keep < keep_too ? keep : keep_too, keep < keep_too ? keep_too : keep);
     if (chdir("/") != 0)
         return;
     for (int signum = 1; signum < NSIG; signum++)
