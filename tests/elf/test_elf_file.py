@@ -90,6 +90,31 @@ def test_versions_of_symbols_are_told(tmp_path):
     assert symbols["malloc"].version.startswith("GLIBC_") and not symbols["malloc"].defined
 
 
+def test_a_version_that_is_wanted_weakly_is_not_needed(tmp_path):
+    script = tmp_path / "map"
+    script.write_text("MINE_1.0 { global: mine; };")
+    flag = f"-Wl,--version-script,{script}"
+    lib = library(tmp_path / "libmine.so", flag, source="int mine(void) { return 0; }")
+    source = "int mine(void); int main(void) { return mine(); }"
+    app = compile_c(source, tmp_path / "app", libraries=[lib])
+    assert file.read(str(app)).versions_needed["libmine.so"] == ["MINE_1.0"]
+    data = app.read_bytes()
+    at = data.index(_hash(b"MINE_1.0").to_bytes(4, "little") + b"\0\0")  # its hash, then its flags
+    app.write_bytes(data[: at + 4] + b"\2\0" + data[at + 6 :])
+    assert "Flags: WEAK" in readelf("-V", str(app))
+    assert file.read(str(app)).versions_needed["libmine.so"] == []
+
+
+def _hash(name: bytes) -> int:
+    """The ELF hash."""
+    value = 0
+    for byte in name:
+        value = (value << 4) + byte
+        high = value & 0xF0000000
+        value = (value ^ (high >> 24)) & ~high & 0xFFFFFFFF
+    return value
+
+
 def _symbols(path: Path) -> list[file.Symbol]:
     return list(file.read(str(path)).symbols())
 
@@ -133,6 +158,22 @@ def test_the_cache_is_what_ldconfig_prints():
     rows = re.findall(r"^\t(\S+) \(.*\) => (\S+)$", said, re.MULTILINE)
     ours = [(name, one[0]) for name, found in cache.read().entries.items() for one in found]
     assert rows and sorted(ours) == sorted(rows)
+
+
+def test_the_cache_gives_the_best_subdirectory_that_the_processor_has(tmp_path):
+    for folder in ("", "glibc-hwcaps/x86-64-v2", "glibc-hwcaps/x86-64-v3"):
+        library(tmp_path / "lib" / folder / "libbest.so.1")
+    (tmp_path / "conf").write_text(f"{tmp_path}/lib\n")
+    command = ["/sbin/ldconfig", "-X", "-C", tmp_path / "cache", "-f", tmp_path / "conf"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = cache.read(str(tmp_path / "cache"))
+    if os.uname().machine != "x86_64" or len(found.entries.get("libbest.so.1", [])) != 3:
+        pytest.skip(f"needs x86-64 and an ldconfig of glibc 2.33: {done.stderr[-200:]}")
+    for hwcaps in (("x86-64-v3", "x86-64-v2"), ("x86-64-v2",), ()):
+        best = f"glibc-hwcaps/{hwcaps[0]}/" if hwcaps else ""
+        path = found.find("libbest.so.1", "x86_64", 64, hwcaps)
+        assert path == f"{tmp_path}/lib/{best}libbest.so.1"
+    assert found.find("libbest.so.1", "aarch64", 64) is None
 
 
 def test_a_cache_that_is_damaged_is_empty(tmp_path):

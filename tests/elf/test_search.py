@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from elf_world import library, program, search, tried, worked_out
 
+from brigade.elf.file import ElfFile
+from brigade.elf.loader import Loader
+from brigade.elf.search import Search
+
 OLD, NEW = "-Wl,--disable-new-dtags", "-Wl,--enable-new-dtags"
 
 
@@ -110,13 +114,23 @@ def test_an_empty_entry_is_the_working_directory(tmp_path):
     assert here == [one for one in ours if "libone" in one] and len(here) > 1
 
 
-def test_what_is_missing_is_told_with_all_that_was_tried(tmp_path):
-    app = program(tmp_path / "app", OLD, rpath(tmp_path, "near"), needs=[
-        library(tmp_path / "far/libone.so")
-    ])  # fmt: skip
+@pytest.mark.parametrize("flags", [(), ("-Wl,-z,nodefaultlib",)], ids=["default", "nodefaultlib"])
+def test_what_is_missing_is_told_with_all_that_was_tried(tmp_path, flags):
+    one = library(tmp_path / "far/libone.so")
+    app = program(tmp_path / "app", OLD, rpath(tmp_path, "near"), *flags, needs=[one])
     files, _ = tried(app, {"LD_LIBRARY_PATH": f"{tmp_path}/no"})
     ours, _ = worked_out(app, search({"LD_LIBRARY_PATH": f"{tmp_path}/no"}))
-    assert files and ours[: len(files)] == files  # ld.so ends at the first that is missing
+    ours = [path for path in ours if path.endswith("libone.so")]
+    assert files and ours == files  # ld.so ends at the first that is missing
+
+
+def test_the_rpath_of_who_has_a_runpath_beside_it_is_not_searched():
+    """As no linker makes it any more: glibc then takes the RUNPATH alone."""
+    program = ElfFile("/bin/app", 64, "x86_64", rpath="/program")
+    between = ElfFile("/lib/between.so", 64, "x86_64", rpath="/both", runpath="/run")
+    requester = ElfFile("/lib/requester.so", 64, "x86_64", rpath="/own")
+    places = Search({}, Loader("ld.so", system=())).places([requester, between, program])
+    assert [one.folder for one in places if one.cause == "RPATH"] == ["/own", "/program"]
 
 
 def test_a_file_for_another_machine_is_passed_over(tmp_path):
