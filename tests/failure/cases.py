@@ -23,6 +23,13 @@ CASES: list[Case] = [
     for part in (cases_launchers, cases_command, cases_python, cases_libraries, cases_limits)
     for case in part.CASES
 ]
+#: Made in test_lab.py: (title, kind), and what is said there.
+LAB = {
+    (
+        "a program that only one node has",
+        "local-disk",
+    ): "/tmp/solver lies on /tmp (tmpfs) of HOST alone, and the job's nodes do not have it",
+}
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/when-a-start-fails.md"
 START = "| what is wrong | what is said | `kind` |\n|---|---|---|\n"
 
@@ -56,6 +63,7 @@ def main() -> None:
     old = START + _table(page)
     assert all(not case.needs() for case in CASES)
     new = START + "".join(row(case) + "\n" for case in CASES)
+    new += "".join(f"| {title} | {said} | `{kind}` |\n" for (title, kind), said in LAB.items())
     PAGE.write_text(page.replace(old, new))
 
 

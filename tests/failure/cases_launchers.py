@@ -55,7 +55,7 @@ def more_ranks_than_slots(base: Path) -> Made:
     return Made(argv, ROOT, launcher="mpirun", ranks=ranks)
 
 
-def _mpi(base: Path, mpi: str, argv: list[str], launcher: str) -> Made:
+def mpi_program(base: Path, mpi: str, argv: list[str], launcher: str) -> Made:
     app = base / "solver"
     command = [f"mpicc.{mpi}", "-x", "c", "-", "-o", app]
     subprocess.run(command, input=MPI, text=True, check=True)
@@ -63,11 +63,11 @@ def _mpi(base: Path, mpi: str, argv: list[str], launcher: str) -> Made:
 
 
 def mpich_under_open_mpi(base: Path) -> Made:
-    return _mpi(base, "mpich", ["mpirun.openmpi", "--oversubscribe"], "mpirun")
+    return mpi_program(base, "mpich", ["mpirun.openmpi", "--oversubscribe"], "mpirun")
 
 
 def open_mpi_under_mpich(base: Path) -> Made:
-    return _mpi(base, "openmpi", ["mpiexec.mpich"], "mpiexec")
+    return mpi_program(base, "openmpi", ["mpiexec.mpich"], "mpiexec")
 
 
 def controller_not_reached(base: Path) -> Made:

@@ -7,6 +7,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+from cases_launchers import ROOT, not_both
 from failing import Case, Made
 from world_of_c import library
 
@@ -87,6 +89,12 @@ def imported_by_a_function(base: Path) -> Made:
 
 def run_as_a_module(base: Path) -> Made:
     return Made([PYTHON, "-m", "no_such_tool"], clean())
+
+
+def under_mpi4py(base: Path) -> Made:
+    pytest.importorskip("mpi4py")
+    words = [sys.executable, "-m", "mpi4py", *app(base, "import no_such_halo\n")[1:]]
+    return Made(["env", "OMP_NUM_THREADS=1", *words], {**clean(), **ROOT})
 
 
 def script_that_is_not_there(base: Path) -> Made:
@@ -179,6 +187,8 @@ CASES = [
          ["module no_such_tool, which Python is to run, was not found"]),
     Case("no-module", "a module, of a script with a first line", by_the_scripts_own_first_line,
          ["no_such_module is imported by {base}/tool:2"]),
+    Case("no-module", "a module, under `python -m mpi4py`", under_mpi4py,
+         ["no_such_halo is imported by {base}/app.py:1"], needs=not_both),
     Case("no-script", "a script that is not there", script_that_is_not_there,
          ["analyze.py, which Python is to run, is not there", "closest:  {base}/analyse.py"]),
     Case("hidden-module", "an own file that hides a module", own_file_hides_a_module,

@@ -73,6 +73,14 @@ def test_a_program_that_is_not_there_is_told_without_an_image_too(base):
     assert "brigade: ./sovler is not there" in done.stderr
 
 
+def test_a_script_that_the_kernel_does_not_execute_is_told(base):
+    (base / "app").write_text("echo hello\n")
+    (base / "app").chmod(0o755)
+    done = brigade(base, "--view", "none", "--", "./app")
+    assert done.returncode == 126
+    assert "brigade: ./app is a script without a first line" in done.stderr
+
+
 def test_a_launcher_that_is_not_there_is_told_with_what_is(base):
     (base / "modules/slurm").mkdir(parents=True)
     (base / "bin").mkdir()

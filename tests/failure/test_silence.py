@@ -7,10 +7,12 @@ import subprocess
 import sys
 
 import pytest
+from cases_launchers import mpi_program, not_both
+from cases_libraries import of_a_library
 from cases_python import clean
 from failing import Case, Made, fail
 
-from brigade.failure import Evidence, diagnose
+from brigade.failure import Evidence, diagnose, imports
 
 PYTHON = sys.executable
 #: What a trial may have printed that proves nothing by itself.
@@ -31,6 +33,7 @@ SCRIPTS = {
     "real packages": "import numpy.linalg, click, rich.console\n1 / 0",
     "a name made at run time": "from time import sleep\nfrom rich import print\n1 / 0",
     "a package's lazy name": "from numpy import array, linalg, float64\nimport numpy.fft\n1 / 0",
+    "a name made by a module": "from lazy import anything\n1 / 0",
     "the standard library": "import os.path, xml.etree.ElementTree, ctypes, ssl, sqlite3, "
     "multiprocessing.pool, concurrent.futures, collections.abc, importlib.metadata\n1 / 0",
 }
@@ -43,6 +46,9 @@ COMMANDS = {
     "a fault": ["sh", "-c", "kill -SEGV $$"],
     "a kill": ["sh", "-c", "kill -KILL $$"],
     "a request to end": ["sh", "-c", "kill -TERM $$"],
+    "env": ["env", "-u", "HOME", "LC_ALL=C", "false"],
+    "nice": ["nice", "-n", "5", "false"],
+    "taskset": ["taskset", "-c", "0", "false"],
     "a compiler": ["cc", "/dev/null", "-o", "/dev/null"],
 }
 
@@ -51,6 +57,7 @@ COMMANDS = {
 @pytest.mark.parametrize("trial", [False, True], ids=["unheard", "heard"])
 def test_a_script_that_fails_by_itself_gets_no_word(base, title, trial):
     (base / "app.py").write_text(SCRIPTS[title])
+    (base / "lazy.py").write_text("def __getattr__(name):\n    return name\n")
     made = Made([PYTHON, str(base / "app.py")], clean())
     if title == "a path of its own" and trial:
         return  # its words make it certain
@@ -71,6 +78,47 @@ def test_what_was_merely_printed_proves_nothing(base, status):
     limits = {"as": None, "nofile": 1024, "stack": 8 << 20, "nproc": None}
     evidence = Evidence(words, words, status, 1.0, "local", said=CHATTER, limits=limits)
     assert diagnose(evidence) == []
+
+
+def test_a_status_that_ld_so_does_not_end_with_is_not_its(base):
+    words = of_a_library(base).argv
+    assert diagnose(Evidence(words, words, 127, 1.0, "local", cwd=str(base)))
+    assert diagnose(Evidence(words, words, 3, 1.0, "local", cwd=str(base))) == []
+
+
+def test_a_program_under_the_launcher_of_its_own_mpi_gets_no_word(base):
+    if not_both():
+        pytest.skip(not_both())
+    made = mpi_program(base, "openmpi", ["mpirun.openmpi", "--oversubscribe"], "mpirun")
+    made.argv[-1] = "3"  # is not the number of ranks
+    assert fail(Case("", "", lambda _: made, []), base).text == ""
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        ["mpirun", "-n", "2", "-x", "PYTHONPATH={base}/more"],
+        ["srun", "--export=ALL,PYTHONPATH={base}/more", "-n2"],
+        ["mpiexec", "-n", "2", "-genv", "PYTHONPATH", "{base}/more"],
+        ["mpirun", "--wdir", "{base}/more", "-n", "2"],
+        ["env", "OTHER=1", "PYTHONPATH={base}/more"],
+        ["nice", "-n", "3", "env", "-u", "HOME", "PYTHONPATH={base}/more"],
+    ],
+    ids=lambda front: " ".join(front),
+)
+def test_what_the_command_line_gives_the_program_is_taken_into_account(base, front):
+    (base / "more").mkdir()
+    (base / "more/given.py").write_text("")
+    front = [word.replace("{base}", str(base)) for word in front]
+    program = [PYTHON, "-c", "import given; raise SystemExit(1)"]
+    words = [*front, *program]
+    start = len(front) if front[0] in ("mpirun", "srun", "mpiexec") else 0
+    launcher = front[0] if start else "local"
+    env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    evidence = Evidence(words, words[start:], 1, 1.0, launcher, ranks=2, cwd=str(base), env=env)
+    assert list(imports.examine(evidence.suspects[-1], evidence)) == []
+    without = Evidence(program, program, 1, 1.0, "local", cwd=str(base), env=env)
+    assert list(imports.examine(without.suspects[-1], without))
 
 
 def test_a_job_that_succeeded_is_not_looked_at():

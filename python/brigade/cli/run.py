@@ -48,7 +48,8 @@ def command(
     The first time, the program is run small and recorded, and an image is written; later the image
     is found and checked. It is staged into each node's memory, once per node, and every rank's
     look-ups are answered from there. Whatever the image does not answer goes to the real file
-    system. The exit code is the job's own; a short report goes to standard error.
+    system. The exit code is the job's own; a short report goes to standard error. A start that
+    fails ends with what was searched, what is closest, and what would mend it.
     """
     settings = Settings(
         words=list(command),

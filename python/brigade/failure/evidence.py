@@ -8,6 +8,7 @@ and `codes` say what may be meant.
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 from collections.abc import Mapping
@@ -76,8 +77,10 @@ class Evidence:
     @property
     def suspects(self) -> list[Suspect]:
         """Those that were seen to fail, then the program itself."""
-        program = unwrapped(self.program or self.words, self.env)
-        return [*self.seen, Suspect(program, self.cwd, self.env)]
+        words = self.program or self.words
+        front = self.words[: len(self.words) - len(words)]
+        program = Suspect(words, self.cwd, self.env)
+        return [*self.seen, unwrapped(_given(program, front))]
 
     def hint(self, text: str) -> bool:
         return text in self.said
@@ -92,16 +95,65 @@ def own_limits() -> dict[str, int | None]:
     return found
 
 
-def unwrapped(words: list[str], env: Mapping[str, str]) -> list[str]:
-    """The program behind `env`, `nice` and the like, as far as that is plain to see."""
+def _given(program: Suspect, front: list[str]) -> Suspect:
+    """With the variables and the directory that the words of its launcher give a program."""
+    env, cwd = dict(program.env), program.cwd
+    for at, word in enumerate(front):
+        name, equals, value = word.partition("=")
+        after = [value] if equals else front[at + 1 : at + 3]
+        if name in ("-x", "--export"):
+            pairs = after[0].split(",") if after else []
+            env.update(_pair(one) for one in pairs if "=" in one)
+        elif name in ("-env", "-genv", "--env", "--genv") and len(after) == 2:
+            env[after[0]] = after[1]
+        elif name in ("-wdir", "--wdir", "-wd", "--wd", "--chdir", "-D") and after:
+            cwd = os.path.join(cwd, after[0])
+    return Suspect(program.argv, cwd, env)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name, value
+
+
+def unwrapped(suspect: Suspect) -> Suspect:
+    """The program behind `env`, `nice` and the like; as it is where that is not plain to see."""
+    words, env = suspect.argv, dict(suspect.env)
     while len(words) > 1 and os.path.basename(words[0]) in _FRONTS:
-        rest = words[1:]
-        while rest and (rest[0].startswith("-") or "=" in rest[0] or rest[0].isdigit()):
-            rest = rest[1:]
-        if not rest:
-            break
-        words = rest
-    return words
+        front = os.path.basename(words[0])
+        at = 1
+        while at < len(words) and re.match(r"-|\w+=", words[at]):
+            if words[at].startswith("--") and "=" not in words[at]:
+                return suspect  # the next word may be its value
+            if front == "env":
+                _set(env, words, at)
+            at += 2 if words[at] in _FRONTS[front] else 1
+        if front == "taskset":
+            at += 1  # the mask
+        if at >= len(words):
+            return suspect
+        words = words[at:]
+    return Suspect(words, suspect.cwd, env)
 
 
-_FRONTS = frozenset({"env", "nice", "nohup", "stdbuf", "setsid", "time", "numactl", "ionice"})
+def _set(env: dict[str, str], words: list[str], at: int) -> None:
+    """What one word of `env` does."""
+    if words[at] in ("-", "-i"):
+        env.clear()
+    elif words[at] == "-u" and at + 1 < len(words):
+        env.pop(words[at + 1], None)
+    elif not words[at].startswith("-"):
+        env.update([_pair(words[at])])
+
+
+# Programs that become another one, and their options that have a value in a word of its own.
+_FRONTS: dict[str, tuple[str, ...]] = {
+    "env": ("-u", "-C", "-S"),
+    "nice": ("-n",),
+    "ionice": ("-c", "-n"),
+    "nohup": (),
+    "setsid": (),
+    "stdbuf": ("-i", "-o", "-e"),
+    "numactl": ("-N", "-m", "-C", "-i", "-p"),
+    "taskset": (),
+}

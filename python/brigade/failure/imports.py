@@ -27,6 +27,7 @@ _ANSWER_S = 5.0
 _START_S = 600.0  # later than that, the script may be another one by now
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _RUN_NO_MODULE = re.compile(r": No module named ([\w.]+)$", re.MULTILINE)
+_RUNS_A_SCRIPT = ("mpi4py", "mpi4py.run", "mpi4py.futures")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
@@ -83,6 +84,9 @@ def _by_words(python: str, suspect: Suspect) -> Script | None:
         elif word in ("-m", "-c"):
             if not words:
                 return None
+            if word == "-m" and words[0] in _RUNS_A_SCRIPT and words[1:]:
+                words = words[1:]
+                continue
             if word == "-m":
                 return Script(
                     python, flags, module=words[0], first=suspect.cwd, name=f"-m {words[0]}"

@@ -78,6 +78,8 @@ def _home(python: str, suspect: Suspect) -> Iterator[Diagnosis]:
 def _library_of_another(python: str, suspect: Suspect) -> Iterator[Diagnosis]:
     """A standard library on PYTHONPATH, which then hides the interpreter's own."""
     version = version_of(python)
+    if version is None:
+        return
     for place in suspect.env.get("PYTHONPATH", "").split(":"):
         if not place or not os.path.isfile(os.path.join(place, "os.py")):
             continue

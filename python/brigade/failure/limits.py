@@ -80,24 +80,27 @@ def _memory() -> int:
 
 def memory_limit() -> int:
     """The smallest limit of our control group and those above it."""
-    limits = [_memory()]
+    return min([_memory(), *_group_limits("memory", "memory.max", "memory.limit_in_bytes")])
+
+
+def _group_limits(controller: str, name: str, old_name: str) -> list[int]:
+    """What our control group and those above it are limited to. `old_name`: in version 1."""
+    limits: list[int] = []
     try:
         with open("/proc/self/cgroup", encoding="utf-8") as text:
             lines = [line.rstrip("\n").split(":", 2) for line in text]
     except OSError:
-        return limits[0]
+        return limits
     for _, controllers, path in lines:
-        if controllers and "memory" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
-        base, name = ("/sys/fs/cgroup", "memory.max")
-        if controllers:
-            base, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+        base = f"/sys/fs/cgroup/{controller}" if controllers else "/sys/fs/cgroup"
         while True:
-            limits += _number(f"{base}{path.rstrip('/')}/{name}")
+            limits += _number(f"{base}{path.rstrip('/')}/{old_name if controllers else name}")
             if path in ("/", ""):
                 break
             path = os.path.dirname(path)
-    return min(limits)
+    return limits
 
 
 def _number(path: str) -> list[int]:
@@ -197,11 +200,13 @@ def _stack(evidence: Evidence) -> Iterator[Diagnosis]:
 def _threads(evidence: Evidence) -> Iterator[Diagnosis]:
     if not _NO_THREADS.search(evidence.said):
         return
-    limit = evidence.limits.get("nproc")
-    most = f" (ulimit -u: {limit})" if limit is not None else ""
+    limit, group = evidence.limits.get("nproc"), _group_limits("pids", "pids.max", "pids.max")
+    most = [f"ulimit -u: {limit}"] if limit is not None else []
+    most += [f"its control group: {min(group)}"] if group else []
     yield Diagnosis(
         "threads",
-        f"the job could not start another thread or process{most}",
+        "the job could not start another thread or process"
+        + (f" ({', '.join(most)})" if most else ""),
         mend=[
             "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1   (each rank starts one a processor)",
             "ulimit -u $(ulimit -Hu)",
@@ -258,7 +263,7 @@ def examine_processor(evidence: Evidence) -> Iterator[Diagnosis]:
         "illegal-instruction",
         f"{' '.join(evidence.program[:1])} met an instruction that {os.uname().nodename} does not "
         f"have{f' ({model})' if model else ''}: it, or a library of it, was built for another "
-        "processor",
+        "processor, or ended itself so (a trap)",
         mend=[
             "build it on the kind of node that it runs on (-march=native: the building machine)",
             "or ask for that kind of node: srun --constraint=…",
