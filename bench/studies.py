@@ -73,7 +73,7 @@ def study(lab: Lab, name: str, options: argparse.Namespace) -> None:
         *BRIGADE, "study", name.partition("-")[0], *kind,
         "--widths", options.ranks, "--repeats", str(options.repeats),
         "--json", f"{lab.shared}/study.json", "--figure", f"{lab.shared}/study.png",
-        "--", "srun", "--mpi=none", "-N", str(nodes), "-n", options.ranks.split(",")[-1], *program,
+        "--", "srun", "--mpi=pmix", "-N", str(nodes), "-n", options.ranks.split(",")[-1], *program,
     ]  # fmt: skip
     lab.run(command, cwd="/", check=True, env=loaded)
     found = json.loads(fetched(lab, "study.json"))

@@ -42,13 +42,14 @@ def program(lab: Lab) -> str:
 
 def study(lab: Lab, kind: str, *words: str) -> tuple[dict, str]:
     raw = f"{lab.shared}/raw.json"
-    said = brigade(lab, "study", kind, "--json", raw, "--repeats", "3", *words)
+    said = brigade(lab, "study", kind, "--json", raw, "--repeats", "4", *words)
     text = lab.exec("n0", ["cat", raw], check=True, text=True, stdout=subprocess.PIPE).stdout
     left = lab.exec("n0", ["ls", lab.shared, lab.local], text=True, stdout=subprocess.PIPE).stdout
     assert "brigade-study" not in left
     queue = lab.exec("n0", ["squeue", "--noheader"], text=True, stdout=subprocess.PIPE).stdout
     assert queue == "", "the allocation was given back"
-    return json.loads(text), said
+    found = json.loads(text)
+    return found, " ".join(found["conclusions"]) + said
 
 
 def test_links_are_shown_to_take_less_time_than_scattered_directories(lab, program):
@@ -65,7 +66,7 @@ def test_links_are_shown_to_take_less_time_than_scattered_directories(lab, progr
 
 
 def test_the_local_disk_is_shown_to_be_quicker_than_the_slow_file_system(lab, program):
-    launcher = ["srun", "-N1", "-n2", "--mpi=none", f"{program}/bin/cload"]
+    launcher = ["srun", "-w", "n0", "-n2", "--mpi=none", f"{program}/bin/cload"]
     words = ["--here", "--at", lab.local, "--widths", "1,2", "--", *launcher]
     found, said = study(lab, "storage", *words)
     assert f"{lab.local} (" in said

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from brigade import interrupt
-from brigade.errors import UsageError
+from brigade.errors import BrigadeError, UsageError
 from brigade.launch import parse
 from brigade.launch.width import held, widths_of
 from brigade.study import copying, evidence, rewrite
@@ -125,7 +125,11 @@ def _look(
     """A traced start: does it run from where it was copied to? What does it ask? If libraries are
     to be copied too, the variant that has them."""
     interrupt.check()
-    trace = evidence.traced(variant, root / f"trace-{variant.name}", wanted.timing)
+    try:
+        trace = evidence.traced(variant, root / f"trace-{variant.name}", wanted.timing)
+    except BrigadeError as error:
+        why = "does it start where it is, and do all nodes of the job see that folder?"
+        raise BrigadeError(error.message, hint=error.hint or why) from error
     found.operations[variant.name] = evidence.calls(trace)
     if variant.name == "here":
         return []
