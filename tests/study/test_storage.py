@@ -70,6 +70,13 @@ def test_look_ups_at_the_old_place_are_counted_and_named(world):
     assert str(data) in facts
 
 
+def test_the_samples_can_be_read_from_standard_output(world):
+    start = script(world / "app/bin/start", "#!/bin/sh\n")
+    words = ["--at", world / "place", "--widths", 1, "--repeats", 2, "--json", "-", "--", start]
+    done = brigade("study", "storage", *words)
+    assert len(json.loads(done.stdout)["samples"]) == 2, done.stderr
+
+
 def test_until_ends_a_program_that_would_run_on(world):
     start = script(world / "app/bin/start", "#!/bin/sh\necho now ready\nexec sleep 300\n")
     words = ["--until", "ready", "--repeats", 2, "--widths", 1, "--", start]

@@ -50,7 +50,9 @@ def _common(function: Decorated) -> Decorated:
             show_default=True,
             help="Seconds that one start may take.",
         ),
-        click.option("--json", "json_file", metavar="FILE", help="Write the raw samples."),
+        click.option(
+            "--json", "json_file", metavar="FILE", help="Write the raw samples ('-': print them)."
+        ),
         click.option("--figure", metavar="FILE", help="Draw seconds against ranks (PNG, SVG)."),
         click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND"),
     ]
@@ -186,8 +188,11 @@ def _make(
         finally:
             line.close()
     said = conclude(found)
-    if options["json_file"]:
+    if options["json_file"] == "-":
+        click.echo(samples.text_of(found, said), nl=False)
+    else:
+        report.print_study(found, said)
+    if options["json_file"] not in (None, "-"):
         samples.save(found, Path(options["json_file"]), said)
-    report.print_study(found, said)
     if options["figure"]:
         figure.draw(found, Path(options["figure"]), report.title(found))

@@ -87,9 +87,13 @@ def host() -> dict[str, Any]:
     }
 
 
+def text_of(study: Study, conclusions: list[str]) -> str:
+    """A study as JSON."""
+    return json.dumps({**asdict(study), "conclusions": conclusions}, indent=1) + "\n"
+
+
 def save(study: Study, path: Path, conclusions: list[str]) -> None:
-    data = {**asdict(study), "conclusions": conclusions}
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    path.write_text(text_of(study, conclusions), encoding="utf-8")
 
 
 def load(path: Path) -> Study:
