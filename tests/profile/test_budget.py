@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from made import built, process, python
+from made_traces import built, process, python
 from test_explain import brigade
 
 from brigade.profile.budget import judge

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from made import PYTHON, built, process, python
+from made_traces import PYTHON, built, process, python
 from test_loader import compile_c
 
 from brigade.profile.explain import closest, explain, near_files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made import PYTHON, built, process, python
+from made_traces import PYTHON, built, process, python
 
 
 def entry(profile, place, hwcaps=False):

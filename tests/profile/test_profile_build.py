@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from made import PYTHON, STEP_NS, built, events, process, python
+from made_traces import PYTHON, STEP_NS, built, events, process, python
 
 from brigade.profile.profile import SHARED, as_dict, from_dict
 
