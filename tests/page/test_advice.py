@@ -12,10 +12,15 @@ from typing import Any
 import pytest
 
 from brigade import paths
+from brigade.errors import BrigadeError
 
-pytestmark = pytest.mark.skipif(
-    not os.path.exists(paths.native("brigade-trace")), reason="needs brigade-trace (`make native`)"
-)
+
+@pytest.fixture(autouse=True)
+def able() -> None:
+    try:
+        paths.native("brigade-trace")
+    except BrigadeError:
+        pytest.skip("needs brigade-trace (`make native`)")
 
 
 def profiled(folder: Path, environment: dict[str, str]) -> dict[str, Any]:
