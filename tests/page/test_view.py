@@ -98,3 +98,23 @@ def test_times_and_sizes_have_the_unit_that_suits():
         *("12 µs", "4.2 ms", "340 ms", "1.25 s", "312 s")
     ]
     assert [words.size(n) for n in (12, 4096, 88_200_000)] == ["12 B", "4.0 KiB", "84.1 MiB"]
+
+
+def test_a_look_up_asks_by_path_or_lists_a_folder():
+    table = """
+    imports /mnt/site stat no yes no 10 1 0
+    imports /mnt/site stat no no no 200 1 0
+    imports /mnt/site list no no no 4 1 0
+    imports /mnt/site read no no no 500 1 0
+    user /mnt/site open no yes no 70 1 0
+    imports / stat no yes no 900 1 0
+    """
+    sums = Sums(startups.quiet(2, cells=startups.cells(table, 2)))
+    assert sums.lookups() == 2 * 14 and sums.each_rank() == {0: 14, 1: 14}
+    assert sums.lookups(phase="user") == 2 * 70
+
+
+def test_modules_that_load_each_other_hang_below_one_of_them():
+    ring = [startups.node("module", f"m{i}", (i + 1) % 4, calls=1) for i in range(4)]
+    rows = list(forest.rows(ring))
+    assert [row.depth for row in rows] == [0, 1, 2, 3] and rows[0].calls == 4
