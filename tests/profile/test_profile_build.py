@@ -109,6 +109,12 @@ def test_a_folder_to_cover_counts_as_shared(tmp_path):
     assert profile.total(place=SHARED) == profile.total(mount=str(tmp_path)) == 1
 
 
+def test_calls_below_mounted_software_are_memorys_and_the_profile_says_so():
+    profile = built(process("open 3 /mnt/soft/a\nopen 3 /scratch/b\n"), viewed=True).profile
+    assert profile.total(place="memory") == 2 and profile.total(place=SHARED) == 0
+    assert any("namespace view" in sentence for sentence in profile.lost)
+
+
 def test_wrappers_that_become_the_program_are_the_launch():
     sh = process("stat 0 /bin/x\n", exe="/bin/sh", rank=0)
     app = process("open 3 /scratch/x\n", start_ns=5 * STEP_NS, rank=0)

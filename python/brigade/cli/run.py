@@ -38,10 +38,10 @@ Examples:
     "--json", "json_file", metavar="FILE", help="Write the report as JSON ('-': standard error)."
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no report, only errors.")
-@click.option("--inside", hidden=True, default="")  # brigade profile --after: the tracer's words
+@click.option("--outside", hidden=True, default="")  # brigade profile --after: the tracer's words
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
-    command: tuple[str, ...], cover: tuple[str, ...], inside: str, **options: object
+    command: tuple[str, ...], cover: tuple[str, ...], outside: str, **options: object
 ) -> None:
     """Start COMMAND (a launcher and a program) from one image in every node's memory.
 
@@ -54,7 +54,7 @@ def command(
     settings = Settings(
         words=list(command),
         cover=list(cover),
-        inside=shlex.split(inside),
+        outside=shlex.split(outside),
         **options,  # type: ignore[arg-type]
     )
     sys.exit(run_job(settings))

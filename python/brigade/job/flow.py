@@ -54,7 +54,7 @@ class Settings:
     strict: bool = False
     json_file: str | None = None
     quiet: bool = False
-    inside: list[str] = field(default_factory=list)  # words between the wrapper and the program
+    outside: list[str] = field(default_factory=list)  # words before the wrapper: a tracer's
 
 
 @dataclass
@@ -208,7 +208,7 @@ def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress
     ]
     if settings.strict:
         wrapper.append("--strict")
-    return launch.job([*guarded(wrapper), *settings.inside])
+    return launch.job([*settings.outside, *guarded(wrapper)])
 
 
 def _execute(course: Course, command: list[str]) -> int:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from brigade import interrupt
 from brigade.errors import BrigadeError
@@ -227,8 +228,7 @@ def _plain(launch: Launch, overhead: Overhead, progress: Progress) -> None:
 
 
 def _after(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
-    """The same under `brigade run`; the tracer stands between Brigade's wrapper and the program, so
-    that it sees what the program still asks the kernel."""
+    """The same under `brigade run`: what the ranks then still ask the kernel."""
     progress.note("runs again under Brigade; its output is thrown away")
     stand_in = first.built.places.stand_in()
     same = replace(settings, cover=[*settings.cover, *([stand_in] if stand_in else [])])
@@ -249,7 +249,8 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         with Sampler() as sampler:
             status = aside(_under_brigade(settings, launch, into))
         seconds = time.monotonic() - start
-        if not _made_an_image(into, status):
+        said = _report(into, status)
+        if status or not said["image"]["trial"]:
             break
     trace = traces.load(into)
     built = build.build_all(
@@ -258,6 +259,7 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         program=launch.program,
         launcher=None if launch.kind == "local" else launch.kind,
         cover=settings.cover,
+        viewed=bool(said["namespace"] and said["namespace"]["ranks"]),
     )
     add_counts(built.profile, sampler, trace, folder)
     return Observed(launch, built, trace, status, seconds)
@@ -267,25 +269,25 @@ def _under_brigade(settings: Settings, launch: Launch, folder: str) -> list[str]
     command = [sys.executable, "-m", "brigade", "run", "--quiet", "--json", f"{folder}/{_REPORT}"]
     command += [word for root in settings.cover for word in ("--cover", root)]
     command += ["-n", str(settings.ranks)] if settings.ranks else []
-    return [*command, "--inside", shlex.join(_tracer(launch, folder)), "--", *settings.words]
+    return [*command, "--outside", shlex.join(_tracer(launch, folder)), "--", *settings.words]
 
 
-def _made_an_image(folder: str, status: int) -> bool:
-    """What the report of a run under Brigade says. Raises BrigadeError if it was not staged."""
+def _report(folder: str, status: int) -> dict[str, Any]:
+    """What a run under Brigade says of itself. Raises BrigadeError if it was not staged."""
     import json
 
     try:
         with open(os.path.join(folder, _REPORT), encoding="utf-8") as text:
-            said = json.load(text)
+            said: dict[str, Any] = json.load(text)
     except (OSError, ValueError) as error:
         raise BrigadeError(f"brigade run ended with status {status} and no report") from error
     if said.get("unstaged"):
         raise BrigadeError(f"brigade run did not stage: {said['unstaged']}")
-    return bool(said["image"]["trial"]) and status == 0
+    return said
 
 
 def _tracer(launch: Launch, folder: str) -> list[str]:
-    """What stands between Brigade's wrapper and the program."""
+    """What stands before Brigade's wrapper, which looks at the program itself."""
     ranks = ["--rank", "0"] if launch.kind == "local" and launch.ranks == 1 else []
     return [str(native("brigade-trace")), "--out", folder, *ranks, "--"]
 

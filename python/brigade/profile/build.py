@@ -29,6 +29,10 @@ from brigade.trial.mounts import NOT_A_PREFIX, is_under
 _NS = 1e-9
 _STEPS = 200  # of a timeline, at most
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc")
+_VIEWED = (
+    "The program's software was mounted from node memory (the namespace view): all calls below it "
+    "count as memory's, those of names that the image does not know too, which go on to the disk."
+)
 
 
 @dataclass
@@ -72,9 +76,10 @@ def build_all(
     launcher: str | None,
     importtimes: Sequence[ImportTime] | None = None,
     cover: Iterable[str] = (),
+    viewed: bool = False,
 ) -> Built:
-    """As `build`, with the stories."""
-    places = Places(trace, cover, prefixes(trace))
+    """As `build`, with the stories. `viewed`: the job ran in Brigade's namespace view."""
+    places = Places(trace, cover, prefixes(trace), viewed)
     ranks = _told(trace, places, environments(trace), importtimes)
     counted = [rank for rank in ranks if rank.number >= 0] or ranks
     shown = counted[0] if counted else None
@@ -88,7 +93,7 @@ def build_all(
         launcher=launcher,
         mechanism=trace.mechanism.name,
         seen=[*trace.mechanism.seen, *_assumed(places, counted)],
-        lost=list(trace.mechanism.lost),
+        lost=[*trace.mechanism.lost, *([_VIEWED] if viewed else [])],
         overhead=Overhead(trace.mechanism.stops, trace.mechanism.stopped_ns * _NS),
         ranks=[rank.times() for rank in counted],
         mounts=_mounts(ranks, places),

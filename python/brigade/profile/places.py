@@ -6,6 +6,7 @@ file system has them afterwards: a trace of another machine keeps its paths as t
 What counts as shared is decided as for an image (`brigade.trial.mounts.coverage`): shared file
 systems that were looked at, folders named with --cover, and if neither was seen, the program's own
 folder, which then stands for one. A folder that only counts as shared is a mount of its own here.
+Where a job was `viewed` (its installed software mounted from node memory), that is what answered.
 """
 
 from __future__ import annotations
@@ -29,7 +30,14 @@ NOWHERE = MountUse("", "none", "pipes and sockets", KERNEL)
 class Places:
     """Answers for all hosts of one trace."""
 
-    def __init__(self, trace: Trace, cover: Iterable[str] = (), prefixes: Iterable[str] = ()):
+    def __init__(
+        self,
+        trace: Trace,
+        cover: Iterable[str] = (),
+        prefixes: Iterable[str] = (),
+        viewed: bool = False,
+    ):
+        self._viewed = viewed
         self._tables = {
             host: MountTable(parse(text)) for host, text in sorted(trace.mountinfo.items())
         }
@@ -108,6 +116,8 @@ class Places:
     def _use(self, host: str, where: str) -> MountUse:
         mount = self._tables.get(host, self._any).of(where) or Mount("/", "unknown", "unknown")
         root = self.coverage.root_of(where)
+        if root is not None and self._viewed:
+            return MountUse(root, "overlay", "brigade", MEMORY)
         if root is not None and self.coverage.why[root] != "shared":
             return MountUse(root, mount.fstype, mount.source, SHARED)
         return MountUse(mount.point, mount.fstype, mount.source, kind_of(mount))
