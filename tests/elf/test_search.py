@@ -71,7 +71,8 @@ def subdirectories_first(base: Path) -> tuple[Path, dict[str, str]]:
 
 def nodefaultlib(base: Path) -> tuple[Path, dict[str, str]]:
     lib = twins(base, "libone.so", "far")
-    here = "/lib/x86_64-linux-gnu" if os.path.isdir("/lib/x86_64-linux-gnu") else "/lib64"
+    own = f"/lib/{os.uname().machine}-linux-gnu"
+    here = own if os.path.isdir(own) else "/lib64"
     flags = [NEW, "-Wl,-z,nodefaultlib", f"-Wl,-rpath,{base}/far:{here}"]
     return program(base / "app", *flags, needs=[lib]), {}
 

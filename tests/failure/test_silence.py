@@ -21,6 +21,18 @@ warning: libfoo.so.1: cannot open shared object file: No such file or directory
 ModuleNotFoundError: No module named 'json'
 checking for version `GLIBC_2.99' not found (required by test)
 """
+HOOKS = """\
+import sys, types
+from importlib.machinery import ModuleSpec
+class Finder:
+    def find_spec(name, path=None, target=None):
+        return ModuleSpec(name, Finder) if name.startswith("hooks.") else None
+    def create_module(spec):
+        return types.ModuleType(spec.name)
+    def exec_module(module):
+        pass
+sys.meta_path.append(Finder)
+"""
 SCRIPTS = {
     "an exception": "raise ValueError(1)",
     "an exit status": "import sys; sys.exit(3)",
@@ -34,6 +46,7 @@ SCRIPTS = {
     "a name made at run time": "from time import sleep\nfrom rich import print\n1 / 0",
     "a package's lazy name": "from numpy import array, linalg, float64\nimport numpy.fft\n1 / 0",
     "a name made by a module": "from lazy import anything\n1 / 0",
+    "a name of an importer": "from hooks import anything\n1 / 0",
     "the standard library": "import os.path, xml.etree.ElementTree, ctypes, ssl, sqlite3, "
     "multiprocessing.pool, concurrent.futures, collections.abc, importlib.metadata\n1 / 0",
 }
@@ -58,6 +71,8 @@ COMMANDS = {
 def test_a_script_that_fails_by_itself_gets_no_word(base, title, trial):
     (base / "app.py").write_text(SCRIPTS[title])
     (base / "lazy.py").write_text("def __getattr__(name):\n    return name\n")
+    (base / "hooks").mkdir()
+    (base / "hooks/__init__.py").write_text(HOOKS)
     made = Made([PYTHON, str(base / "app.py")], clean())
     if title == "a path of its own" and trial:
         return  # its words make it certain

@@ -179,6 +179,7 @@ class Walk:
         self.extensions = []
         self.seen = set()
         self.late = False
+        self.hooked = False  # a module that was met makes importers: what is below one may be there
 
     def tree(self, file):
         """The parsed source of a file; None if there is none."""
@@ -187,6 +188,7 @@ class Walk:
                 with open(file, "rb") as text:
                     source = text.read()
                 self.trees[file] = (ast.parse(source), source)
+                self.hooked = self.hooked or b"meta_path" in source or b"path_hooks" in source
             except (OSError, SyntaxError, ValueError, RecursionError):
                 self.trees[file] = None
         return self.trees[file]
@@ -269,7 +271,7 @@ class Walk:
             return
         self.found.append({
             "what": "name", "module": module, "name": attribute, "file": spec.origin,
-            "names": sorted(names), "steps": steps, "sure": sure,
+            "names": sorted(names), "steps": steps, "sure": sure and not self.hooked,
             "hidden": self.hidden(spec, module),
             "places": list(spec.submodule_search_locations or []),
         })  # fmt: skip
