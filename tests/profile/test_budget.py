@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from made_traces import built, process, python
-from test_explain import brigade
+from profile_tools import brigade
 
 from brigade.profile.budget import judge
 from brigade.profile.profile import save

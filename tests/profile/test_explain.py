@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from made_traces import PYTHON, built, process, python
-from test_loader import compile_c
+from profile_tools import brigade, compile_c
 
 from brigade.profile.explain import closest, explain, near_files
-
-
-def brigade(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "brigade", *words],
-        env={**os.environ, **env}, capture_output=True, text=True,
-    )  # fmt: skip
 
 
 def test_the_steps_of_a_module_are_told_in_their_order():

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_explain import brigade
+from profile_tools import brigade
 
 from brigade.profile.profile import load
 from brigade.trace.events import KINDS

@@ -10,19 +10,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from profile_tools import compile_c
 
 from brigade.profile.build import Built, build_all
 from brigade.trace import strace
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
-
-
-def compile_c(source: str, target: Path, *flags: str) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shared = ["-shared", "-fPIC", f"-Wl,-soname,{target.name}"] if ".so" in target.name else []
-    command = ["cc", "-x", "c", "-", "-o", str(target), *shared, "-x", "none", *flags]
-    subprocess.run(command, input=source, text=True, check=True)
-    return target
 
 
 @pytest.fixture
