@@ -118,8 +118,21 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
         cover=settings.cover,
     )
     built.profile.overhead.traced_s = seconds
+    built.profile.lost += unheard(launch.ranks, built.profile)
     add_counts(built.profile, sampler, trace, folder)
     return Observed(launch, built, trace, status, seconds)
+
+
+def unheard(ranks: int | None, profile: Profile) -> list[str]:
+    """What to say if ranks that the launcher was to start left no trace: a mean over the others
+    would pass for one over all."""
+    heard = len({one.rank for one in profile.ranks if one.rank >= 0})
+    if not ranks or not heard or heard >= ranks:
+        return []
+    return [
+        f"{ranks - heard} of {ranks} ranks left no trace: what stands here is that of the others. "
+        "Does every node see the folder that BRIGADE_CACHE names?"
+    ]
 
 
 def add_counts(profile: Profile, sampler: Sampler, trace: Trace, folder: str) -> None:
