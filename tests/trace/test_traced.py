@@ -20,15 +20,17 @@ from brigade.trace import native
 #: Runs run_traced in a process of its own, so that streams and signals are those of a command.
 DRIVER = """
 import json, sys
+from brigade import interrupt
 from brigade.errors import BrigadeError
 from brigade.job.traced import run_traced
 from brigade.launch import parse
 options = json.loads(sys.argv[2])
 ranks = options.pop("ranks", 1)
 try:
-    status, seconds = run_traced(
-        parse(sys.argv[3:], ranks), sys.argv[1], progress=lambda s, n: None, **options
-    )
+    with interrupt.listening():
+        status, seconds = run_traced(
+            parse(sys.argv[3:], ranks), sys.argv[1], progress=lambda s, n: None, **options
+        )
 except BrigadeError as error:
     sys.exit(f"{type(error).__name__}: {error.message}")
 sys.exit(status if status >= 0 else 128 - status)
@@ -109,6 +111,17 @@ def test_a_job_that_is_never_quiet_is_ended_at_the_limit(tmp_path: Path) -> None
     began = time.monotonic()
     assert drive(tmp_path, "sh", "-c", script, options='{"limit_s": 0.5}').wait(60) == 128 + 15
     assert time.monotonic() - began > 0.5
+
+
+def test_nothing_runs_on_when_we_fail(tmp_path: Path) -> None:
+    def fails(seconds: float, size: int) -> None:
+        raise RuntimeError("the terminal is gone")
+
+    launch = parse(["sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 1000"], 1)
+    with pytest.raises(RuntimeError):
+        run_traced(launch, str(tmp_path / "t"), progress=fails, limit_s=900)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_what_cannot_be_started_is_one_clear_error(tmp_path: Path) -> None:

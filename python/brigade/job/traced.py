@@ -62,7 +62,11 @@ def run_traced(
             hint="is its module loaded, and does it start without Brigade?",
         ) from error
     with _passing_on(child):
-        status = _Watch(child, folder, start, progress).wait(quiet_s, limit_s)
+        watch = _Watch(child, folder, start, progress)
+        try:
+            status = watch.wait(quiet_s, limit_s)
+        finally:
+            watch.end()  # if it still runs, something of ours has failed
     seconds = time.monotonic() - start
     _settle(folder)
     if not traces(folder):
@@ -120,9 +124,9 @@ class _Watch:
                 shown = passed
                 self._progress(passed, size)
             if quiet_s is not None and size and silent_s > quiet_s:
-                return self._end()
+                return self.end()
             if limit_s is not None and passed > limit_s:
-                return self._end()
+                return self.end()
         return self._child.returncode
 
     def _over(self, wait_s: float) -> bool:
@@ -132,11 +136,13 @@ class _Watch:
             return False
         return True
 
-    def _end(self) -> int:
+    def end(self) -> int:
+        """Let nothing of it run on. Returns its status."""
         for signum in (signal.SIGTERM, signal.SIGKILL):
-            self._child.send_signal(signum)
-            if self._over(_LEAVE_S):
+            if self._child.poll() is not None:
                 break
+            self._child.send_signal(signum)
+            self._over(_LEAVE_S)
         return self._child.wait()
 
 
