@@ -135,3 +135,11 @@ def test_statements_in_functions_count_after_those_that_run_at_once():
     assert wanted <= set(said.at_once)
     assert "inclass" in said.at_once and "late" not in said.at_once
     assert set(said.later) == {"late"}
+
+
+def test_a_place_is_told_without_dots_where_that_is_the_same_folder(tmp_path):
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real/deep")
+    text = f"stat ENOENT {tmp_path}/real/deep/../a\nstat ENOENT {tmp_path}/link/../b\n"
+    places = {e.place for e in built(process(text)).profile.searches}
+    assert places == {f"{tmp_path}/real", f"{tmp_path}/link/.."}

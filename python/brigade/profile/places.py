@@ -102,6 +102,13 @@ class Places:
                 return os.path.normpath(target + folder[len(link) :])
         return os.path.realpath(folder)
 
+    def tidy(self, path: str) -> str:
+        """Without "..", as $ORIGIN/../lib leaves it, where that is the same folder."""
+        if ".." not in path:
+            return path
+        plain = os.path.normpath(path)
+        return plain if self.resolve(plain) == self.resolve(path) else path
+
     def of(self, host: str, path: str) -> MountUse:
         """The mount that a path lies on, as the process on `host` meant it."""
         if not path.startswith("/"):

@@ -37,7 +37,7 @@ class _Count:
 
 def searches(ranks: list[Rank], places: Places) -> list[SearchEntry]:
     """Entries of all ranks, most wasted first; the counts are medians over the ranks."""
-    counted = [_of_rank(rank) for rank in ranks]
+    counted = [_of_rank(rank, places) for rank in ranks]
     entries = []
     for key in dict.fromkeys(key for one in counted for key in one):
         of_ranks = [one.get(key, _Count()) for one in counted]
@@ -60,7 +60,7 @@ def searches(ranks: list[Rank], places: Places) -> list[SearchEntry]:
     return sorted(entries, key=lambda entry: (-entry.wasted, -entry.calls, entry.place))
 
 
-def _of_rank(rank: Rank) -> dict[Key, _Count]:
+def _of_rank(rank: Rank, places: Places) -> dict[Key, _Count]:
     counts: dict[Key, _Count] = {}
     failed = 0
     for number, story in enumerate(rank.stories):
@@ -70,7 +70,7 @@ def _of_rank(rank: Rank) -> dict[Key, _Count]:
             failed += bool(event.error)
             if not mark.cause:
                 continue
-            key = Key(mark.cause, mark.place, mark.hwcaps, mark.owner)
+            key = Key(mark.cause, places.tidy(mark.place), mark.hwcaps, mark.owner)
             count = counts.setdefault(key, _Count())
             count.calls += 1
             if event.error:
