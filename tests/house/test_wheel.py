@@ -73,3 +73,16 @@ def test_manual_pages_are_installed_where_man_looks():
     folder = Path(sys.prefix) / "share/man/man1"
     pages = ["brigade.1", *(f"brigade-{name}.1" for name in COMMANDS)]
     assert [page for page in pages if not (folder / page).is_file()] == []
+
+
+def test_the_templates_of_the_page_are_in_the_wheel_and_make_a_page():
+    from brigade.page import html
+    from brigade.profile.profile import Overhead, Profile
+
+    folder = Path(html.__file__).parent / "templates"
+    sources = ROOT / "python/brigade/page/templates"
+    assert sorted(p.name for p in folder.iterdir()) == sorted(p.name for p in sources.iterdir())
+    nothing = Profile(
+        *("0", "2026-01-01T00:00:00", [], [], None, "none", [], [], Overhead(0, 0.0), [], [], [])
+    )
+    assert html.render(nothing).rstrip().endswith("</html>")

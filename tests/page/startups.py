@@ -204,7 +204,7 @@ def numpy(ranks: int = 4, after: bool = True) -> Profile:
         ranks,
         command=["srun", "-N", "2", "-n", str(ranks), f"{VENV}/bin/python", "app.py"],
         program=[f"{VENV}/bin/python", "app.py"],
-        lost=["what a process did before it was attached to: nothing was lost in this run"],
+        lost=["nothing that is known of"],
         overhead=Overhead(stops=6120 * ranks, stopped_s=0.31, traced_s=2.9, plain_s=2.2),
         ranks=[
             RankTimes(

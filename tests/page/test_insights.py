@@ -230,7 +230,7 @@ CASES = [
     ),
     (
         *(scale.unseen, startups.quiet(lost=["9 events of rank 2"])),
-        *(startups.quiet(lost=["nothing"]), "info", "9 events of rank 2."),
+        *(startups.quiet(lost=["Nothing at all."]), "info", "9 events of rank 2."),
     ),
 ]
 

@@ -124,7 +124,7 @@ def slowed(sums: Sums) -> Iterator[Insight]:
 
 def unseen(sums: Sums) -> Iterator[Insight]:
     """A trace from which something is missing, as it says itself."""
-    lost = [text for text in sums.profile.lost if "nothing" not in text]
+    lost = [text for text in sums.profile.lost if not text.lower().startswith("nothing")]
     if not lost:
         return
     yield Insight(
