@@ -56,6 +56,16 @@ def test_a_page_json_and_a_report_are_written(tmp_path):
     assert (tmp_path / "again.html").stat().st_size > 10_000
 
 
+def test_the_profile_lies_beside_the_page_for_what_reads_it_next(tmp_path):
+    profiled(tmp_path, "-q", "--html", "page.html", "--", "true")
+    assert load(tmp_path / "page.json").total() > 0
+    before = (tmp_path / "page.json").stat().st_mtime_ns
+    profiled(tmp_path, "-q", "--from", "page.json", "--html", "page.html")
+    assert (tmp_path / "page.json").stat().st_mtime_ns == before
+    profiled(tmp_path, "-q", "--html", "none", "--", "true")
+    assert not (tmp_path / "profile.json").exists()
+
+
 def test_ranks_are_counted_apart_and_compared(tmp_path):
     profiled(tmp_path, "-q", "-n", "2", "--json", "p.json", "--", sys.executable, "-c", "0")
     profile = load(tmp_path / "p.json")

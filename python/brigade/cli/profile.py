@@ -33,7 +33,11 @@ _NO_PAGE = ("", "none")
     metavar="FILE",
     help="The page; 'none': no page.",
 )
-@click.option("--json", metavar="FILE", help="The profile, for machines ('-': standard error).")
+@click.option(
+    "--json",
+    metavar="FILE",
+    help="The profile, for machines ('-': standard error).  [default: beside the page, .json]",
+)
 @click.option("--csv", metavar="FILE", help="Every call as a line.")
 @click.option("--perfetto", metavar="FILE", help="The calls over time, for ui.perfetto.dev.")
 @click.option("--keep-trace", metavar="DIR", help="Keep the trace, for brigade explain.")
@@ -80,7 +84,10 @@ def command(
             "one thing to look at: a COMMAND, --from-strace FILE or --from FILE",
             hint="brigade profile -- srun -n 2 python app.py",
         )
-    outputs = Outputs(None if html in _NO_PAGE else html, json, csv, perfetto)
+    page = None if html in _NO_PAGE else html
+    if page and not json and not earlier:
+        json = os.path.splitext(page)[0] + ".json"  # what brigade predict is given next
+    outputs = Outputs(page, json, csv, perfetto)
     outputs.check()
     if earlier:
         status = _again(earlier, outputs, options)
