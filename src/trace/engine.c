@@ -146,6 +146,7 @@ static void on_entry(struct engine *e, struct trace_task *task, uint64_t nr, con
 {
     const struct trace_call *call = trace_call_of(nr);
     task->call = NULL;
+    task->image->rings += nr == TRACE_RING_SETUP;
     if (!call || !trace_call_counts(call, args))
         return;
     task->call = call;

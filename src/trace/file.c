@@ -305,6 +305,11 @@ static void end(struct trace_sink *sink, const struct trace_image *image, uint64
                  (unsigned long long)image->foreign);
         put_lost(f, text);
     }
+    if (image->rings) {
+        snprintf(text, sizeof text, "what programs did through io_uring: %llu rings were asked for",
+                 (unsigned long long)image->rings);
+        put_lost(f, text);
+    }
     put(f, "Q");
     put_number(f, image->number);
     put_time(f, at_ns);

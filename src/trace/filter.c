@@ -3,6 +3,7 @@
  *     other architecture, x32 number  -> stop, FOREIGN
  *     mmap                            -> stop, unless MAP_ANONYMOUS
  *     the other calls of the table    -> stop    (a binary search over their numbers)
+ *     io_uring_setup                  -> stop
  *     everything else                 -> run; kernels from 5.11 on know that without asking
  */
 #include "trace/filter.h"
@@ -20,7 +21,7 @@
 enum {
     SPEC_ALLOW = 1 << 2, /* SECCOMP_FILTER_FLAG_SPEC_ALLOW */
     HEAD = 7,
-    SEARCH = 2 * (TRACE_CALLS - 1) - 1, /* a leaf a call, a fork between two */
+    SEARCH = 2 * TRACE_CALLS - 1, /* a leaf a call, a fork between two; mmap is no leaf */
     RUN = HEAD + SEARCH,
     STOP,
     FOREIGN,
@@ -60,6 +61,7 @@ static void build(struct sock_filter *code)
 {
     uint32_t numbers[TRACE_CALLS];
     int n = 0;
+    numbers[n++] = TRACE_RING_SETUP;
     for (int i = 0; i < TRACE_CALLS; i++)
         if (trace_calls[i].id != TRACE_mmap)
             numbers[n++] = trace_calls[i].nr;

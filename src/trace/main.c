@@ -30,7 +30,7 @@ static const char usage[] =
 
 struct options {
     const char *out, *rank;
-    int all_stops, no_entry;
+    int all_stops, no_entry, help;
     char **program;
 };
 
@@ -44,6 +44,8 @@ static int parse(char **argv, struct options *o)
         }
         if (strcmp(*argv, "--all-stops") == 0)
             o->all_stops = 1;
+        else if (strcmp(*argv, "--help") == 0)
+            o->help = 1;
         else if (strcmp(*argv, "--no-entry") == 0)
             o->no_entry = 1;
         else if (strcmp(*argv, "--out") == 0 && argv[1])
@@ -54,7 +56,7 @@ static int parse(char **argv, struct options *o)
             return -1;
     }
     o->program = argv;
-    return *argv && o->out ? 0 : -1;
+    return (*argv && o->out) || o->help ? 0 : -1;
 }
 
 static int is_program(const char *path)
@@ -114,6 +116,8 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    if (o.help)
+        return fputs(usage, stdout) < 0;
     find(o.program[0], path, sizeof path);
     if (realpath(o.out, folder)) {
         int32_t rank = o.rank && o.rank[0] >= '0' && o.rank[0] <= '9' ? (int32_t)atol(o.rank) : -1;

@@ -15,6 +15,7 @@ struct trace_image {
     int32_t rank;      /* -1: none */
     uint64_t start_ns; /* CLOCK_MONOTONIC, as all times here */
     uint64_t foreign;  /* calls of another architecture's */
+    uint64_t rings;    /* of io_uring, that were asked for */
     uint64_t entry;    /* address of its entry point while a breakpoint waits there */
     unsigned living;   /* threads that have not begun to exit */
     unsigned tasks;    /* that point here */

@@ -190,6 +190,19 @@ def test_calls_of_another_architecture_go_through_and_are_counted_as_lost(
     assert trace.mechanism.lost == ["3 calls in i386 or x32 mode"]
 
 
+@pytest.mark.parametrize("options", [(), ("--all-stops",)], ids=["filter", "all-stops"])
+def test_rings_of_io_uring_are_said_to_be_lost(tmp_path: Path, options: tuple[str, ...]) -> None:
+    source = """
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    int main(void) { return syscall(425, 0, (void *)0) != -1; }
+    """
+    trace, done = traced(tmp_path, compile_c(source, tmp_path / "p"), options=options)
+    assert done.returncode == 0
+    says = "what programs did through io_uring: 1 rings were asked for"
+    assert trace.mechanism.lost == [says]
+
+
 def test_a_full_disk_ends_the_trace_and_not_the_program(tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk."""
     words = ["sh", "-c", f"ulimit -f 8; exec {TRACER} --out {tmp_path} find /usr/include"]

@@ -205,6 +205,7 @@ def test_the_exit_codes_of_a_shell_say_what_could_not_be_started(tmp_path: Path)
     script.chmod(0o755)
     assert traced(tmp_path, script)[1].returncode == 9
     assert subprocess.run([TRACER], capture_output=True).returncode == 2
+    assert b"--out FOLDER" in subprocess.check_output([TRACER, "--help"])
 
 
 def test_a_folder_that_is_not_there_leaves_the_program_untraced(tmp_path: Path) -> None:
