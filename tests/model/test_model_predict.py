@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from brigade.errors import UsageError
@@ -63,7 +63,7 @@ def test_brigade_does_not_grow_with_the_ranks_where_direct_does():
     assert large.brigade.requests == small.brigade.requests == PROGRAM.brigade_requests
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
 @given(
     st.integers(1, 3000), st.integers(1, 32), st.floats(1e-6, 1e-2), st.integers(1, 16),
     st.floats(0, 5),
@@ -113,6 +113,11 @@ def test_the_same_seed_gives_the_same_answer():
     first, second = (predict(PROGRAM, machine, 256, 8, seed=5) for _ in range(2))
     assert first == second
     assert predict(PROGRAM, machine, 256, 8, seed=6) != first
+
+
+def test_a_time_that_is_nothing_counts_as_none():
+    found = predict(Demand(cpu_s=1e-310), MACHINE, 8, 2).direct
+    assert found.seconds == 0.0
 
 
 @pytest.mark.parametrize(("ranks", "nodes"), [(0, 1), (4, 0), (3, 4)])
@@ -208,3 +213,13 @@ def test_counts_of_one_rank_make_a_demand_that_names_its_guesses():
     assert set(wanted.assumed) == {"cpu_s", "image_bytes"}
     told = demand.from_counts(system.typical(), lookups=100, cpu_s=1.0, image_bytes=1e6)
     assert told.assumed == ()
+
+
+def test_a_few_further_ranks_on_a_node_do_not_lengthen_what_nobody_waits_for():
+    """Streams are whole numbers; what is left over of one makes no round longer."""
+    seconds = [
+        predict(PROGRAM, MACHINE, ranks, 1, draws=0).direct.seconds for ranks in range(1, 13)
+    ]
+    alone = 2.0 + 4500 * (1e-4 + MACHINE.round_trip_s) + 2e8 / 5e9
+    assert max(seconds) < 1.1 * min(seconds)
+    assert min(seconds) >= alone

@@ -13,7 +13,7 @@ from brigade.model.system import System
 
 COLORS = {"direct": "#c44e52", "brigade": "#4c72b0"}
 LABELS = {"direct": "shared file system", "brigade": "Brigade"}
-POINTS = 9
+POINTS = 13
 FORMATS = (".png", ".svg", ".pdf")
 
 

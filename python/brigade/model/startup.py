@@ -23,6 +23,7 @@ DATA = "data servers"
 STAGING = "staging"
 READING, HANDING, UNPACKING = "reading", "handing on", "unpacking"
 
+NOTHING = 1e-15  # seconds a round that are none, whatever a file says
 SLICES = 100  # in which processors are shared, where there are no requests to divide the time
 
 
@@ -143,7 +144,7 @@ def _network(
     """The network of one phase, its streams, and the rounds of each."""
     if requests > 0 and first > 0:
         rounds = max(1, round(first))
-        streams = max(1, round(requests / rounds))
+        streams = max(1, math.ceil(requests / rounds))
     else:
         rounds, streams = SLICES, ranks
     turns = rounds * streams
@@ -154,8 +155,11 @@ def _network(
         crowd = max(1.0, ranks / nodes / system.cores)
         busy = rank_cpu_s * crowd + node_cpu_s + first * system.request_cpu_s
         processors = Station(PROCESSORS, busy / rounds, DELAY, 0.0)
+    # The last stream has fewer requests than rounds: all ask a little less of the server, and are
+    # as long on their way as if they asked all.
     asked = requests / turns
-    waits = asked * system.round_trip_s + node_reads * system.round_trip_s / rounds
+    away = system.round_trip_s + (1 - asked) * service_s if requests > 0 else 0.0
+    waits = away + node_reads * system.round_trip_s / rounds
     each = nodes * node_bytes / turns / system.data_bandwidth
     stations = (
         processors,
@@ -164,4 +168,4 @@ def _network(
         Station(METADATA, asked * service_s, system.servers, system.service_cv),
         Station(DATA, each, system.data_servers),
     )
-    return Network(tuple(one for one in stations if one.demand_s > 0)), streams, rounds
+    return Network(tuple(one for one in stations if one.demand_s > NOTHING)), streams, rounds
