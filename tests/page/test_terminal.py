@@ -71,3 +71,8 @@ def test_the_tree_in_a_terminal_ends_somewhere():
     text = printed(startups.numpy())
     assert "python3.11 program" in text and "60 smaller" in text
     assert len(text.splitlines()) < 160
+
+
+def test_words_end_where_they_end_and_not_at_the_edge():
+    lines = printed(startups.numpy(), 100).splitlines()
+    assert [line for line in lines if len(line) - len(line.rstrip()) > 2] == []

@@ -48,7 +48,13 @@ def _heading(console: Console, text: str) -> None:
 
 def _say(console: Console, text: str, style: str = "", indent: int = _INDENT) -> None:
     """Words, broken where they end, all lines indented alike."""
-    console.print(Padding(Text(printable(text), style=style), (0, 0, 0, indent)))
+    _wrapped(console, Text(printable(text), style=style), indent)
+
+
+def _wrapped(console: Console, text: Text, indent: int = _INDENT) -> None:
+    for line in text.wrap(console, max(20, console.width - indent)):
+        line.rstrip()
+        console.print(Text(" " * indent) + line, soft_wrap=True)
 
 
 def _command(console: Console, command: str) -> None:
@@ -63,7 +69,7 @@ def _insights(profile: Profile, console: Console) -> None:
     for one in profile.insights or find(profile):
         title = Text(f"{one.severity.upper()}: ", style=f"bold {_COLOURS[one.severity]}")
         title.append(printable(one.title), style="default")
-        console.print(Padding(title, (0, 0, 0, _INDENT)))
+        _wrapped(console, title)
         if one.severity in _AT_LENGTH:
             _say(console, one.detail, "", 2 * _INDENT)
             if one.recommendation:
@@ -84,7 +90,7 @@ def _table(console: Console, titles: Iterable[str], rows: Iterable[list[str]]) -
         table.add_column(title, justify="right" if number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    console.print(Padding(table, (0, 0, 0, _INDENT)))
+    console.print(Padding(table, (0, 0, 0, _INDENT), expand=False))
 
 
 def _counts(sums: Sums, console: Console) -> None:
