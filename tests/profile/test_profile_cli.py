@@ -20,9 +20,16 @@ from brigade.trace.events import KINDS
 WORDS = "import sys; print('out'); print('err', file=sys.stderr); print(sys.stdin.read())"
 
 
+def surroundings(folder: Path) -> dict[str, str]:
+    """What Brigade writes beside its outputs goes to `folder`/cache."""
+    (folder / "cache").mkdir(exist_ok=True)
+    cache = str(folder / "cache")
+    return {**os.environ, "BRIGADE_CACHE": cache, "TMPDIR": cache}
+
+
 def profiled(folder: Path, *words: str, **more) -> subprocess.CompletedProcess[bytes]:
     """`brigade profile` in a folder of its own; bytes, because streams are compared."""
-    environment = {**os.environ, "BRIGADE_CACHE": str(folder / "cache")}
+    environment = surroundings(folder)
     return subprocess.run(
         [sys.executable, "-m", "brigade", "profile", *words],
         cwd=folder, env=environment, capture_output=True, **more,
@@ -168,7 +175,7 @@ def test_ctrl_c_reaches_the_program_and_its_profile_is_still_made(tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-m", "brigade", "profile", "--after", "--", *program],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        env={**os.environ, "BRIGADE_CACHE": str(tmp_path / "cache")},
+        env=surroundings(tmp_path),
     )  # fmt: skip
     assert child.stdout.readline() == b"up\n"
     os.killpg(child.pid, signal.SIGINT)  # as a terminal does
@@ -185,7 +192,7 @@ def test_a_signal_in_a_further_run_ends_it_and_leaves_nothing(tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-m", "brigade", "profile", "--overhead", "--", *program],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        env={**os.environ, "BRIGADE_CACHE": str(tmp_path / "cache")},
+        env=surroundings(tmp_path),
     )  # fmt: skip
     while not Path(f"{mark}2").exists():
         assert child.poll() is None

@@ -76,7 +76,7 @@ def profiled(settings: Settings) -> Observed:
     launch = parse(settings.words, settings.ranks)
     progress = Progress(settings.quiet)
     try:
-        with _folder(settings) as folder, launch.session():
+        with _folder(settings, launch) as folder, launch.session():
             observed = observe(settings, launch, folder)
             profile = observed.built.profile
             if settings.keep_trace:
@@ -174,7 +174,7 @@ def import_times(path: str | None) -> list[Import] | None:
 
 
 @contextmanager
-def _folder(settings: Settings) -> Iterator[str]:
+def _folder(settings: Settings, launch: Launch) -> Iterator[str]:
     """Where the trace of the run goes; removed unless it is to be kept."""
     if settings.keep_trace:
         os.makedirs(settings.keep_trace, exist_ok=True)
@@ -185,16 +185,21 @@ def _folder(settings: Settings) -> Iterator[str]:
             )
         yield os.path.abspath(settings.keep_trace)
         return
-    with scratch("trace") as folder:
+    with scratch(launch) as folder:
         yield folder
 
 
 @contextmanager
-def scratch(what: str) -> Iterator[str]:
-    """A folder of ours that all nodes see, removed again."""
-    base = cache_dir()
-    base.mkdir(parents=True, exist_ok=True)
-    folder = tempfile.mkdtemp(prefix=f"{what}-{os.uname().nodename}-{os.getpid()}-", dir=base)
+def scratch(launch: Launch) -> Iterator[str]:
+    """A folder of ours for a trace, removed again. Without a launcher it lies on this node, so that
+    writing it asks no shared file system; else where all nodes see it."""
+    if launch.kind == "local":
+        base = tempfile.gettempdir()
+    else:
+        base = str(cache_dir())
+        os.makedirs(base, exist_ok=True)
+    prefix = f"brigade-trace-{os.uname().nodename}-{os.getpid()}-"
+    folder = tempfile.mkdtemp(prefix=prefix, dir=base)
     try:
         yield folder
     finally:
@@ -223,7 +228,7 @@ def _further(settings: Settings, launch: Launch, first: Observed, progress: Prog
 def _warm(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
     """The same again: caches hold what the first run has brought."""
     progress.note("runs again, warm; its output is thrown away")
-    with scratch("trace") as folder, muted():
+    with scratch(launch) as folder, muted():
         again = observe(settings, launch, folder)
     for count in again.built.profile.server:
         count.state = "warm"
@@ -245,7 +250,7 @@ def _after(settings: Settings, launch: Launch, first: Observed, progress: Progre
     progress.note("runs again under Brigade; its output is thrown away")
     stand_in = first.built.places.stand_in()
     same = replace(settings, cover=[*settings.cover, *([stand_in] if stand_in else [])])
-    with scratch("trace") as folder:
+    with scratch(launch) as folder:
         seen = observe_under_brigade(same, launch, folder)
     first.built.profile.after = seen.built.profile
 
@@ -311,7 +316,7 @@ def observed_once(settings: Settings) -> Observed:
     launch = parse(settings.words, settings.ranks)
     progress = Progress(settings.quiet)
     try:
-        with _folder(settings) as folder, launch.session():
+        with _folder(settings, launch) as folder, launch.session():
             with redirected({1: 2}):
                 return _not_blind(observe(settings, launch, folder))
     finally:
@@ -332,7 +337,7 @@ def _not_blind(seen: Observed) -> Observed:
 def observed_under_brigade(settings: Settings) -> Observed:
     """The same under `brigade run`."""
     launch = parse(settings.words, settings.ranks)
-    with scratch("trace") as folder:
+    with scratch(launch) as folder:
         return _not_blind(observe_under_brigade(settings, launch, folder))
 
 
