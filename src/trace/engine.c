@@ -236,7 +236,7 @@ static int on_exec(struct engine *e, struct trace_task *task)
     if (e->sink->entry && !let_go &&
         trace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0 &&
         info.arch == TRACE_ARCH)
-        image->entry = trace_entry_await(task->tid);
+        image->blind = !(image->entry = trace_entry_await(task->tid));
     return let_go;
 }
 

@@ -300,6 +300,7 @@ static void end(struct trace_sink *sink, const struct trace_image *image, uint64
 {
     struct trace_file *f = of(sink);
     char text[100];
+    f->blind += (unsigned)image->blind;
     if (image->foreign) {
         snprintf(text, sizeof text, "%llu calls in i386 or x32 mode",
                  (unsigned long long)image->foreign);
@@ -323,7 +324,7 @@ static void end(struct trace_sink *sink, const struct trace_image *image, uint64
 static void flush(struct trace_sink *sink, const struct trace_stops *stops, int last)
 {
     struct trace_file *f = of(sink);
-    char text[100];
+    char text[120];
     if (stops && (f->used || last)) {
         put(f, "S");
         put_number(f, (int64_t)stops->count);
@@ -333,6 +334,12 @@ static void flush(struct trace_sink *sink, const struct trace_stops *stops, int 
     if (last && f->unread) {
         snprintf(text, sizeof text, "the paths of %llu calls: their programs let nobody read them",
                  (unsigned long long)f->unread);
+        put_lost(f, text);
+    }
+    if (last && f->blind) {
+        snprintf(text, sizeof text,
+                 "when %llu programs had loaded their libraries: no breakpoint, or SIGTRAP ignored",
+                 (unsigned long long)f->blind);
         put_lost(f, text);
     }
     if (last)

@@ -14,6 +14,7 @@ struct trace_file {
     int fd;                 /* -1: nothing can be written any more */
     uint64_t zero_ns;       /* CLOCK_MONOTONIC when the file began */
     uint64_t unread;        /* calls whose paths could not be read */
+    uint64_t blind;         /* programs whose entry points nothing could wait at */
     size_t used;
     char buffer[TRACE_FILE_BUFFER];
 };

@@ -17,6 +17,7 @@ struct trace_image {
     uint64_t foreign;  /* calls of another architecture's */
     uint64_t rings;    /* of io_uring, that were asked for */
     uint64_t entry;    /* address of its entry point while a breakpoint waits there */
+    int blind;         /* nothing can wait at its entry point */
     unsigned living;   /* threads that have not begun to exit */
     unsigned tasks;    /* that point here */
 };

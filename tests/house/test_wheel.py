@@ -14,7 +14,7 @@ from brigade.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = Path(brigade.__file__).parent / "_native"
-INJECTED = ["libbrigade-audit.so", "libbrigade-preload.so", "brigade-rank"]
+INJECTED = ["libbrigade-audit.so", "libbrigade-preload.so", "brigade-rank", "brigade-trace"]
 PARTS = ["libbrigade.so", *INJECTED, "brigade-stage", "brigade-land", "brigade-slowfs"]
 # ld.so and the parts of glibc, which every node has
 GLIBC = re.compile(r"(libc|libdl|libpthread|librt|libm|ld-linux-[a-z0-9-]+)\.so\.\d")

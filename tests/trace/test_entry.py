@@ -101,3 +101,4 @@ def test_where_the_program_ignores_sigtrap_it_is_not_known(tmp_path: Path) -> No
     assert (done.stdout, done.returncode) == (plain.stdout, plain.returncode)
     assert "here" in done.stdout
     assert trace.processes[1].entry_ns is None
+    assert any("had loaded their libraries" in text for text in trace.mechanism.lost)

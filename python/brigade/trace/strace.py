@@ -241,6 +241,7 @@ class _Build:
             says.lost.append("files behind descriptors were inferred: strace was run without -y")
         if several and not clones:
             says.lost.append("which threads are one process: clone was not among the calls shown")
+        says.lost.append("when programs had loaded their libraries: strace does not say")
         if self._unfinished:
             says.lost.append(f"the outcome of {self._unfinished} calls that did not end")
         return says
