@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import time
 
 import pytest
 
+from brigade.errors import BrigadeError
 from brigade.study import copying
 
 
@@ -146,6 +148,23 @@ def test_a_virtual_environment_moves_with_its_scripts_and_paths(tmp_path):
     assert (new / "lib/site-packages/module.py").read_text() == f"A = '{old}'\n"
     before, after = os.stat(site / "module.py"), os.stat(new / "lib/site-packages/module.py")
     assert before.st_mtime_ns == after.st_mtime_ns
+
+
+def test_a_copy_that_does_not_fit_ends_at_the_first_file(tmp_path, monkeypatch):
+    old = tmp_path / "old"
+    old.mkdir()
+    for i in range(5):
+        (old / f"file{i}").write_text("x")
+    tried = []
+
+    def full(source: str, target: str) -> None:
+        tried.append(source)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("shutil.copy2", full)
+    with pytest.raises(BrigadeError, match="No space left on device"):
+        copying.copy({str(old): str(tmp_path / "new")}, lambda what, files: None)
+    assert len(tried) == 1
 
 
 def test_a_tree_without_write_permission_is_removed(tmp_path):

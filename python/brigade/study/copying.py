@@ -8,6 +8,7 @@ afterwards (`brigade.study.evidence`). The user's own files are only read.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -67,13 +68,19 @@ def copy(folders: Mapping[str, str], progress: Progress) -> list[str]:
     Raises BrigadeError (no space, not readable), Interrupted.
     """
     copied = 0
+    unreadable: list[str] = []
 
-    def one(source: str, target: str) -> str:
+    def one(source: str, target: str) -> None:
         nonlocal copied
         interrupt.check()
         copied += 1
         progress("copying", copied)
-        return shutil.copy2(source, target)
+        try:
+            shutil.copy2(source, target)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM) or os.access(source, os.R_OK):
+                raise BrigadeError(f"copying {source} to {target}: {error.strerror}") from error
+            unreadable.append(source)
 
     for old, new in folders.items():
         try:
@@ -84,6 +91,8 @@ def copy(folders: Mapping[str, str], progress: Progress) -> list[str]:
         except OSError as error:
             raise BrigadeError(f"copying {old} to {new}: {error}") from error
     said: list[str] = []
+    if unreadable:
+        said.append(f"{len(unreadable)} files may not be read and were left out: {unreadable[0]}")
     for new in folders.values():
         said += rehome(new, folders, progress)
     return said
