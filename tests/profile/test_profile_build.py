@@ -29,6 +29,13 @@ def test_the_phases_of_a_python_program_follow_each_other():
     assert first["user"] == "/scratch/run/input.dat"
 
 
+def test_a_script_that_was_called_with_a_dot_is_the_script():
+    dotted = PYTHON.replace("/scratch/run/app.py", "/scratch/run/./app.py")
+    plain, other = (built(python(text, argv=["python3", "./app.py"])) for text in (PYTHON, dotted))
+    assert [c.calls for c in other.profile.cells] == [c.calls for c in plain.profile.cells]
+    assert [node.name for node in other.profile.tree] == [node.name for node in plain.profile.tree]
+
+
 def test_the_entry_point_that_was_measured_ends_ld_so():
     assert built(python(entry_ns=2 * STEP_NS + 1)).profile.total(before_main=True) == 3
     inferred = built(python()).profile

@@ -9,7 +9,7 @@ What is counted (shared mounts only, all phases):
     bytes    bytes that read calls returned
 
 `per` says of what the limit is: the rank that asked most, the node that asked most (all its ranks),
-or the whole job, its launcher included.
+or the whole job, with all else that the trace saw.
 """
 
 from __future__ import annotations

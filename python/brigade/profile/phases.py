@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterable
 
 from brigade.profile.story import Story
-from brigade.profile.syspath import script_of
+from brigade.profile.syspath import is_script, script_of
 from brigade.trace.events import Event
 from brigade.trial.mounts import is_under
 
@@ -130,7 +130,7 @@ class _Bounds:
         script = script_of(self._story.process) if interprets else ""
         events = self._story.process.events
         for index in range(self._main, self._end):
-            if script and events[index].path == script and not events[index].by_fd:
+            if script and is_script(events[index].path, script) and not events[index].by_fd:
                 return index
         for search in self._story.searches:
             if search.how == "import" and search.found and search.events[0] >= self._main:

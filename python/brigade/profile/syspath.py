@@ -72,6 +72,11 @@ def _absolute(process: TracedProcess, word: str) -> str:
     return next((path for path in opened if path.endswith(end)), "")
 
 
+def is_script(path: str, script: str) -> bool:
+    """Whether a call is about the script: an argument ./app.py leaves its "." in the path."""
+    return path == script or ("/./" in path and os.path.normpath(path) == script)
+
+
 def probe(path: str) -> tuple[str, str] | None:
     """The entry and the name of a path that the import system may have asked for."""
     match = _CACHED.fullmatch(path)
@@ -161,7 +166,7 @@ class Follower:
     def _take(self, index: int, event: Event) -> None:
         if event.by_fd:
             self._take_descriptor(index, event)
-        elif self._script and event.path == self._script:
+        elif self._script and is_script(event.path, self._script):
             self._take_script(index)
         elif event.kind not in ("stat", "open"):
             return  # a link that is resolved, a program that is started
