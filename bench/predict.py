@@ -47,6 +47,9 @@ WIDTHS = {
 }
 
 
+QUIET = 0.1  # share of the processors that other work may have
+
+
 def main() -> int:
     options = arguments()
     if options.again:
@@ -58,6 +61,12 @@ def main() -> int:
     middle = min if options.quickest else statistics.median
     result = compare(samples, options.fs, WIDTHS[options.fs.partition(":")[0]], middle)
     print_comparison(result)
+    busy = [sample["busy_before"] for sample in samples if "busy_before" in sample]
+    if busy and statistics.median(busy) > QUIET:
+        print(
+            f"WARNING: other work had {100 * statistics.median(busy):.0f}% of the processors before "
+            "the starts; what is bound by processors cannot be judged from these samples"
+        )
     options.out.mkdir(parents=True, exist_ok=True)
     target(options).with_suffix(".md").write_text(markdown(result))
     figure = target(options).with_suffix(".png")

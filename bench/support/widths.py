@@ -64,6 +64,7 @@ def start(lab: Lab, places: dict[str, str], variant: str, nodes: int, ranks: int
         brigade = [sys.executable, "-m", "brigade", "run", "--quiet", "--json", places["report"]]
         job = [*brigade, "--", *job]
     lab.drop_caches()
+    busy = busy_share()
     lab.reset()
     begin = time.time()
     environment = {"BENCH_T0": repr(begin), "BRIGADE_CACHE": places["images"]}
@@ -84,6 +85,7 @@ def start(lab: Lab, places: dict[str, str], variant: str, nodes: int, ranks: int
         "seconds": timing["max"],
         "rank_seconds": timing["seconds"],
         "total_seconds": total,
+        "busy_before": busy,
         "requests": stats.requests,
         "request_kinds": stats.kinds,
         "read_bytes": stats.bytes_read,
@@ -92,6 +94,20 @@ def start(lab: Lab, places: dict[str, str], variant: str, nodes: int, ranks: int
         "image_bytes": report["image"]["bytes"] if report else None,
         "unpacked_bytes": report["staging"]["bytes_per_node"] if report else None,
     }
+
+
+def busy_share(seconds: float = 0.5) -> float:
+    """The share of this machine's processors that is at work now, while the lab has nothing to do:
+    other people's."""
+    before = _processor_times()
+    time.sleep(seconds)
+    spent = [now - then for now, then in zip(_processor_times(), before)]
+    return 1 - (spent[3] + spent[4]) / max(1, sum(spent))  # idle, waiting for a disk
+
+
+def _processor_times() -> list[int]:
+    with open("/proc/stat", encoding="ascii") as stat:
+        return [int(word) for word in stat.readline().split()[1:9]]
 
 
 def line(sample: dict[str, Any]) -> str:
