@@ -9,7 +9,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -19,10 +21,24 @@ enum {
     RECORD_MOST = 256 << 10
 };
 
-/* Whether a process may read another's memory, as ranks of a node do. 0 or errno. */
-static int probe_cma(void)
+static const int there = 4711;
+
+static int reads_memory(pid_t child)
 {
-    int gate[2], word = 4711, copy = 0;
+    int word = there, copy = 0;
+    struct iovec to = {&copy, sizeof copy}, from = {(void *)(uintptr_t)&there, sizeof word};
+    return process_vm_readv(child, &to, 1, &from, 1, 0) == sizeof word && copy == word;
+}
+
+static int traces(pid_t child)
+{
+    return syscall(SYS_ptrace, PTRACE_SEIZE, child, 0, 0) == 0;
+}
+
+/* Tries something with a process that waits. 0 or errno. */
+static int try_with_child(int (*works)(pid_t child))
+{
+    int gate[2];
     if (pipe2(gate, O_CLOEXEC) != 0)
         return errno;
     pid_t child = fork();
@@ -31,8 +47,7 @@ static int probe_cma(void)
         close(gate[1]);
         _exit(read(gate[0], &byte, 1) != 0);
     }
-    struct iovec to = {&copy, sizeof copy}, from = {&word, sizeof word};
-    int err = child > 0 && process_vm_readv(child, &to, 1, &from, 1, 0) == sizeof word ? 0 : errno;
+    int err = child > 0 && works(child) ? 0 : errno;
     close(gate[0]);
     close(gate[1]);
     if (child > 0)
@@ -157,7 +172,8 @@ int probe_print(const char *folder, const char *base)
     print_one("whiteouts", f.whiteouts);
     print_one("opaque", f.opaque);
     print_one("bind", f.bind);
-    print_one("cma", probe_cma());
+    print_one("cma", try_with_child(reads_memory)); /* as ranks of a node do */
+    print_one("trace", try_with_child(traces));
     if (interpose)
         printf(",\"interpose\":\"%s\"", interpose);
     else

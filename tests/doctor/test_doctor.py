@@ -15,7 +15,7 @@ from brigade.doctor import probe, verdict
 ABLE = {
     "host": "n0", "kernel": "6.1", "machine": "x86_64", "user": 1000, "user_namespaces": True,
     "ids": True, "all_ids": "Operation not permitted", "mounts": True, "overlay": True,
-    "userxattr": True, "whiteouts": True, "opaque": True, "bind": True, "cma": True,
+    "userxattr": True, "whiteouts": True, "opaque": True, "bind": True, "cma": True, "trace": True,
     "interpose": True,
     "memory": {"bytes": 1 << 30, "free": 1 << 30, "exec": True, "writable": True},
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from tracing import TRACER, compile_c, paths, traced, whole
 
+from brigade.doctor.verdict import judge
+from brigade.paths import native as part
 from brigade.trace import native
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
@@ -78,6 +81,17 @@ def test_where_ptrace_is_forbidden_the_program_runs_untraced(tmp_path: Path) -> 
     assert run_refusing(tmp_path, "ptrace") == ("none", "as ever\n")
     (lost,) = native.load(tmp_path / "trace").mechanism.lost
     assert "could not be traced" in lost and "ptrace" in lost
+
+
+def test_the_doctor_says_whether_programs_can_be_traced(tmp_path: Path) -> None:
+    refuse = compile_c(REFUSE, tmp_path / "refuse")
+    probe = [str(part("brigade-rank")), "--probe", "/dev/shm"]
+    free = json.loads(subprocess.check_output(probe, timeout=60))
+    assert free["trace"] is True and not any("traced" in hint for hint in judge(free).hints)
+    words = [refuse, number("ptrace", tmp_path), *probe]
+    refused = json.loads(subprocess.check_output(words, timeout=60))
+    assert refused["trace"] == "Operation not permitted"
+    assert any("cannot be traced" in hint for hint in judge(refused).hints)
 
 
 def test_a_program_that_has_a_tracer_already_says_so(tmp_path: Path) -> None:

@@ -74,6 +74,11 @@ def judge(node: dict[str, Any]) -> Verdict:
             f"ranks cannot read each other's memory ({node['cma']}), with or without Brigade: MPI "
             "copies twice within a node"
         )
+    if _refused(node.get("trace")):
+        hints.append(
+            f"programs cannot be traced ({node['trace']}): `brigade profile` would see nothing; "
+            "sysctl kernel.yama.ptrace_scope, or the container's seccomp profile"
+        )
     return Verdict((space, interpose, python), memory, auto, static, why, tuple(hints))
 
 
