@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import widths
 from support.fitting import compare, draw, markdown, print_comparison
-from support.options import lab_parser
+from support.options import lab_parser, words
 from support.samples import save
 
 from brigade.lab import Lab
@@ -61,12 +61,7 @@ def main() -> int:
     middle = min if options.quickest else statistics.median
     result = compare(samples, options.fs, WIDTHS[options.fs.partition(":")[0]], middle)
     print_comparison(result)
-    busy = [sample["busy_before"] for sample in samples if "busy_before" in sample]
-    if busy and statistics.median(busy) > QUIET:
-        print(
-            f"WARNING: other work had {100 * statistics.median(busy):.0f}% of the processors before "
-            "the starts; what is bound by processors cannot be judged from these samples"
-        )
+    warn(samples)
     options.out.mkdir(parents=True, exist_ok=True)
     target(options).with_suffix(".md").write_text(markdown(result))
     figure = target(options).with_suffix(".png")
@@ -76,6 +71,16 @@ def main() -> int:
     draw(result, figure, f"Start-up in the lab, {options.fs}")
     print(f"figure: {figure}")
     return 0
+
+
+def warn(samples: list[dict[str, Any]]) -> None:
+    """Say so if the machine was not quiet."""
+    busy = statistics.median([sample.get("busy_before", 0.0) for sample in samples])
+    if busy > QUIET:
+        print(
+            f"WARNING: other work had {100 * busy:.0f}% of the processors before the starts; "
+            "what is bound by processors cannot be judged from these samples"
+        )
 
 
 def target(options: argparse.Namespace) -> Path:
@@ -89,6 +94,7 @@ def settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def arguments() -> argparse.Namespace:
     parser = lab_parser(__doc__, "predict", "out/predict", nodes=8, repeats=2)
+    parser.add_argument("--variants", type=words(), default=["direct", "brigade"])
     parser.add_argument("--fs", default="moosefs", help="moosefs, or slow:1ms")
     parser.add_argument("--seed", type=int, default=1, help="of the order of the starts")
     parser.add_argument(
@@ -108,7 +114,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     starts = [
         (variant, nodes, ranks)
         for nodes, ranks in sorted({one for lists in chosen.values() for one in sum(lists, [])})
-        for variant in ("direct", "brigade")
+        for variant in options.variants
         if (nodes, ranks) in sum(chosen[variant], []) and nodes <= options.nodes
     ]
     lab = Lab.up(name=options.lab, nodes=options.nodes, fs=options.fs)

@@ -81,12 +81,14 @@ def fit_staging(
     return dataclasses.replace(system, decode_bandwidth=DECODE_BANDWIDTH, stage_fixed_s=fixed)
 
 
-def fit_brigade(samples: list[Sample], raw: list[dict[str, Any]], system: System) -> Demand:
+def fit_brigade(
+    samples: list[Sample], raw: list[dict[str, Any]], demand: Demand, system: System
+) -> Demand:
     """Processor seconds of a rank out of memory, what it costs each other one, and what does not
     depend on the width. A node's own work is staging, which is known."""
     staged = next(s for s in raw if s["image_bytes"])
-    known = Demand(
-        name="bench/apps/science.py", source="lab", image_bytes=staged["image_bytes"],
+    known = dataclasses.replace(
+        demand, image_bytes=staged["image_bytes"],
         unpacked_bytes=staged["unpacked_bytes"],
         brigade_requests=statistics.median(one.requests for one in samples),
     )  # fmt: skip
@@ -102,8 +104,11 @@ def compare(
     `widths`: of each variant, those to fit on and those to predict. Under Brigade only processors
     count, so what ranks cost each other is taken from there.
     """
-    system = fit_staging(raw, widths["brigade"][0], machine(fs), middle)
-    demand = fit_brigade(widths_of(raw, "brigade", widths["brigade"][0], middle), raw, system)
+    demand, system = Demand(name="bench/apps/science.py", source="lab"), machine(fs)
+    out_of_memory = widths_of(raw, "brigade", widths["brigade"][0], middle)
+    if out_of_memory:
+        system = fit_staging(raw, widths["brigade"][0], system, middle)
+        demand = fit_brigade(out_of_memory, raw, demand, system)
     demand, system = fit_direct(
         widths_of(raw, "direct", widths["direct"][0], middle), demand, system
     )
@@ -155,7 +160,7 @@ def print_comparison(result: dict[str, Any]) -> None:
     demand, system = result["demand"], result["system"]
     print(
         f"fitted: processor seconds of a rank {demand['cpu_s']:.3f}, under Brigade "
-        f"{demand['brigade_cpu_s']:.3f}; of a node {demand['node_cpu_s']:.3f}; for each "
+        f"{demand['brigade_cpu_s'] or 0:.3f}; of a node {demand['node_cpu_s']:.3f}; for each "
         f"rank more {demand['crowd_s']:.4f}; a request {1e3 * system['service_s']:.4f} ms"
     )
 
