@@ -25,6 +25,8 @@ CASES: list[Case] = [
 ]
 #: Made in test_lab.py: (title, kind), and what is said there.
 LAB = {
+    ("a partition that is not there", "launcher-partition"): "Slurm has no partition labb",
+    ("an MPI plugin that Slurm does not have", "launcher-plugin"): "Slurm has no MPI plugin …",
     (
         "a program that only one node has",
         "local-disk",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,11 @@ def clean(**variables: str) -> dict[str, str]:
     return {"PYTHONPATH": "", "PYTHONHOME": "", **variables}
 
 
-def extension(path: Path, before: str = "", inside: str = "", **options) -> Path:
+def extension(
+    path: Path, before: str = "", inside: str = "", flags: Sequence[str] = (), **options
+) -> Path:
     include = f"-I{sysconfig.get_path('include')}"
-    return library(path, include, source=EXTENSION % (before, inside), **options)
+    return library(path, include, *flags, source=EXTENSION % (before, inside), **options)
 
 
 def no_headers() -> str:
@@ -130,6 +133,30 @@ def package_for_another_python(base: Path) -> Made:
     return Made(app(base, "import quick\n"), clean(PYTHONPATH=f"{base}/site"))
 
 
+def submodule_for_another_python(base: Path) -> Made:
+    """As NumPy is laid out."""
+    core = base / "site/quick/_core"
+    core.mkdir(parents=True)
+    begin = "try:\n    __QUICK_SETUP__\nexcept NameError:\n    __QUICK_SETUP__ = False\n"
+    begin += "if __QUICK_SETUP__:\n    pass\nelse:\n    from . import _core\n"
+    (base / "site/quick/__init__.py").write_text(begin)
+    (core / "__init__.py").write_text("from quick._core._umath import add\n")
+    (core / "_umath.cpython-36m-x86_64-linux-gnu.so").write_bytes(b"")
+    return Made(app(base, "import quick\n"), clean(PYTHONPATH=f"{base}/site"))
+
+
+def bundled_library(base: Path) -> Made:
+    """As pip's packages bring their libraries along."""
+    packages = base / "site-packages"
+    lib = library(packages / "quick.libs/libsolver-0a1b.so.2")
+    (packages / "quick").mkdir()
+    (packages / "quick/__init__.py").write_text("from . import fast\n")
+    runpath = "-Wl,-rpath,$ORIGIN/../quick.libs"
+    extension(packages / f"quick/fast{SUFFIX}", flags=[runpath], needs=[lib])
+    lib.unlink()
+    return Made(app(base, "import quick\n"), clean(PYTHONPATH=str(packages)))
+
+
 def extension_without_its_library(base: Path) -> Made:
     lib = library(base / "x/libsolver.so.2")
     extension(base / f"fast{SUFFIX}", needs=[lib])
@@ -205,6 +232,13 @@ CASES = [
     Case("extension-of-another-python", "PYTHONPATH of another Python", package_for_another_python,
          ["quick._core is imported by {base}/site/quick/__init__.py:1",
           "is {base}/site in PYTHONPATH"]),
+    Case("extension-of-another-python", "a package installed for another Python",
+         submodule_for_another_python,
+         ["module quick._core._umath is imported by {base}/site/quick/_core/__init__.py:1",
+          "closest:  {base}/site/quick/_core/_umath.cpython-36m"]),
+    Case("missing-library", "a library that a Python package brings along", bundled_library,
+         ["libsolver-0a1b.so.2 is needed by {base}/site-packages/quick/fast",
+          "quick.fast is imported by", "pip install --force-reinstall quick"], needs=no_headers),
     Case("missing-library", "a library that an extension module needs",
          extension_without_its_library,
          ["libsolver.so.2 is needed by {base}/fast", "fast is imported by {base}/app.py:1",

@@ -4,7 +4,8 @@ imports? A JSON object on standard input says what is asked, one on standard out
 It executes none of the user's code: modules are looked for (`PathFinder`), their sources parsed,
 never imported; of `.pth` files the folders are taken, and no line is executed. Walked is what
 *must* be imported: statements of a module's top level that no `try` guards and no `if` decides.
-Breadth first, so that what is near to the script is looked at before time is over.
+In the order in which it would be imported, but all that a module imports before what those do: what
+is near to the script is looked at before time is over.
 
 Stands alone, for Python 3.6 and later.
 """
@@ -13,10 +14,12 @@ import ast
 import importlib.machinery as machinery
 import json
 import os
+import re
 import site
 import sys
 import time
 
+GAMES = (b".modules", b"__path__", b"find_spec")  # a package may have modules that are no files
 UNSURE = (
     "sys.path",
     "addsitedir",
@@ -105,17 +108,14 @@ class Finder:
         return False
 
 
-def leaves(body):
-    """Whether statements end in a `raise`, so that what they handle is not mended."""
-    return bool(body) and isinstance(body[-1], ast.Raise)
-
-
 def is_main(test):
-    return (
-        isinstance(test, ast.Compare)
-        and isinstance(test.left, ast.Name)
-        and test.left.id == "__name__"
-    )
+    left = test.left if isinstance(test, ast.Compare) else None
+    return isinstance(left, ast.Name) and left.id == "__name__"
+
+
+def is_setup(test):
+    """`if __NUMPY_SETUP__:`, which is true only while a package is built."""
+    return isinstance(test, ast.Name) and test.id.endswith("_SETUP__")
 
 
 def certain(body, main):
@@ -124,12 +124,15 @@ def certain(body, main):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield node
         elif isinstance(node, ast.Try):
-            if not node.handlers or all(leaves(handler.body) for handler in node.handlers):
+            # handlers that end in a `raise` mend nothing
+            if all(isinstance(handler.body[-1], ast.Raise) for handler in node.handlers):
                 yield from certain(node.body, main)
         elif isinstance(node, ast.With):
             continue  # suppress(ImportError)
         elif isinstance(node, ast.If) and is_main(node.test) and main:
             yield from certain(node.body, main)
+        elif isinstance(node, ast.If) and is_setup(node.test):
+            yield from certain(node.orelse, main)
 
 
 def bound(tree):
@@ -174,6 +177,7 @@ class Walk:
         self.own = asked["first"]
         self.stdlib = os.path.dirname(os.__file__)
         self.trees = {}
+        self.names = {}
         self.found = []
         self.said = asked["said"]
         self.extensions = []
@@ -193,6 +197,13 @@ class Walk:
                 self.trees[file] = None
         return self.trees[file]
 
+    def names_of(self, file):
+        """What `bound` says of a file."""
+        if file not in self.names:
+            parsed = self.tree(file)
+            self.names[file] = bound(parsed[0]) if parsed else None
+        return self.names[file]
+
     def is_stdlib(self, spec):
         origin = spec.origin or ""
         return origin.startswith(self.stdlib + os.sep) and "-packages" not in origin
@@ -204,12 +215,12 @@ class Walk:
         return hidden.origin or "a folder" if hidden and hidden.loader else None
 
     def start(self, file, name, tree, source):
-        queue = [(file, name, tree, source, True, [])]
-        while queue:
+        waiting = [(file, name, tree, source, True, [])]
+        while waiting:
             if time.process_time() > self.cpu_until or time.monotonic() > self.until:
                 self.late = True
                 return
-            queue += self.module(*queue.pop(0))
+            waiting += list(self.module(*waiting.pop()))[::-1]
             if any(one["sure"] for one in self.found):
                 return  # it does not come any further
 
@@ -263,8 +274,7 @@ class Walk:
                 yield from self.enter(name, below, steps)
                 return
         if spec.origin and spec.origin.endswith(".py"):
-            parsed = self.tree(spec.origin)
-            names = bound(parsed[0]) if parsed else None
+            names = self.names_of(spec.origin)
         else:
             names = set() if spec.loader is None else None  # a namespace package binds nothing
         if names is None or attribute in names or attribute.startswith("__"):
@@ -294,15 +304,27 @@ class Walk:
                 yield (spec.origin, name, parsed[0], parsed[1], False, steps)
 
     def absent(self, name, spec, steps, sure):
-        if spec is None and name not in self.said:
-            return
         parent = name.rpartition(".")[0]
+        if spec is None and parent:
+            sure = sure and not self.hooked and self.is_plain(parent)
+        elif spec is None and name not in self.said:
+            return
         above = self.finder.find(parent) if parent else None
         places = list(above.submodule_search_locations or []) if above else self.finder.path
         self.found.append({
             "what": "module", "name": name, "steps": steps, "places": places,
-            "sure": sure and spec is False or name in self.said,
+            "sure": sure or name in self.said or of_another(name.rpartition(".")[2], places),
         })  # fmt: skip
+
+    def is_plain(self, package):
+        """Whether what is below a package can only be what lies in its folders."""
+        while package:
+            spec = self.finder.find(package)
+            parsed = self.tree(spec.origin) if spec and spec.origin else None
+            if parsed is None or any(word in parsed[1] for word in GAMES):
+                return False
+            package = package.rpartition(".")[0]
+        return True
 
     def attributes(self, file, tree):
         """Names used of a module of the script's own that hides another, and that it lacks."""
@@ -319,6 +341,13 @@ class Walk:
                 spec = self.finder.find(module) if module else None
                 if spec and self.hidden(spec, module):
                     list(self.member(module, spec, node.attr, [[file, node.lineno]], True))
+
+
+def of_another(name, places):
+    """Whether there is an extension module of that name, for another Python than this."""
+    pattern = re.compile(re.escape(name) + r"\.(cpython-|pypy)\d\S*\.so")
+    names = [one for place in places if os.path.isdir(place) for one in os.listdir(place)]
+    return any(pattern.fullmatch(one) for one in names)
 
 
 def first_names(path):

@@ -22,7 +22,7 @@ from brigade.failure.evidence import Suspect
 
 _MOST_S = 0.4
 # What packages say that open their libraries themselves, before ld.so is asked for them.
-_OPENS_ITSELF = (b"CDLL", b"dlopen", b"add_dll_directory")
+_OPENS_ITSELF = re.compile(rb"CDLL\(|\bLoadLibrary|setdlopenflags\(|RTLD_GLOBAL|preload_")
 _LIBRARY = re.compile(r"ImportError: (\S+\.so[.\d]*): cannot open shared object file")
 
 
@@ -76,7 +76,7 @@ def _opens_itself(path: str) -> bool:
                     text = source.read()
             except OSError:
                 continue
-            if any(word in text for word in _OPENS_ITSELF):
+            if _OPENS_ITSELF.search(text):
                 return True
         folder = os.path.dirname(folder)
     return False

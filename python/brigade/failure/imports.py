@@ -22,7 +22,7 @@ from brigade.failure.evidence import Evidence, Suspect
 from brigade.failure.packages import PIP
 
 _ASKS = os.path.join(os.path.dirname(__file__), "asks_python.py")
-_WALK_S = 0.5
+_WALK_S = 0.7
 _ANSWER_S = 5.0
 _START_S = 600.0  # later than that, the script may be another one by now
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")

@@ -108,7 +108,7 @@ def missing_library(missing: Missing, search: Search) -> Diagnosis:
         folder = os.path.dirname(found.same[0])
         mend = [closest.export("LD_LIBRARY_PATH", folder, search.env)]
         return Diagnosis("missing-library", what, searched, found.same[0], mend)
-    mend = closest.package(name, search.env)
+    mend = _bundled(missing) + closest.package(name, search.env)
     near = found.unfit[:1] or _versions_first(name, found.other)
     if found.unfit:
         machine = by.chain[-1].machine
@@ -118,6 +118,18 @@ def missing_library(missing: Missing, search: Search) -> Diagnosis:
     if not mend:
         mend.append("load the module with which it was built, or add its folder to LD_LIBRARY_PATH")
     return Diagnosis("missing-library", what, searched, ", ".join(near), mend)
+
+
+def _bundled(missing: Missing) -> list[str]:
+    """A library that a Python package brings along, in a folder beside it."""
+    for place in missing.search.places:
+        folder = os.path.normpath(place.folder)
+        if folder.endswith(".libs") and os.path.basename(os.path.dirname(folder)).endswith(
+            "-packages"
+        ):
+            package = _base(folder)[: -len(".libs")]
+            return [f"python -m pip install --force-reinstall {package}   (it brings {folder})"]
+    return []
 
 
 def _versions_first(name: str, other: list[str]) -> list[str]:
