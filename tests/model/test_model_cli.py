@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from test_model_demand import profile
 
 from brigade.cli.duration import duration
 from brigade.cli.predict import command
@@ -15,6 +16,7 @@ from brigade.errors import UsageError
 from brigade.model import demand, system
 from brigade.model.demand import Demand
 from brigade.model.system import System
+from brigade.profile.profile import save
 
 COUNTS = ["--lookups", "1343", "--absent", "3677", "--opens", "495", "--bytes", "200M"]
 
@@ -64,6 +66,17 @@ def test_files_of_a_system_and_a_demand_are_taken(tmp_path):
     )  # fmt: skip
     assert "app (given) on ours" in text and "101 s" in text
     assert "ASSUMED" not in text and "least possible" in text
+
+
+def test_a_profile_is_taken_with_its_processor_time_unless_told_another(tmp_path):
+    path = tmp_path / "profile.json"
+    save(profile(), path)
+    words = ["--profile", str(path), "--ranks", "64", "--nodes", "8", "--json", "--no-node-cache"]
+    found = json.loads(predict(*words))
+    assert found["predictions"][0]["direct"]["requests"] == 64 * (30 + 50 + 15 + 2 + 30 + 2)
+    assert "requests, taken from system calls by the rules of caches" in found["assumed"]
+    told = json.loads(predict(*words, "--cpu", "7s"))
+    assert told["predictions"][0]["direct"]["seconds"] > 7 > found["demand"]["cpu_s"]
 
 
 def test_as_many_ranks_a_node_at_every_width():
