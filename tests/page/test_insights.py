@@ -118,7 +118,7 @@ CASES = [
         search.hwcaps,
         with_searches(E("default path", SITE, 12, hwcaps=True)),
         with_searches(E("default path", SITE, 12)),
-        *("info", "12 times"),
+        *("info", "export LD_HWCAP_MASK=0"),
     ),
     (
         search.dominating_entry,
@@ -309,3 +309,12 @@ def test_a_command_to_run_again_has_its_width_where_no_launcher_tells_it():
     profile.launcher, profile.command = None, ["python", "my app.py"]
     wanted = "brigade run -n 2 -- python 'my app.py'"
     assert wanted in [one.command for one in insights.find(profile)]
+
+
+def test_the_mask_for_older_hwcaps_is_named_only_where_they_were_tried_for_nothing():
+    new = [E("RUNPATH", f"{SITE}{i}", 8, hwcaps=True) for i in range(3)]
+    (found,) = said(search.hwcaps, with_searches(*new))
+    assert "24 times" in found.title and found.command == ""
+    used = [E("RUNPATH", SITE, 20, hwcaps=True), E("RUNPATH", OTHER, 2, 1, hwcaps=True)]
+    (found,) = said(search.hwcaps, with_searches(*used))
+    assert found.command == ""
