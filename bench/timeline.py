@@ -5,10 +5,9 @@ lab: from the shared file system, and under Brigade.
     python bench/timeline.py --fs moosefs --ranks 16
     python bench/timeline.py --fs slow:0.5ms --ranks 8 --out out/timeline-slow
 
-Requests are those that the clients of all nodes count, read ten times a second: exact, whatever else
-the machine does, while seconds are not. Caches are dropped before each start; the image is made
-beforehand. Writes OUT/timeline.json (raw samples) and
-OUT/timeline.png.
+Requests are those that the clients of all nodes count, read ten times a second: exact, whatever
+else the machine does, while seconds are not. Caches are dropped before each start; the image is
+made beforehand. Writes OUT/timeline.json (raw samples) and OUT/timeline.png.
 """
 
 from __future__ import annotations
