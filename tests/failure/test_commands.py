@@ -67,6 +67,21 @@ def test_a_job_that_fails_by_itself_ends_as_without_brigade(base):
     assert "to mend" not in done.stderr
 
 
+def test_what_a_trial_said_that_did_not_fail_explains_nothing(base):
+    script = base / "app.sh"
+    script.write_text(
+        "#!/bin/sh\necho can\\'t start new thread >&2\n[ ! -e flag ] && >flag || exit 3\n"
+    )
+    script.chmod(0o755)
+    done = brigade(base, "--", str(script))
+    assert done.returncode == 3
+    assert "could not start another" not in done.stderr
+    (base / "flag").unlink()
+    script.write_text("#!/bin/sh\necho can\\'t start new thread >&2\nexit 3\n")
+    done = brigade(base, "--renew", "--", str(script))
+    assert "could not start another" in done.stderr
+
+
 def test_a_program_that_is_not_there_is_told_without_an_image_too(base):
     done = brigade(base, "--view", "none", "--", "./sovler")
     assert done.returncode == 127

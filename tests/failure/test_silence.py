@@ -50,6 +50,13 @@ SCRIPTS = {
     "the standard library": "import os.path, xml.etree.ElementTree, ctypes, ssl, sqlite3, "
     "multiprocessing.pool, concurrent.futures, collections.abc, importlib.metadata\n1 / 0",
 }
+#: Of packages that make importers, load lazily, or bring libraries along.
+MODULES = (
+    "numpy.testing numpy.f2py matplotlib.pyplot mpl_toolkits.mplot3d mpi4py.MPI mpi4py.futures "
+    "hypothesis pytest PIL.Image fontTools.ttLib setuptools pip._internal rich.live jinja2 "
+    "scikit_build_core.build mypy.api dateutil.tz packaging.version pygments.lexers ssl sqlite3 "
+    "asyncio multiprocessing.pool xml.etree.ElementTree email.mime.text unittest.mock"
+).split()
 COMMANDS = {
     "grep that finds nothing": ["grep", "x", "/dev/null"],
     "false": ["false"],
@@ -78,6 +85,15 @@ def test_a_script_that_fails_by_itself_gets_no_word(base, title, trial):
         return  # its words make it certain
     failed = fail(Case("", title, lambda _: made, [], trial=trial), base)
     assert failed.text == ""
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("name", MODULES)
+def test_no_module_that_imports_well_is_called_missing(base, name):
+    (base / "app.py").write_text(f"import {name}\nraise SystemExit(1)\n")
+    made = Made([PYTHON, str(base / "app.py")], clean())
+    failed = fail(Case("", name, lambda _: made, [], trial=True), base)
+    assert "ModuleNotFound" in failed.said or failed.text == ""
 
 
 @pytest.mark.parametrize("title", COMMANDS)

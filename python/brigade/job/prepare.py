@@ -181,7 +181,9 @@ def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -
         "status": trial.status,
         "build_seconds": time.monotonic() - start,
     }
-    if trial.status and trial.ended == "exit":
+    if not trial.status or trial.ended != "exit":
+        course.said = ""  # it did not fail: its words explain nothing
+    else:
         progress.note(
             f"the trial ended with status {trial.status}; "
             "what it looked up until then is in the image"
