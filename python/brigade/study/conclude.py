@@ -76,7 +76,8 @@ def _against(study: Study, name: str) -> str:
     if found.alike:
         return f"{_upper(label)} and {base} take the same time, within a few percent ({between})."
     short = needed(found.level) - found.pairs
-    more = f"; at least {short} more pairs would be needed to show any" if short > 0 else ""
+    pairs = "pair" if short == 1 else "pairs"
+    more = f"; at least {short} more {pairs} would be needed to show any" if short > 0 else ""
     at_most = _at_most(study, name, found.ratio)
     return f"No difference between {label} and {base} can be claimed ({between}{more}){at_most}."
 
