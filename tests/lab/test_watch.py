@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -73,3 +74,16 @@ def test_there_is_nothing_to_watch_without_a_lab():
         text=True,
     )
     assert done.returncode == LabError.exit_code and "no-such-lab" in done.stderr
+
+
+def test_ctrl_c_ends_watching_and_the_figure_is_drawn(slow, tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    command = [sys.executable, "-m", "brigade", "lab", "watch", "--name", slow.name]
+    command += ["--every", "0.1", "--figure", str(tmp_path / "load.svg")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout
+        assert "requests/s" in watching.stdout.readline()
+        assert watching.stdout.readline()
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(timeout=60) == 0
+    assert (tmp_path / "load.svg").exists()
