@@ -25,6 +25,12 @@ def typo_in_path(base: Path) -> Made:
     return Made(["my-slover"], {"PATH": f"{base}/bin:{os.environ['PATH']}"})
 
 
+def not_loaded_in_a_script(base: Path) -> Made:
+    (base / "modules/gromacs").mkdir(parents=True)
+    job = script(base / "job.sh", "#!/bin/sh\ngromacs mdrun\n")
+    return Made([str(job)], {"MODULEPATH": f"{base}/modules"})
+
+
 def in_the_working_directory(base: Path) -> Made:
     program(base / "solver-of-mine")
     return Made(["solver-of-mine"])
@@ -132,6 +138,9 @@ def python_with_its_base_gone(base: Path) -> Made:
 CASES = [
     Case("not-on-path", "a misspelt name", typo_in_path,
          ["my-slover is in no directory of PATH", "{base}/bin/my-solver"]),
+    Case("not-on-path", "a program of a script, whose module is not loaded",
+         not_loaded_in_a_script,
+         ["gromacs is in no directory of PATH", "module load gromacs"], trial=True),
     Case("not-on-path", "a program of the working directory", in_the_working_directory,
          ["./solver-of-mine is here"]),
     Case("not-there", "a misspelt path", typo_in_a_name,

@@ -17,6 +17,7 @@ from brigade.failure import Evidence, diagnose, imports
 PYTHON = sys.executable
 #: What a trial may have printed that proves nothing by itself.
 CHATTER = """\
+./configure: line 77: ls: command not found
 warning: libfoo.so.1: cannot open shared object file: No such file or directory
 ModuleNotFoundError: No module named 'json'
 checking for version `GLIBC_2.99' not found (required by test)
