@@ -10,6 +10,7 @@ profile was made, all requests are scaled to them.
 
 from __future__ import annotations
 
+import os
 import statistics
 
 from brigade.errors import BrigadeError
@@ -36,19 +37,19 @@ def from_profile(profile: Profile, system: System) -> Demand:
     assumed, counters = ["image_bytes"], _counted(profile)
     measured = sum(one.requests for one in counters)
     after = profile.after
-    source = f"profile of {len(ranks)} ranks, system calls taken for requests"
+    source = f"profile of {len(ranks)} rank(s), system calls taken for requests"
     if measured and demand.requests(len(ranks), nodes):
         factor = measured / demand.requests(len(ranks), nodes)
         first = {kind: count * factor for kind, count in first.items()}
         further = {kind: count * factor for kind, count in further.items()}
-        source = f"profile of {len(ranks)} ranks, scaled to {measured:,} requests counted"
+        source = f"profile of {len(ranks)} rank(s), scaled to {measured:,} requests counted"
     else:
         assumed.append("requests")
     size = float(sum(profile.files.values()))
     counted = [one.bytes_read for one in counters if one.bytes_read]
     read = sum(counted) / nodes if counted else size
     return Demand(
-        name=" ".join(profile.program or profile.command)[:60],
+        name=" ".join(os.path.basename(w) for w in profile.program or profile.command)[:60],
         source=source,
         first=first,
         further=further,
