@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from cases_launchers import mpi_program, not_both
+from cases_launchers import ROOT, mpi_program, not_both
 from cases_libraries import of_a_library
 from cases_python import clean
 from failing import Case, Made, fail
@@ -110,6 +110,26 @@ def test_what_was_merely_printed_proves_nothing(base, status):
     limits = {"as": None, "nofile": 1024, "stack": 8 << 20, "nproc": None}
     evidence = Evidence(words, words, status, 1.0, "local", said=CHATTER, limits=limits)
     assert diagnose(evidence) == []
+
+
+def test_slots_that_a_users_file_gives_are_believed(base):
+    ranks = 64 * (os.cpu_count() or 1)
+    words = ["mpirun", "-n", str(ranks), "/bin/false"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(base), **ROOT}
+    evidence = Evidence(words, words[-1:], 1, 1.0, "mpirun", ranks=ranks, env=env)
+    assert [one.kind for one in diagnose(evidence)] == ["launcher-slots"]
+    (base / ".openmpi").mkdir()
+    (base / ".openmpi/mca-params.conf").write_text("rmaps_base_oversubscribe = 1\n")
+    assert diagnose(evidence) == []
+
+
+@pytest.mark.parametrize(
+    "env", [{"SLURM_JOB_ID": "7"}, {"PATH": "/nowhere"}], ids=["a step", "no Slurm commands"]
+)
+def test_a_step_that_fails_says_nothing_of_slurm(env):
+    words = ["srun", "-p", "none", "-n", "2", "/bin/false"]
+    env = {**os.environ, **env}
+    assert diagnose(Evidence(words, words[-1:], 1, 1.0, "srun", ranks=2, env=env)) == []
 
 
 def test_a_status_that_ld_so_does_not_end_with_is_not_its(base):

@@ -165,13 +165,33 @@ def _slots(evidence: Evidence) -> float:
     text = " ".join(evidence.words[: len(evidence.words) - len(evidence.program)])
     said = any(name in evidence.env for name in _IN_A_JOB)
     said = said or any(name.startswith(("OMPI_MCA", "PRTE_MCA")) for name in evidence.env)
+    if _set_up(evidence.env):
+        return float("inf")
     if said or re.search(r"-(-?host|H\b|-?machine|-?mca|-?oversub|-?map-by|-?am|-?tune)", text):
         return float("inf")
     return os.cpu_count() or float("inf")
 
 
+def _set_up(env: Mapping[str, str]) -> bool:
+    """Whether a file of the user's or the machine's tells Open MPI of hosts or slots."""
+    files = ["/etc/openmpi/openmpi-mca-params.conf", "/etc/openmpi/openmpi-default-hostfile"]
+    files += [f"{env.get('HOME', '')}/.{name}/mca-params.conf" for name in ("openmpi", "prte")]
+    for path in files:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as text:
+                lines = [line for line in text if line.strip() and not line.startswith("#")]
+        except OSError:
+            continue
+        if any("hostfile" in path or re.search("oversubscribe|hostfile", one) for one in lines):
+            return True
+    return False
+
+
 def _slurm(evidence: Evidence) -> Iterator[Diagnosis]:
-    """Ask Slurm whether it is there, and knows the partition."""
+    """Ask Slurm whether it is there, and knows the partition; a step of a job needs neither."""
+    tools = [shutil.which(name, path=evidence.env.get("PATH")) for name in ("sinfo", "scontrol")]
+    if "SLURM_JOB_ID" in evidence.env or not all(tools):
+        return
     front = evidence.words[: len(evidence.words) - len(evidence.program)]
     match = re.search(r"(?:^| )(?:-p ?|--partition[= ])(\S+)", " ".join(front))
     partition = match[1] if match else evidence.env.get("SLURM_PARTITION", "")
