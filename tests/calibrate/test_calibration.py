@@ -81,6 +81,30 @@ def test_answers_that_are_late_by_a_tenth_do_not_hide_the_servers(servers):
     assert fitted.service_s == pytest.approx(1e-3, rel=0.1)
 
 
+@pytest.mark.parametrize("servers", [1, 2, 4])
+def test_bursts_that_a_busy_machine_disturbs_do_not_decide(servers):
+    """Five rounds of eight meet something else: answers are late by up to a service time."""
+    server = Server(servers, 0.5e-3, 0.7e-4, jitter=0.02)
+    chance = random.Random(3)
+    bursts = []
+    for number in range(8):
+        late = 0.5e6 if number >= 3 else 0
+        for size in burst_sizes(16):
+            burst = server.burst(size)
+            bursts.append([(at, took + int(chance.uniform(0, late))) for at, took in burst])
+    fitted = calibration.fit(server.points(), bursts)
+    assert fitted.servers == servers
+
+
+def test_a_step_that_was_cut_short_does_not_set_the_limit():
+    server = Server(2, 0.5e-3, 0.7e-4)
+    short = Point(16, 256, 4225.0, 3.8e-3, 3.9e-3)
+    bursts = [server.burst(size) for _ in range(5) for size in burst_sizes(16)]
+    fitted = calibration.fit([*server.points(), short], bursts)
+    assert fitted.servers == 2
+    assert fitted.service_s == pytest.approx(0.5e-3, rel=0.02)
+
+
 def test_a_slow_round_trip_is_not_taken_for_more_servers():
     """Both raise the number of clients at which throughput ends; only bursts tell them apart."""
     far, many = Server(1, 0.5e-3, 1.5e-3), Server(4, 2e-3, 0.0)

@@ -26,6 +26,7 @@ Request = tuple[int, int]  # (begin, took), nanoseconds; begin on a clock that a
 
 GROWTH = 1.10  # a throughput that grows by less, with twice the clients, has reached its end
 _QUEUES = 0.7  # of what so many clients would get if none waited: less is a queue
+_WHOLE = 20  # requests of each client; a step that was cut shorter is too short for a throughput
 _NEAR = 0.97  # of the largest throughput: steps that have reached it, too
 _ALSO = 1.25  # times the smallest misfit: as likely
 _MOST_SERVERS = 256
@@ -95,8 +96,9 @@ def knee(points: list[Point]) -> bool:
 def fit(points: list[Point], bursts: list[list[Request]]) -> Fit:
     """The service that explains the points (by rising clients, the first with one) and bursts."""
     rest_s = points[0].median_s
-    best = max(p.throughput for p in points)
-    near = [p for p in points if p.throughput >= _NEAR * best]
+    whole = [p for p in points if p.requests >= _WHOLE * p.clients] or points
+    best = max(p.throughput for p in whole)
+    near = [p for p in whole if p.throughput >= _NEAR * best]
     weight = sum(p.requests for p in near)
     throughput = sum(p.throughput * p.requests for p in near) / weight
     unhindered = points[-1].clients * points[0].throughput
@@ -123,7 +125,8 @@ def _most_servers(throughput: float, rest_s: float) -> int:
 
 
 def _misfit(bursts: list[list[Request]], servers: int, service_s: float, rest_s: float) -> float:
-    """Mean over the bursts' sizes of the median difference, in units of the time at rest."""
+    """Mean over the bursts' sizes of the difference, in units of the time at rest. Of a size's
+    bursts the better quarter counts: what disturbs the others is not the server."""
     by_size: dict[int, list[float]] = {}
     for burst in bursts:
         wanted = sorted(took / 1e9 for _, took in burst)
@@ -132,7 +135,7 @@ def _misfit(bursts: list[list[Request]], servers: int, service_s: float, rest_s:
         by_size.setdefault(len(burst), []).append(off / rest_s)
     if not by_size:
         return 0.0
-    return statistics.fmean(statistics.median(values) for values in by_size.values())
+    return statistics.fmean(sorted(values)[len(values) // 4] for values in by_size.values())
 
 
 def answers(begins: Iterable[float], servers: int, service_s: float, rest_s: float) -> list[float]:
