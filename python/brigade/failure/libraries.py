@@ -40,6 +40,8 @@ def examine(suspect: Suspect, evidence: Evidence) -> Iterator[Diagnosis]:
     if search is None or not elf.dynamic:
         return
     whole = closure.close(elf, search)
+    if whole.missing and status == 1 and not suspect.before_main:
+        return  # ld.so would have ended it with 127: the environment was another one there
     ended_by_ld_so = status == 127 or suspect.before_main
     yield from lacks(whole, search, whole.undefined if ended_by_ld_so else None)
 
