@@ -58,7 +58,7 @@ def arguments() -> argparse.Namespace:
 
 def study(lab: Lab, name: str, options: argparse.Namespace) -> None:
     """Put the program onto the shared file system, and study it."""
-    nodes, kind, loaded = options.nodes, [], {}
+    nodes, kind, loaded = ["-N", str(options.nodes)], [], {}
     if name.startswith("paths"):
         loaded["LD_LIBRARY_PATH"] = modules(lab, options.modules)
     if name == "paths-c":
@@ -67,13 +67,13 @@ def study(lab: Lab, name: str, options: argparse.Namespace) -> None:
         imports = "import numpy, scipy.stats, scipy.sparse.linalg, scipy.optimize\n"
         program = python(lab, options, ["numpy", "scipy"], imports)
     else:
-        program, nodes = python(lab, options, ["numpy"], "import numpy\n"), 1
+        program, nodes = python(lab, options, ["numpy"], "import numpy\n"), ["-w", "n0"]
         kind = ["--at", lab.shared, "--at", lab.local, "--with-libraries"]
     command = [
         *BRIGADE, "study", name.partition("-")[0], *kind,
         "--widths", options.ranks, "--repeats", str(options.repeats),
         "--json", f"{lab.shared}/study.json", "--figure", f"{lab.shared}/study.png",
-        "--", "srun", "--mpi=pmix", "-N", str(nodes), "-n", options.ranks.split(",")[-1], *program,
+        "--", "srun", "--mpi=pmix", *nodes, "-n", options.ranks.split(",")[-1], *program,
     ]  # fmt: skip
     lab.run(command, cwd="/", check=True, env=loaded)
     found = json.loads(fetched(lab, "study.json"))
