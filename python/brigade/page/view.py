@@ -243,7 +243,7 @@ def comparison(profile: Profile) -> list[Comparison]:
     ready = [_ready(p) for p in (profile, profile.after)]
     if ready[0] is not None and ready[1] is not None:
         texts = (seconds(ready[0]), seconds(ready[1]))
-        rows.append(Comparison("seconds to start, both traced", ready[0], ready[1], *texts))
+        rows.append(Comparison("to start, traced, one run each", ready[0], ready[1], *texts))
     return rows
 
 
