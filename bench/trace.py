@@ -44,10 +44,10 @@ VARIANTS = (
 )
 LOOP = """\
 import time
-n, start = 0, time.perf_counter()
+n, start, cpu = 0, time.perf_counter(), time.process_time()
 for i in range(20_000_000):
     n += i & 3
-print(time.perf_counter() - start)
+print(time.perf_counter() - start, time.process_time() - cpu)
 """
 
 
@@ -72,7 +72,8 @@ def main() -> int:
     samples: list[dict[str, Any]] = []
     for name, (words, repeats) in programs.items():
         for repeat in range(-1, repeats):  # the first round only warms the caches
-            for variant in VARIANTS:
+            turn = repeat % len(VARIANTS)  # who comes first changes: so does the machine
+            for variant in VARIANTS[turn:] + VARIANTS[:turn]:
                 sample = {
                     "program": name,
                     "variant": variant,
@@ -81,7 +82,7 @@ def main() -> int:
                 }
                 if repeat >= 0:
                     samples.append(sample)
-    settings = {name: " ".join(words) for name, (words, _) in programs.items()}
+    settings = {"modules": options.modules, "loop": LOOP}
     save(options.out, "trace", settings, samples)
     for name in programs:
         report(samples, name)
@@ -96,7 +97,9 @@ def take(variant: str, words: list[str]) -> dict[str, Any]:
         start = time.perf_counter()
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment())
         seconds = time.perf_counter() - start
-        sample: dict[str, Any] = {"seconds": float(done.stdout or seconds)}
+        sample: dict[str, Any] = {"seconds": seconds}
+        if done.stdout:  # the loop's own: seconds, and those of a processor
+            sample["seconds"], sample["cpu_s"] = map(float, done.stdout.split())
         if variant.startswith("brigade"):
             says = native.load(folder)
             sample.update(stops=says.mechanism.stops, held_s=says.mechanism.stopped_ns / 1e9)
@@ -136,6 +139,11 @@ def report(samples: list[dict[str, Any]], program: str) -> None:
         if stops and held is not None:
             line += f"  {stops:.0f} stops, {1e6 * (seconds - plain) / stops:.2f} us each,"
             line += f" of which {1e6 * held / stops:.2f} us in the tracer"
+        cpu, plain_cpu = (
+            median(samples, "cpu_s", program=program, variant=name) for name in (variant, "plain")
+        )
+        if cpu and plain_cpu:
+            line += f"  processor seconds {cpu / plain_cpu:.3f}"
         print(line)
 
 

@@ -157,9 +157,7 @@ static int open_file(struct trace_sink *sink, pid_t program)
     uname(&host);
     int n = snprintf(path, sizeof path, "%s/%s.%d.%llu.trace", f->folder, host.nodename,
                      (int)program, (unsigned long long)start_ns);
-    f->fd = n < (int)sizeof path
-                ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644)
-                : -1;
+    f->fd = n < (int)sizeof path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
     if (f->fd < 0)
         return errno ? -errno : -ENAMETOOLONG;
     leave_mounts(f, host.nodename, program);
