@@ -61,7 +61,10 @@ def from_profile(profile: Profile, system: System) -> Demand:
         image_bytes=PACKED * size,
         unpacked_bytes=size,
         assumed=tuple(assumed),
-        spread={"cpu_s": 0.2, "requests": 0.3 if "requests" in assumed else 0.05},
+        spread={
+            "cpu_s": 0.2 if profile.overhead.plain_s else 0.4,
+            "requests": 0.3 if "requests" in assumed else 0.05,
+        },
     )
 
 
