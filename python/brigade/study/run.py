@@ -47,7 +47,7 @@ def command_of(
         return parse(words).job(list(prefix)) if prefix else words
     run = [sys.executable, "-m", "brigade", "run", "--quiet"]
     if prefix:
-        run += ["--inside", shlex.join(prefix)]
+        run += ["--outside", shlex.join(prefix)]
     if report:
         run += ["--json", report]
     if parse(list(variant.words)).kind == "local":
