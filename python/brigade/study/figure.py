@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ LOOKS = [
     ("#4c4c4c", "o"), ("#0072b2", "D"), ("#d55e00", "s"), ("#009e73", "^"), ("#cc79a7", "v"),
     ("#e69f00", "P"), ("#56b4e9", "X"),
 ]  # fmt: skip
+
+_LABEL = 24  # characters a line beside a bar
 
 
 def draw(study: Study, path: Path, title: str) -> None:
@@ -33,6 +36,11 @@ def draw(study: Study, path: Path, title: str) -> None:
     _seconds(axes[0][0], study)
     if study.operations:
         _calls(axes[0][1], study)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    columns = 2 if max(map(len, labels)) > _LABEL else 5
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
+    )
     figure.suptitle(title, fontsize=11)
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -63,7 +71,6 @@ def _seconds(axes: Any, study: Study) -> None:
     axes.set_ylabel(f"seconds {over} (line: median)")
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
 
 
 def _calls(axes: Any, study: Study) -> None:
@@ -75,7 +82,8 @@ def _calls(axes: Any, study: Study) -> None:
         axes.barh(at, worked, 0.5, color=color)
         axes.barh(at, counts["failed"], 0.5, left=worked, color=color, alpha=0.35, hatch="//")
         axes.text(counts["calls"], at, f" {counts['calls']:,}", va="center", fontsize=9)
-    axes.set_yticks(range(len(names)), [study.labels[name] for name in names], fontsize=9)
+    labels = [textwrap.fill(study.labels[name], _LABEL) for name in names]
+    axes.set_yticks(range(len(names)), labels, fontsize=9)
     axes.invert_yaxis()
     axes.margins(x=0.15)
     axes.set_xlabel("calls by path of one rank (pale: in vain)")
