@@ -1,11 +1,19 @@
-"""What all tests share: tests that had to be run twice are written down for tools/check.py."""
+"""What all tests share: signals as at a terminal; tests that had to be run twice are written down
+for tools/check.py."""
 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell starts what it puts into the background with Ctrl-C ignored, nohup with SIGHUP, and
+# programs inherit that. CI may be such a one; tests of signals start programs that must heed them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -34,18 +34,11 @@ def environment(site: Site, **more: str) -> dict[str, str]:
     return {**os.environ, **own, **more}
 
 
-def heed_signals() -> None:
-    """A shell starts what it puts into the background with Ctrl-C ignored; CI may be such a one."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def start(site: Site, *run: str, launcher: tuple[str, ...] = (), **more: str) -> subprocess.Popen:
     words = [*launcher, str(site.python), str(site.app)]
     return subprocess.Popen(
         [sys.executable, "-m", "brigade", "run", *run, "--", *words],
         env=environment(site, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=heed_signals,
     )  # fmt: skip
 
 
