@@ -70,7 +70,7 @@ def improved(sums: Sums) -> Iterator[Insight]:
         times = f"{before / now:,.0f} times fewer" if now >= 1 else "none is left"
         yield Insight(
             "good",
-            f"Under Brigade a rank asks {count(now)} times instead of {count(before)}: {times}",
+            f"Under Brigade a rank asks {many(now, 'time')} instead of {count(before)}: {times}",
             "Counted in a second run of the same command, in the same way.",
             "",
             f"brigade run {again(sums)}",
