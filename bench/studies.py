@@ -6,7 +6,7 @@
     python bench/studies.py --fs moosefs
 
 paths-python      search paths of a Python program: NumPy and SciPy in a virtual environment
-paths-c           search paths of a C program, its libraries in a directory each; as in the first,
+paths-c           search paths of a C program, its libraries in a directory each; for both,
                   LD_LIBRARY_PATH has entries of modules that are loaded and not used
 storage-python    NumPy from the shared file system and from a local disk, each also with a copy of
                   the system's libraries; on one node, whose disk it is
