@@ -359,11 +359,10 @@ def first_names(path):
         except OSError:
             continue
         for one in listing:
-            stem = one.split(".")[0]
-            if stem.isidentifier() and (
-                one.endswith((".py", ".so")) or os.path.isdir(os.path.join(folder, one))
-            ):
-                names.setdefault(stem, os.path.join(folder, one))
+            is_file = one.endswith((".py", ".so"))
+            name = one.split(".")[0] if is_file else one
+            if name.isidentifier() and (is_file or os.path.isdir(os.path.join(folder, one))):
+                names.setdefault(name, os.path.join(folder, one))
     return names
 
 

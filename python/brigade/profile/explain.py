@@ -21,6 +21,7 @@ from brigade.trace.events import Event
 
 _US = 1e-3  # from nanoseconds
 _CLOSE = 3  # names that are offered
+_ALIKE = 0.8  # of a file name: a letter or two are other ones
 _DEEP = 64
 WORKED = ("found", "there", "listing", "not in it")  # answers of calls that did not fail
 
@@ -202,8 +203,8 @@ def near_files(name: str, folders: list[str]) -> list[str]:
         except OSError:
             continue
         versions += [f"{folder}/{one}" for one in sorted(names) if one.startswith(stem + ".")]
-        bare = {one.partition(".")[0]: one for one in names}
-        near = difflib.get_close_matches(stem.partition(".")[0], list(bare), _CLOSE)
+        bare = {one.partition(".")[0]: one for one in names if not one.endswith(".a")}
+        near = difflib.get_close_matches(stem.partition(".")[0], list(bare), _CLOSE, _ALIKE)
         spellings += [f"{folder}/{bare[one]}" for one in near]
     return list(dict.fromkeys(versions + spellings))[:_CLOSE]
 
