@@ -84,15 +84,15 @@ def fit_staging(
 def fit_brigade(
     samples: list[Sample], raw: list[dict[str, Any]], demand: Demand, system: System
 ) -> Demand:
-    """Processor seconds of a rank out of memory, what it costs each other one, and what does not
-    depend on the width. A node's own work is staging, which is known."""
+    """Processor seconds of a rank out of memory, and what does not depend on the width. A node's
+    own work is staging, which is known."""
     staged = next(s for s in raw if s["image_bytes"])
     known = dataclasses.replace(
         demand, image_bytes=staged["image_bytes"],
         unpacked_bytes=staged["unpacked_bytes"],
         brigade_requests=statistics.median(one.requests for one in samples),
     )  # fmt: skip
-    start = {"brigade_cpu_s": 0.6, "brigade_fixed_s": 0.5, "crowd_s": 0.01}
+    start = {"brigade_cpu_s": 0.6, "brigade_fixed_s": 0.5}
     return fit.fit(samples, startup.brigade, known, system, start)[0]
 
 
@@ -101,8 +101,7 @@ def compare(
 ) -> dict[str, Any]:
     """Fit on some widths, predict all; rows of measured and predicted, and the values fitted.
 
-    `widths`: of each variant, those to fit on and those to predict. Under Brigade only processors
-    count, so what ranks cost each other is taken from there.
+    `widths`: of each variant, those to fit on and those to predict.
     """
     demand, system = Demand(name="bench/apps/science.py", source="lab"), machine(fs)
     out_of_memory = widths_of(raw, "brigade", widths["brigade"][0], middle)
@@ -160,8 +159,8 @@ def print_comparison(result: dict[str, Any]) -> None:
     demand, system = result["demand"], result["system"]
     print(
         f"fitted: processor seconds of a rank {demand['cpu_s']:.3f}, under Brigade "
-        f"{demand['brigade_cpu_s'] or 0:.3f}; of a node {demand['node_cpu_s']:.3f}; for each "
-        f"rank more {demand['crowd_s']:.4f}; a request {1e3 * system['service_s']:.4f} ms"
+        f"{demand['brigade_cpu_s'] or 0:.3f}; of a node {demand['node_cpu_s']:.3f}; "
+        f"a request {1e3 * system['service_s']:.4f} ms"
     )
 
 

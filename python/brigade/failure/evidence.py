@@ -36,6 +36,18 @@ class Suspect:
             return path if os.path.isfile(path) else None
         return shutil.which(name, path=self.env.get("PATH", os.defpath))
 
+    def script(self, path: str) -> tuple[bool, str | None]:
+        """Whether a file begins with #!, and the interpreter that it names, if that is there.
+        `/usr/bin/env` is looked through. Raises OSError if the file cannot be read."""
+        with open(path, "rb") as file:
+            head = file.read(256)
+        if not head.startswith(b"#!"):
+            return False, None
+        words = os.fsdecode(head[2:].split(b"\n")[0]).split()
+        if words and os.path.basename(words[0]) == "env":
+            words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        return True, Suspect(words[:1], self.cwd, self.env).path if words else None
+
 
 @dataclass
 class Evidence:

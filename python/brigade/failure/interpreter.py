@@ -33,16 +33,9 @@ def _is_python(path: str) -> bool:
 def of_script(path: str, suspect: Suspect) -> str | None:
     """The Python in a script's first line, if it is one."""
     try:
-        with open(path, "rb") as file:
-            head = file.read(256)
+        _, python = suspect.script(path)
     except OSError:
         return None
-    if not head.startswith(b"#!"):
-        return None
-    words = os.fsdecode(head[2:].split(b"\n")[0]).split()
-    if words and os.path.basename(words[0]) == "env":
-        words = [w for w in words[1:] if not w.startswith("-") and "=" not in w]
-    python = Suspect(words[:1], suspect.cwd, suspect.env).path if words else None
     return python if python and _is_python(python) else None
 
 

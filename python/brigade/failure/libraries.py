@@ -53,16 +53,12 @@ def program_of(suspect: Suspect) -> str | None:
         if path is None:
             return None
         try:
-            with open(path, "rb") as file:
-                head = file.read(256)
+            is_script, interpreter = suspect.script(path)
         except OSError:
             return None
-        if not head.startswith(b"#!"):
+        if not is_script:
             return path
-        words = os.fsdecode(head[2:].split(b"\n")[0]).split()
-        if words and os.path.basename(words[0]) == "env":
-            words = [w for w in words[1:] if not w.startswith("-") and "=" not in w]
-        path = Suspect(words[:1], suspect.cwd, suspect.env).path if words else None
+        path = interpreter
     return None
 
 

@@ -11,13 +11,13 @@ run, of the metadata server, unless the name says Brigade.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from brigade.errors import BrigadeError
+from brigade.model import document
 from brigade.model.system import ASSUMED_SPREAD, System
 
 SCHEMA = 1
@@ -39,7 +39,6 @@ class Demand:
     node_bytes: float = 0.0  # from data servers, once a node
     cpu_s: float = 0.0  # processor seconds of a rank
     node_cpu_s: float = 0.0  # processor seconds once a node: client and page cache
-    crowd_s: float = 0.0  # on shared cores: more of these for each rank that is there besides
     fixed_s: float = 0.0  # seconds that do not depend on the width
     # under Brigade
     image_bytes: float = 0.0
@@ -173,15 +172,7 @@ def _is_amount(value: object) -> bool:
 
 def load(path: str | os.PathLike[str]) -> Demand:
     """Read a demand. Raises BrigadeError if there is none, or it is something else."""
-    try:
-        with open(path, encoding="utf-8") as text:
-            return from_json(json.load(text))
-    except OSError as error:
-        raise BrigadeError(f"{os.fspath(path)}: {error.strerror}", hint=HINT) from error
-    except (ValueError, TypeError) as error:
-        raise BrigadeError(f"{os.fspath(path)} is not a demand ({error})", hint=HINT) from error
-    except BrigadeError as error:
-        raise BrigadeError(f"{os.fspath(path)}: {error.message}", hint=error.hint) from error
+    return document.load(path, "a demand", from_json, HINT)
 
 
 def _positive(counts: dict[str, float]) -> dict[str, float]:

@@ -45,7 +45,7 @@ def direct(demand: Demand, system: System, ranks: int, nodes: int) -> Phase:
     service = sum(n * system.service(kind) for kind, n in demand.by_kind(ranks, nodes).items())
     network, streams, rounds = _network(
         system, ranks, nodes, demand.first_requests, requests, service / (requests or 1),
-        rank_cpu_s=_crowded(demand.cpu_s, demand, system, ranks), node_cpu_s=demand.node_cpu_s,
+        rank_cpu_s=demand.cpu_s, node_cpu_s=demand.node_cpu_s,
         node_bytes=demand.node_bytes, node_reads=demand.node_reads,
     )  # fmt: skip
     before = {"launcher": demand.fixed_s}
@@ -58,7 +58,7 @@ def brigade(demand: Demand, system: System, ranks: int, nodes: int) -> Phase:
     cpu_s = demand.cpu_s if demand.brigade_cpu_s is None else demand.brigade_cpu_s
     network, streams, rounds = _network(
         system, ranks, nodes, demand.misses, requests, system.service_s,
-        rank_cpu_s=_crowded(cpu_s, demand, system, ranks),
+        rank_cpu_s=cpu_s,
         node_cpu_s=demand.brigade_node_cpu_s, node_bytes=0.0, node_reads=0.0,
     )  # fmt: skip
     fixed_s = demand.fixed_s if demand.brigade_fixed_s is None else demand.brigade_fixed_s
@@ -73,12 +73,6 @@ def brigade(demand: Demand, system: System, ranks: int, nodes: int) -> Phase:
     }
     everything = requests + demand.brigade_requests
     return Phase(network, streams, rounds, everything, sum(before.values()), before)
-
-
-def _crowded(cpu_s: float, demand: Demand, system: System, ranks: int) -> float:
-    """Processor seconds of a rank; on shared processors, what the other ranks cost it as well:
-    switching between processes, caches that they empty, waiting for each other in MPI_Init."""
-    return cpu_s + (ranks - 1) * demand.crowd_s if system.shared_cores else cpu_s
 
 
 def staging(demand: Demand, system: System, nodes: int) -> dict[str, float]:

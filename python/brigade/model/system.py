@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from brigade.errors import BrigadeError
+from brigade.model import document
 
 SCHEMA = 1
 HINT = "write one with `brigade calibrate -o system.json`; docs/how-to/predict.md has the fields"
@@ -143,12 +144,4 @@ def save(system: System, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> System:
     """Read a system. Raises BrigadeError if there is none, or it is something else."""
-    try:
-        with open(path, encoding="utf-8") as text:
-            return from_json(json.load(text))
-    except OSError as error:
-        raise BrigadeError(f"{os.fspath(path)}: {error.strerror}", hint=HINT) from error
-    except (ValueError, TypeError) as error:
-        raise BrigadeError(f"{os.fspath(path)} is not a system ({error})", hint=HINT) from error
-    except BrigadeError as error:
-        raise BrigadeError(f"{os.fspath(path)}: {error.message}", hint=error.hint) from error
+    return document.load(path, "a system", from_json, HINT)

@@ -1,0 +1,26 @@
+"""The files in which a demand and a system are kept: JSON, with one way to fail."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from brigade.errors import BrigadeError
+
+T = TypeVar("T")
+
+
+def load(path: str | os.PathLike[str], what: str, parse: Callable[[Any], T], hint: str) -> T:
+    """What `parse` makes of a file. Raises BrigadeError, with the path, if there is none, or it is
+    something else than `what` ("a demand")."""
+    try:
+        with open(path, encoding="utf-8") as text:
+            return parse(json.load(text))
+    except OSError as error:
+        raise BrigadeError(f"{os.fspath(path)}: {error.strerror}", hint=hint) from error
+    except (ValueError, TypeError) as error:
+        raise BrigadeError(f"{os.fspath(path)} is not {what} ({error})", hint=hint) from error
+    except BrigadeError as error:
+        raise BrigadeError(f"{os.fspath(path)}: {error.message}", hint=error.hint) from error
