@@ -186,6 +186,7 @@ def draw(result: dict[str, Any], path: Path, title: str) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib import ticker
 
     figure, axes = plt.subplots(figsize=(5.4, 4.6), layout="constrained")
     every = [row[name] for row in result["rows"] for name in ("measured", "predicted")]
@@ -202,6 +203,10 @@ def draw(result: dict[str, Any], path: Path, title: str) -> None:
                 marker=marker, markerfacecolor=face, linestyle="", label=f"{label}, {how}",
             )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="measured seconds", ylabel="seconds of the model")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(ticker.NullFormatter())
     axes.set_title(title, fontsize=10)
     axes.legend(frameon=False, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
