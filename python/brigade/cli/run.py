@@ -8,7 +8,8 @@ import sys
 import click
 
 from brigade.cli.staging import staging_options
-from brigade.job.flow import Settings, run_job
+from brigade.job.course import Settings
+from brigade.job.flow import run_job
 
 EPILOG = """\b
 Examples:

@@ -9,7 +9,7 @@ import click
 
 from brigade.cli.staging import staging_options
 from brigade.job.ahead import stage_ahead
-from brigade.job.flow import Settings
+from brigade.job.course import Settings
 
 EPILOG = """\b
 Examples:

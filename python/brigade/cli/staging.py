@@ -103,7 +103,7 @@ _OPTIONS = [
 
 
 def staging_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command all of them, named as the fields of `brigade.job.flow.Settings`."""
+    """Gives a command all of them, named as the fields of `brigade.job.course.Settings`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -13,7 +13,8 @@ from typing import Any
 from brigade import interrupt
 from brigade.errors import LauncherError, StageError, UsageError
 from brigade.job import stage, standing
-from brigade.job.flow import Course, Settings, die_of
+from brigade.job.course import Course, Settings
+from brigade.job.flow import die_of
 from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
 from brigade.job.standing import Standing

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from brigade.failure import Diagnosis
-    from brigade.job.flow import Course
+    from brigade.job.course import Course
 
 _SAID_BYTES = 32 << 10
 

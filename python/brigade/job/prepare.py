@@ -22,7 +22,7 @@ from brigade.job.progress import Progress
 from brigade.launch import Launch, parse
 
 if TYPE_CHECKING:
-    from brigade.job.flow import Course
+    from brigade.job.course import Course
 
 
 def prepare(course: Course, launch: Launch, progress: Progress) -> None:

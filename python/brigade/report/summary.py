@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from brigade import __version__
 
 if TYPE_CHECKING:
-    from brigade.job.flow import Course
+    from brigade.job.course import Course
 
 SCHEMA = 1
 NOTHING_TO_COVER = "the image covers no folder of installed software"  # src/view/state.h

@@ -1,0 +1,83 @@
+"""What `brigade run` is told, and what has happened so far: the two values that its steps share.
+
+`Settings` is the command line's; `Course` grows as the job goes its way, and the report is made
+from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from brigade.job.transport import Way
+from brigade.launch import Launch
+
+if TYPE_CHECKING:
+    from brigade.failure import Diagnosis
+
+
+@dataclass
+class Settings:
+    """What the command line of `brigade run` says."""
+
+    words: list[str]
+    ranks: int | None = None
+    image: str | None = None
+    renew: bool = False
+    grow: bool = True
+    check: str = "fast"
+    cover: list[str] = field(default_factory=list)
+    view: str = "auto"
+    trial_ranks: int = 2
+    trial_command: str | None = None
+    trial_quiet: float = 10.0
+    trial_limit: float = 600.0
+    readers: int | None = None
+    memory: int | None = None
+    topology: str | None = None
+    transport: str = "auto"
+    keep: bool = False
+    strict: bool = False
+    json_file: str | None = None
+    quiet: bool = False
+    outside: list[str] = field(default_factory=list)  # words before the wrapper: a tracer's
+
+
+@dataclass
+class Course:
+    """What happened so far; the report is made from it."""
+
+    settings: Settings
+    launch: Launch | None = None
+    image: str | None = None
+    image_id: str | None = None
+    meta: dict[str, Any] = field(default_factory=dict)
+    trial: dict[str, Any] | None = None  # of this run, if one was made
+    check: dict[str, Any] | None = None
+    renewed: str | None = None  # why an image was made in this run
+    grown: dict[str, Any] | None = None  # what was added to it in this run
+    left: list[str] = field(default_factory=list)  # folders that changed: listed for real
+    moved: list[int] = field(default_factory=list)  # entries that changed without harm
+    staged: dict[str, Any] | None = None
+    unstaged: str | None = None  # why the job ran without an image
+    views: list[str] = field(default_factory=list)
+    nodes: list[dict[str, Any]] = field(default_factory=list)  # counters, one object a node
+    before_launcher_s: float | None = None
+    launched_ns: int = 0
+    job_s: float = 0.0
+    status: int = 0
+    said: str = ""  # by the trial
+    oom_kills: int | None = None  # of this machine, before the job
+    exec_error: int = 0  # errno of starting the launcher, or the program without one
+    failure: list[Diagnosis] = field(default_factory=list)
+
+    def way(self, launch: Launch) -> Way:
+        """How the image is to be brought to the nodes."""
+        return Way(
+            transport=self.settings.transport,
+            mpi=launch.mpi_library(self.meta.get("mpi_library")),
+            readers=self.settings.readers,
+            memory=self.settings.memory,
+            topology=self.settings.topology,
+            changed=self.moved,
+        )
