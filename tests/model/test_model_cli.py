@@ -79,6 +79,21 @@ def test_a_profile_is_taken_with_its_processor_time_unless_told_another(tmp_path
     assert told["predictions"][0]["direct"]["seconds"] > 7 > found["demand"]["cpu_s"]
 
 
+def test_without_a_word_on_the_program_the_last_profile_of_this_folder_is_taken(
+    tmp_path, monkeypatch
+):
+    save(profile(), tmp_path / "profile.json")
+    monkeypatch.chdir(tmp_path)
+    words = ["--ranks", "64", "--nodes", "8", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "brigade", "predict", *words],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "profile.json" in done.stderr
+    named = predict(*words, "--profile", "profile.json")
+    assert json.loads(done.stdout) == json.loads(named)
+
+
 def test_as_many_ranks_a_node_at_every_width():
     found = json.loads(predict(*COUNTS, "--ranks", "8,100,1024", "--nodes", "64", "--json"))
     assert [(one["ranks"], one["nodes"]) for one in found["predictions"]] == [
@@ -108,10 +123,10 @@ def test_a_figure_is_drawn(tmp_path):
         ([*COUNTS, "--ranks", "8", "--figure", "/nowhere/start.png"], "/nowhere/start.png"),
     ],
 )
-def test_bad_input_is_one_clear_error_that_says_what_to_do(words, named):
+def test_bad_input_is_one_clear_error_that_says_what_to_do(words, named, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "brigade", "predict", *words],
-        capture_output=True, text=True, check=False,
+        capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode in (1, 2), done.stderr
     lines = done.stderr.strip().splitlines()

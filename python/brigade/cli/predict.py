@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from typing import Any
 
 import click
@@ -14,16 +15,20 @@ from brigade.errors import UsageError
 
 EPILOG = """\b
 Examples:
+  brigade predict --ranks 40960 --nodes 1707              of the last profile in this folder
   brigade predict --profile app.json --system lustre.json --ranks 40960 --nodes 1707
   brigade predict --profile app.json --ranks 64,1024,40960 --figure start.png
   brigade predict --lookups 1343 --absent 3677 --opens 495 --bytes 200M --ranks 40960 --nodes 1707
   brigade predict --demand app-demand.json --service-time 80us --servers 1 --ranks 8000 --explain
 """
+PROFILE = "profile.json"  # what `brigade profile` leaves beside its page
 COUNTS = ("lookups", "absent", "opens", "reads", "bytes")
 
 
 @click.command(epilog=EPILOG)
-@click.option("--profile", metavar="FILE", help="What `brigade profile --json FILE` wrote.")
+@click.option(
+    "--profile", metavar="FILE", help="What `brigade profile` wrote.  [default: ./profile.json]"
+)
 @click.option("--demand", metavar="FILE", help="What the start-up asks, as JSON.")
 @click.option("--lookups", type=click.FloatRange(0), help="Names that a rank looks up and finds.")
 @click.option("--absent", type=click.FloatRange(0), help="Names that a rank looks up in vain.")
@@ -94,15 +99,20 @@ def _machine(given: dict[str, Any]) -> Any:
 
 
 def _demand(given: dict[str, Any], machine: Any) -> Any:
-    """The demand of exactly one of --profile, --demand, or counts."""
+    """The demand of exactly one of --profile, --demand, or counts; of none, the profile that
+    `brigade profile` has left in this folder."""
     from brigade.model import demand
 
     counted = any(given[name] is not None for name in COUNTS)
     ways = [bool(given["profile"]), bool(given["demand"]), counted]
-    if sum(ways) != 1:
+    if not any(ways) and os.path.exists(PROFILE):
+        given["profile"] = PROFILE
+        click.echo(f"brigade: the program is that of {PROFILE}, in this folder", err=True)
+    elif sum(ways) != 1:
         raise UsageError(
             "say once what the program asks" if any(ways) else "what does the program ask?",
-            hint="--profile FILE, or --demand FILE, or counts: --lookups, --absent, --opens, …",
+            hint=f"`brigade profile -- srun -n 2 …` leaves {PROFILE} here; or name one with "
+            "--profile, or --demand FILE, or counts: --lookups, --absent, --opens, …",
         )
     if given["profile"]:
         from brigade.model.from_profile import from_profile

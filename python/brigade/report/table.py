@@ -73,7 +73,10 @@ def size(number: float) -> str:
 def _title(report: dict[str, Any]) -> str:
     ranks = (report["startup"] or {}).get("ranks") or report["ranks"]
     nodes = (report["staging"] or {}).get("nodes")
-    return f"brigade: {ranks} ranks on {nodes} node{'s' if nodes != 1 else ''}"
+    counted = [
+        f"{n} {what}{'s' if n != 1 else ''}" for n, what in ((ranks, "rank"), (nodes, "node"))
+    ]
+    return f"brigade: {counted[0]} on {counted[1]}"
 
 
 def _operations(operations: dict[str, Any] | None, views: list[str] | None) -> list[str]:
