@@ -1,6 +1,7 @@
 /* A traced trial: a sink of the tracer's that writes records. See trace.h. */
 #include "view/trace.h"
 #include "trace/engine.h"
+#include "trace/remote.h"
 #include "view/handoff.h"
 #include "view/record.h"
 #include "view/sys.h"
@@ -43,30 +44,31 @@ enum binary_start trace_inspect(const char *file, const char *path_list)
     return BINARY_JOINS;
 }
 
-/* What a file or a link in /proc of a process says. Returns how many strings, of a file. */
-static int read_proc(pid_t pid, const char *name, char *buf, size_t size, int is_link)
+/* What a link in /proc of a process says. */
+static void read_link(pid_t pid, const char *name, char *buf, size_t size)
 {
     char path[64];
     struct text t = text_in(path, sizeof path);
     text_add(&t, "/proc/");
     text_number(&t, (uint64_t)pid, 10);
     text_add(&t, name);
-    long n = -1;
-    int fd = is_link ? -1 : sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (is_link)
-        n = sys_readlink(path, buf, size - 1);
-    else if (fd >= 0)
-        n = sys_read(fd, buf, size - 1);
-    sys_close(fd);
-    n = n > 0 ? n : 0;
+    long n = sys_readlink(path, buf, size - 1);
+    buf[n > 0 ? n : 0] = '\0';
+}
+
+/* The strings of a file in /proc of a process, joined as the record has arguments; how many. */
+static int read_strings(pid_t pid, const char *name, char *buf, size_t size)
+{
+    long n = remote_file(pid, name, buf, size);
     int count = 0;
-    for (long i = 0; !is_link && i < n; i++) { /* joined, as the record has arguments */
+    if (n < 0)
+        buf[0] = '\0';
+    for (long i = 0; i < n; i++) {
         if (buf[i] != '\0')
             continue;
         buf[i] = i + 1 < n ? '\x1f' : '\0';
         count++;
     }
-    buf[n] = '\0';
     return count;
 }
 
@@ -78,9 +80,9 @@ static void begin_program(struct trial *t, const struct trace_image *image)
     text_number(&p, (uint64_t)image->parent, 10);
     if (image->rank >= 0)
         text_signed(&r, image->rank);
-    read_proc(image->pid, "/exe", t->view.exe, sizeof t->view.exe, 1);
-    read_proc(image->pid, "/cwd", cwd, sizeof cwd, 1);
-    int count = read_proc(image->pid, "/cmdline", arguments, sizeof arguments, 0);
+    read_link(image->pid, "/exe", t->view.exe, sizeof t->view.exe);
+    read_link(image->pid, "/cwd", cwd, sizeof cwd);
+    int count = read_strings(image->pid, "cmdline", arguments, sizeof arguments);
     record_add(&t->view, "process", image->pid, parent, t->view.exe, rank);
     record_add(&t->view, "argv", count, "", cwd, arguments);
 }
@@ -95,7 +97,7 @@ static int records_itself(pid_t tid)
     text_add(&t, "/exe");
     if (inspect(path) != BINARY_JOINS)
         return 0;
-    read_proc(tid, "/environ", environment, sizeof environment, 0);
+    read_strings(tid, "environ", environment, sizeof environment);
     return strstr(environment, BRG_AUDIT_NAME) != NULL;
 }
 
