@@ -1,4 +1,4 @@
-"""ELF files from one line of C, and what ld.so itself says of its search."""
+"""What ld.so itself says of its search, to compare with."""
 
 from __future__ import annotations
 
@@ -6,35 +6,10 @@ import os
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from brigade.elf import cache, closure, file, loader
 from brigade.elf.search import Search
-
-
-def compile_c(source: str, target: Path, *flags: str, libraries: Sequence[Path] = ()) -> Path:
-    """A program, or with -shared a library, that needs `libraries` by their sonames."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    command = ["cc", "-x", "c", "-", "-o", str(target), "-Wl,--no-as-needed", *flags]
-    command += ["-fPIC"] if "-shared" in flags else ["-Wl,--allow-shlib-undefined"]
-    command += ["-x", "none", *map(str, libraries)]
-    done = subprocess.run(command, input=source, text=True, capture_output=True)
-    assert done.returncode == 0, done.stderr
-    return target
-
-
-def library(path: Path, *flags: str, needs: Sequence[Path] = (), source: str = "") -> Path:
-    """A library whose soname is its name."""
-    name = re.sub(r"\W", "_", path.name)
-    return compile_c(
-        source or f"int {name};", path, "-shared", f"-Wl,-soname,{path.name}", *flags,
-        libraries=needs,
-    )  # fmt: skip
-
-
-def program(path: Path, *flags: str, needs: Sequence[Path] = ()) -> Path:
-    return compile_c("int main(void) { return 0; }", path, *flags, libraries=needs)
 
 
 def search(environment: dict[str, str] | None = None, cwd: str = "/") -> Search:

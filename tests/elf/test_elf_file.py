@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from elf_world import compile_c, library
+from world_of_c import compile_c, library
 
 from brigade.elf import cache, file
 
@@ -96,7 +96,7 @@ def test_a_version_that_is_wanted_weakly_is_not_needed(tmp_path):
     flag = f"-Wl,--version-script,{script}"
     lib = library(tmp_path / "libmine.so", flag, source="int mine(void) { return 0; }")
     source = "int mine(void); int main(void) { return mine(); }"
-    app = compile_c(source, tmp_path / "app", libraries=[lib])
+    app = compile_c(source, tmp_path / "app", needs=[lib])
     assert file.read(str(app)).versions_needed["libmine.so"] == ["MINE_1.0"]
     data = app.read_bytes()
     at = data.index(_hash(b"MINE_1.0").to_bytes(4, "little") + b"\0\0")  # its hash, then its flags

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from elf_world import library, program, search, tried, worked_out
+from elf_world import search, tried, worked_out
+from world_of_c import library, program
 
 from brigade.elf.file import ElfFile
 from brigade.elf.loader import Loader

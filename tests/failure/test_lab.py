@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 from cases import LAB
+from lab_needs import missing
 
 from brigade.lab import Lab
-from brigade.lab.debian import missing_packages
 
 TELLS = {
     "local-disk": ["/tmp/solver lies on /tmp (tmpfs) of n0 alone"],
@@ -25,13 +25,6 @@ COMMANDS = {
     "launcher-plugin": ["srun", "-n2", "--mpi=pmi17", "hostname"],
     "not-there": ["srun", "-N2", "-n2", "./solver"],
 }
-
-
-def missing() -> str:
-    if os.geteuid() != 0:
-        return "the lab needs root"
-    lacking = missing_packages("moosefs")
-    return " ".join(["packages missing:", *lacking]) if lacking else ""
 
 
 pytestmark = [

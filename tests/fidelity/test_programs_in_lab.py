@@ -15,20 +15,13 @@ from subprocess import PIPE
 
 import pytest
 from differential import InLab, assert_same, python_path
+from lab_needs import missing
 from programs.install import install, words
 from programs.table import TABLE, Program
 
 from brigade.lab import Lab
-from brigade.lab.debian import missing_packages
 
 HERE = Path(__file__).parent
-
-
-def missing() -> str:
-    if os.geteuid() != 0:
-        return "the lab needs root"
-    lacking = missing_packages("moosefs")
-    return f"apt-get install {' '.join(lacking)}" if lacking else ""
 
 
 pytestmark = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,9 +10,9 @@ from collections.abc import Callable, Iterator
 from subprocess import PIPE
 
 import pytest
+from lab_needs import missing
 
 from brigade.lab import Lab
-from brigade.lab.debian import missing_packages
 
 LIMIT_S = 90.0  #: a quiet machine needs less than 10 s for each (docs/design/0011-faults.md)
 LAUNCHERS = {
@@ -21,13 +20,6 @@ LAUNCHERS = {
     "mpirun": ["mpirun", "-n", "4", "--map-by", "ppr:1:node"],
     "mpiexec": ["mpiexec.mpich", "-ppn", "1", "-n", "4"],
 }
-
-
-def missing() -> str:
-    if os.geteuid() != 0:
-        return "the lab needs root"
-    lacking = missing_packages("moosefs")
-    return " ".join(["packages missing:", *lacking]) if lacking else ""
 
 
 pytestmark = [

@@ -15,9 +15,9 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
+from lab_needs import missing
 
 from brigade.lab import Lab
-from brigade.lab.debian import missing_packages
 
 NAME = "testrun"
 BUDGET = 200  # requests of a whole job, whatever its width
@@ -85,13 +85,6 @@ int main(void)
     return 0;
 }
 """
-
-
-def missing() -> str:
-    if os.geteuid() != 0:
-        return "the lab needs root"
-    lacking = missing_packages("moosefs")
-    return " ".join(["packages missing:", *lacking]) if lacking else ""
 
 
 pytestmark = [

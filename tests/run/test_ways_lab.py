@@ -17,9 +17,9 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
+from lab_needs import missing
 
 from brigade.lab import Lab
-from brigade.lab.debian import missing_packages
 
 NAME = "testways"
 APP = """\
@@ -42,13 +42,6 @@ standing() {{
     srun --overlap -N4 -n4 sh -c 'ls -d /dev/shm/brigade-*/*/jobs/* | sed "s/^/kept /"'
 }}
 """
-
-
-def missing() -> str:
-    if os.geteuid() != 0:
-        return "the lab needs root"
-    lacking = missing_packages("moosefs")
-    return " ".join(["packages missing:", *lacking]) if lacking else ""
 
 
 pytestmark = [

@@ -9,19 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tracing import (
-    TRACER,
-    compile_c,
-    counts,
-    environment,
-    field,
-    is_traced,
-    paths,
-    straced,
-    traced,
-    until,
-    whole,
-)
+from processes import field, until
+from tracing import TRACER, compile_c, counts, environment, is_traced, paths, straced, traced, whole
 
 BOTH = pytest.mark.parametrize("options", [(), ("--all-stops",)], ids=["filter", "all-stops"])
 

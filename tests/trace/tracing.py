@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+
+from processes import field, until
 
 from brigade.paths import native as part
 from brigade.trace import native, strace
 from brigade.trace.events import Trace
-
-T = TypeVar("T")
 
 TRACER = str(part("brigade-trace"))
 
@@ -61,23 +58,6 @@ def counts(trace: Trace) -> Counter[tuple[str, int]]:
 def paths(trace: Trace, *calls: str) -> list[str]:
     """What was asked, in order."""
     return [e.path for _, e in trace.events() if not calls or e.call in calls]
-
-
-def until(condition: Callable[[], T]) -> T:
-    """What `condition` gives once it is something; the test fails after a minute."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    raise AssertionError("it did not come to that")
-
-
-def field(pid: int, name: str) -> str:
-    """A line of a process's status."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(line.split()[1] for line in lines if line.startswith(name + ":"))
 
 
 def is_traced(pid: int) -> int:

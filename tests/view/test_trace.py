@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
+from processes import field, until
 from world import World, compile_c
 
 from brigade.paths import native
@@ -124,19 +124,3 @@ def test_a_program_goes_on_when_it_is_stopped_or_its_tracer_killed(tmp_path: Pat
     finally:
         process.kill()
     assert process.wait(60) == ord("A")
-
-
-def field(pid: int, name: str) -> str:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(line.split()[1] for line in lines if line.startswith(name + ":"))
-
-
-def until(condition):
-    """What `condition` gives once it is something; the test fails after a minute."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    raise AssertionError("it did not come to that")
