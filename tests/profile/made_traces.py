@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 
-from brigade.profile.build import Built, build_all
+from brigade.profile.build import Built, build
 from brigade.trace.events import Event, Mechanism, Trace, TracedProcess
 
 CALLS = {
@@ -73,7 +73,7 @@ def trace(*processes: TracedProcess, mounts: str = MOUNTS) -> Trace:
 
 def built(*processes: TracedProcess, mounts: str = MOUNTS, **more) -> Built:
     more = {"command": ["app"], "program": ["app"], "launcher": None, **more}
-    return build_all(trace(*processes, mounts=mounts), **more)
+    return build(trace(*processes, mounts=mounts), **more)
 
 
 PYTHON = """

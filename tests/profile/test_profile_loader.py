@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from profile_tools import compile_c
 
-from brigade.profile.build import Built, build_all
+from brigade.profile.build import Built, build
 from brigade.trace import strace
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
@@ -45,7 +45,7 @@ def traced(world: Path, *command: str, **env: str) -> Built:
     trace = strace.load(out)
     trace.processes[0].env = env or {"PATH": os.environ["PATH"]}
     words = list(command)
-    return build_all(trace, command=words, program=words, launcher=None)
+    return build(trace, command=words, program=words, launcher=None)
 
 
 def said(world: Path, **env: str) -> Counter[str]:
@@ -144,7 +144,7 @@ def test_a_trace_that_does_not_tell_the_variable_infers_it(world):
     )  # fmt: skip
     trace = strace.load(out)
     trace.processes[0].env = {}
-    profile = build_all(trace, command=["app"], program=["app"], launcher=None).profile
+    profile = build(trace, command=["app"], program=["app"], launcher=None).profile
     entry = next(e for e in profile.searches if e.place == f"{world}/c" and not e.hwcaps)
     assert (entry.cause, entry.owner) == ("LD_LIBRARY_PATH", "LD_LIBRARY_PATH (inferred)")
 

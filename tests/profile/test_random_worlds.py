@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from brigade.profile.build import build_all
+from brigade.profile.build import build
 from brigade.trace import strace
 
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
@@ -90,7 +90,7 @@ def told_by_the_profile(base: Path, env: dict[str, str]) -> list[tuple[str, str,
     )  # fmt: skip
     trace = strace.load(out)
     trace.processes[0].env = env or {"PATH": ""}
-    built = build_all(trace, command=["app"], program=["app"], launcher=None)
+    built = build(trace, command=["app"], program=["app"], launcher=None)
     (story,) = built.stories
     told = []
     for event, mark in zip(story.process.events, story.marks):

@@ -10,13 +10,11 @@ from __future__ import annotations
 import base64
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from brigade.job import child
 from brigade.launch.width import held
 from brigade.model import calibration
 from brigade.model.calibration import Point, Request
+from brigade.scratch import scratch
 
 OVERLOAD = 4.0  # times the answer time at rest: more is not asked for
 _LEAD_S = 0.25
@@ -57,26 +56,9 @@ def measure(
 ) -> Measured:
     """Do what the plan says in a scratch folder below `base`, which is removed in any case."""
     start = [*launcher, sys.executable]
-    with _scratch(base) as folder, held(start) as words:
+    hint = "name a folder with --at that you may write to"
+    with scratch(base, "calibrate", 0o700, hint) as folder, held(start) as words:
         return _Calibration(made, folder, words[:-1], progress).run()
-
-
-@contextmanager
-def _scratch(base: str) -> Iterator[Path]:
-    folder = Path(base) / f"brigade-calibrate-{socket.gethostname()}-{os.getpid()}"
-    try:
-        folder.mkdir(mode=0o700)
-    except OSError as error:
-        raise BrigadeError(
-            f"{base}: {error.strerror}", hint="name a folder with --at that you may write to"
-        ) from error
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if folder.exists():  # someone wrote while it was removed: a client that was ended
-            time.sleep(0.2)
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Calibration:

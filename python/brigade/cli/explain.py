@@ -96,7 +96,7 @@ def _built(words: list[str], folder: str | None, cover: list[str], options: Any)
             hint="make one with `brigade profile --keep-trace DIR -- COMMAND`",
         )
     known = profile.load(os.path.join(folder, PROFILE))
-    return build.build_all(
+    return build.build(
         native.load(folder),
         command=known.command,
         program=known.program,

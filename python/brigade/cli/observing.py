@@ -47,7 +47,7 @@ def observing_options(command: Decorated) -> Decorated:
 def in_order() -> Iterator[None]:
     """A signal that stops us ends everything that was begun, and then us, with one word."""
     from brigade import interrupt
-    from brigade.job.flow import die_of
+    from brigade.job.signals import die_of
 
     with interrupt.listening():
         try:

@@ -121,7 +121,7 @@ def _from_straces(
         launcher=None,
         importtimes=import_times(options["importtime"]),
         cover=cover,
-    )
+    ).profile
     profile.insights = insights.find(profile)
     _report(profile, trace, outputs, options)
     return 0
@@ -129,8 +129,8 @@ def _from_straces(
 
 def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, Any]) -> int:
     from brigade.cli.observing import in_order
-    from brigade.job.flow import die_of
     from brigade.job.profiled import Settings, profiled
+    from brigade.job.signals import die_of
 
     with in_order():
         seen = profiled(Settings(words=words, cover=cover, **options))

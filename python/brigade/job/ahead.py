@@ -14,9 +14,9 @@ from brigade import interrupt
 from brigade.errors import LauncherError, StageError, UsageError
 from brigade.job import stage, standing
 from brigade.job.course import Course, Settings
-from brigade.job.flow import die_of
 from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
+from brigade.job.signals import die_of
 from brigade.job.standing import Standing
 from brigade.job.step import PULSE, run_step
 from brigade.job.transport import bring, warn_of

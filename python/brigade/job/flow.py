@@ -8,7 +8,6 @@ wrong option) ends the command. The job's own exit code, or signal, becomes ours
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -20,10 +19,9 @@ from brigade.job import failed, stage, standing, views
 from brigade.job.course import Course, Settings
 from brigade.job.prepare import prepare, remake
 from brigade.job.progress import Progress
+from brigade.job.signals import die_of, passing_on
 from brigade.job.transport import bring, warn_of
 from brigade.launch import Launch, guarded, parse
-
-_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def run_job(settings: Settings) -> int:
@@ -155,22 +153,11 @@ def _execute(course: Course, command: list[str]) -> int:
         print(f"brigade: {command[0]}: {error.strerror}", file=sys.stderr)
         course.exec_error = error.errno or 0
         return 127 if isinstance(error, FileNotFoundError) else 126
-    ignored = {
-        signum: signal.signal(signum, signal.SIG_IGN) for signum in (signal.SIGINT, signal.SIGQUIT)
-    }
-    passed = {
-        signum: signal.signal(signum, lambda number, _: child.send_signal(number))
-        for signum in _FORWARDED
-    }
-    early = interrupt.noted()  # between the last look and now
-    if early is not None:
-        child.send_signal(early)
-    try:
-        return child.wait()
-    finally:
-        course.job_s = time.monotonic() - start
-        for signum, before in {**ignored, **passed}.items():
-            signal.signal(signum, before)
+    with passing_on(child):
+        try:
+            return child.wait()
+        finally:
+            course.job_s = time.monotonic() - start
 
 
 def _age_s() -> float:
@@ -202,17 +189,3 @@ def _finish(course: Course, status: int) -> int:
     if status < 0:
         die_of(-status)
     return status
-
-
-def die_of(signum: int) -> None:
-    """End by the signal that ended the job, as a shell's caller expects; no second core file."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    try:
-        signal.signal(signum, signal.SIG_DFL)
-    except OSError:  # SIGKILL and SIGSTOP have no other way
-        pass
-    os.kill(os.getpid(), signum)

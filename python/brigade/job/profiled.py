@@ -109,7 +109,7 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
     trace = traces.load(folder)
     if status and (settings.until_quiet or settings.limit) and was_ended(trace):
         status = 0
-    built = build.build_all(
+    built = build.build(
         trace,
         command=settings.words,
         program=launch.program,
@@ -271,7 +271,7 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         if status or not said["image"]["trial"]:
             break
     trace = traces.load(into)
-    built = build.build_all(
+    built = build.build(
         trace,
         command=["brigade", "run", "--", *settings.words],
         program=launch.program,

@@ -11,11 +11,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-from brigade import interrupt
 from brigade.errors import LauncherError, TrialError
+from brigade.job.signals import passing_on
 from brigade.launch import Launch, guarded
 from brigade.paths import native
 from brigade.trace.native import SUFFIX
@@ -25,7 +24,6 @@ Progress = Callable[[float, int], None]
 _TICK_S = 0.1
 _LEAVE_S = 10.0  # what a job gets between SIGTERM and SIGKILL
 _SETTLE_S = 2.0  # a tracer writes its last lines before the program's end is known: no wait at all
-_PASSED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _END = b"\nZ\n"
 
 
@@ -61,7 +59,7 @@ def run_traced(
             f"cannot start {command[0]}: {error.strerror}",
             hint="is its module loaded, and does it start without Brigade?",
         ) from error
-    with _passing_on(child):
+    with passing_on(child):
         watch = _Watch(child, folder, start, progress)
         try:
             status = watch.wait(quiet_s, limit_s)
@@ -81,22 +79,6 @@ def traces(folder: str) -> dict[str, int]:
     """The trace files in `folder` and how large they are now."""
     with os.scandir(folder) as entries:
         return {e.path: e.stat().st_size for e in entries if e.name.endswith(SUFFIX)}
-
-
-@contextmanager
-def _passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Signals to us are the job's while it runs."""
-    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGQUIT)}
-    for signum in _PASSED:
-        before[signum] = signal.signal(signum, lambda number, _: child.send_signal(number))
-    early = interrupt.noted()  # between the caller's last look and now
-    if early is not None:
-        child.send_signal(early)
-    try:
-        yield
-    finally:
-        for signum, old in before.items():
-            signal.signal(signum, old)
 
 
 class _Watch:

@@ -141,15 +141,10 @@ def to_json(demand: Demand) -> dict[str, Any]:
 
 def from_json(data: dict[str, Any]) -> Demand:
     """The demand that `to_json` gave; fields left out have their defaults. Raises BrigadeError."""
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise BrigadeError(f"this is not a demand of schema {SCHEMA}", hint=HINT)
-    given = {name: value for name, value in data.items() if name not in ("schema", "kind")}
-    known = {one.name: one for one in dataclasses.fields(Demand)}
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise BrigadeError(f"a demand has no field {unknown[0]!r}", hint=HINT)
+    given = document.fields(data, "a demand", Demand, SCHEMA, HINT)
+    kinds = {one.name: str(one.type) for one in dataclasses.fields(Demand)}
     for name, value in given.items():
-        _check(name, str(known[name].type), value)
+        _check(name, kinds[name], value)
     given["assumed"] = tuple(given.get("assumed", ()))
     return Demand(**given)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable
@@ -10,6 +11,18 @@ from typing import Any, TypeVar
 from brigade.errors import BrigadeError
 
 T = TypeVar("T")
+
+
+def fields(data: Any, what: str, kind: Any, schema: int, hint: str) -> dict[str, Any]:
+    """The fields of the dataclass `kind` that JSON gives. Raises BrigadeError if it is something
+    else than `what` ("a demand"), of another schema, or has a field that is none."""
+    if not isinstance(data, dict) or data.get("schema") != schema:
+        raise BrigadeError(f"this is not {what} of schema {schema}", hint=hint)
+    given = {name: value for name, value in data.items() if name not in ("schema", "kind")}
+    unknown = sorted(set(given) - {one.name for one in dataclasses.fields(kind)})
+    if unknown:
+        raise BrigadeError(f"{what} has no field {unknown[0]!r}", hint=hint)
+    return given
 
 
 def load(path: str | os.PathLike[str], what: str, parse: Callable[[Any], T], hint: str) -> T:

@@ -96,15 +96,10 @@ def from_json(data: dict[str, Any]) -> System:
 
     Raises BrigadeError for what is not a system, or has impossible values.
     """
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise BrigadeError(f"this is not a system of schema {SCHEMA}", hint=HINT)
-    given = {name: value for name, value in data.items() if name not in ("schema", "kind")}
-    known = {one.name: one for one in dataclasses.fields(System)}
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise BrigadeError(f"a system has no field {unknown[0]!r}", hint=HINT)
+    given = document.fields(data, "a system", System, SCHEMA, HINT)
     assumed = {*given.pop("assumed", ()), *(name for name in MEASURABLE if name not in given)}
-    system = System(**given, assumed=tuple(name for name in known if name in assumed))
+    names = [one.name for one in dataclasses.fields(System)]
+    system = System(**given, assumed=tuple(name for name in names if name in assumed))
     check(system)
     return system
 

@@ -56,29 +56,10 @@ def build(
     launcher: str | None,
     importtimes: Sequence[ImportTime] | None = None,
     cover: Iterable[str] = (),
-) -> Profile:
-    """The profile of a traced job. `cover`: folders that count as shared."""
-    return build_all(
-        trace,
-        command=command,
-        program=program,
-        launcher=launcher,
-        importtimes=importtimes,
-        cover=cover,
-    ).profile
-
-
-def build_all(
-    trace: Trace,
-    *,
-    command: list[str],
-    program: list[str],
-    launcher: str | None,
-    importtimes: Sequence[ImportTime] | None = None,
-    cover: Iterable[str] = (),
     viewed: bool = False,
 ) -> Built:
-    """As `build`, with the stories. `viewed`: the job ran in Brigade's namespace view."""
+    """The profile of a traced job, and what it was made from. `cover`: folders that count as
+    shared; `viewed`: the job ran in Brigade's namespace view."""
     places = Places(trace, cover, prefixes(trace), viewed)
     ranks = _told(trace, places, environments(trace), importtimes)
     counted = [rank for rank in ranks if rank.number >= 0] or ranks

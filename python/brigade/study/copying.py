@@ -11,14 +11,13 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from brigade import interrupt
+from brigade import scratch as own
 from brigade.elf import file as elf_file
 from brigade.elf.file import NotElf
 from brigade.errors import BrigadeError
@@ -28,38 +27,9 @@ _TEXT_BYTES = 1 << 20
 Progress = Callable[[str, int], None]  # (what, files so far)
 
 
-@contextmanager
-def scratch(base: str) -> Iterator[Path]:
+def scratch(base: str) -> AbstractContextManager[Path]:
     """A folder of this study's own below `base`, removed again in any case."""
-    folder = Path(base) / f"brigade-study-{socket.gethostname()}-{os.getpid()}"
-    try:
-        folder.mkdir(mode=0o755)
-    except OSError as error:
-        raise BrigadeError(
-            f"{base}: {error.strerror}", hint="name a folder that you may write to"
-        ) from error
-    try:
-        yield folder
-    finally:
-        remove(folder)
-
-
-def remove(folder: Path) -> None:
-    """Remove a tree, folders without write permission and all."""
-
-    def unlock(_call: object, path: str, _why: object) -> None:
-        for name in (os.path.dirname(path), path):
-            if not os.path.islink(name):
-                with suppress(OSError):
-                    os.chmod(name, 0o700)
-        with suppress(OSError):
-            os.unlink(path)
-
-    for _ in range(3):  # what was just ended may still write
-        shutil.rmtree(folder, onerror=unlock)
-        if not folder.exists():
-            return
-        time.sleep(0.3)
+    return own.scratch(base, "study", 0o755, "name a folder that you may write to")
 
 
 def copy(folders: Mapping[str, str], progress: Progress) -> list[str]:
