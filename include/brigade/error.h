@@ -2,6 +2,8 @@
 #ifndef BRIGADE_ERROR_H
 #define BRIGADE_ERROR_H
 
+#include <stdint.h>
+
 #if defined(__GNUC__)
 #define BRG_API __attribute__((visibility("default")))
 #else
@@ -13,6 +15,10 @@
 struct brg_error {
     int code; /* -errno */
     char text[1024];
+    /* Of a failed collective call, the same on every rank (brigade/io.h): where it failed. */
+    int rank;        /* rank in the communicator, or -1 */
+    int64_t offset;  /* byte in the file, or -1 */
+    char path[1024]; /* file, cut if longer; or "" */
 };
 
 #endif

@@ -5,6 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+static void set(struct brg_error *err, int code)
+{
+    err->code = code;
+    err->rank = -1;
+    err->offset = -1;
+    err->path[0] = '\0';
+}
+
 int brg_error_set(struct brg_error *err, int code, const char *format, ...)
 {
     if (err) {
@@ -12,7 +20,7 @@ int brg_error_set(struct brg_error *err, int code, const char *format, ...)
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
-        err->code = code;
+        set(err, code);
     }
     return code;
 }
@@ -29,7 +37,7 @@ int brg_error_system(struct brg_error *err, int code, const char *format, ...)
         const char *text = strerror_r(-code, words, sizeof words);
         if (n >= 0 && (size_t)n < sizeof err->text)
             snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", text);
-        err->code = code;
+        set(err, code);
     }
     return code;
 }

@@ -79,18 +79,6 @@ static void make_openmpi_start_cheap(void)
         setenv("OMPI_MCA_pml", "ob1", 0);
 }
 
-static int speaks_mpich(void *library)
-{
-    int (*get_version)(char *, int *);
-    char text[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
-    int length = 0;
-    *(void **)&get_version = dlsym(library, "MPI_Get_library_version");
-    if (!get_version || get_version(text, &length))
-        return 0;
-    return strstr(text, "MPICH") || strstr(text, "MVAPICH") || strstr(text, "Intel(R) MPI") ||
-           strstr(text, "CRAY");
-}
-
 int mpi_start(const char *path, struct stream_net **net, struct brg_error *err)
 {
     void *library;
@@ -104,16 +92,15 @@ int mpi_start(const char *path, struct stream_net **net, struct brg_error *err)
         return rc;
     if (!library)
         *net = net_single();
-    else if (dlsym(library, "ompi_mpi_comm_world")) {
+    else {
+        const struct mpi_interface *mpi;
         make_openmpi_start_cheap();
-        rc = mpi_openmpi_start(library, net, err);
-    } else if (speaks_mpich(library))
-        rc = mpi_mpich_start(library, net, err);
-    else
-        return brg_error_set(err, -ENOSYS, "%s is neither Open MPI nor of MPICH's kin",
-                             path ? path : "the MPI library found");
-    if (rc)
-        return rc;
+        rc = mpi_interface_of(library, path ? path : "the MPI library found", &mpi, err);
+        if (!rc)
+            rc = mpi->start(net, err);
+        if (rc)
+            return rc;
+    }
     long launched = keeper_size();
     if ((*net)->size == 1 && launched > 1)
         return brg_error_set(err, -EPROTO,

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define STREAM_ANY UINT32_MAX /* receive: from whoever sends; the message says who it was */
+
 struct stream_request {
     union {
         void *pointer;

@@ -21,7 +21,7 @@ static inline struct brg_image_writer *small_writer(const char *file, uint32_t b
 {
     struct brg_image_options o = {block_bytes, 3, 1};
     struct brg_image_writer *w = NULL;
-    struct brg_error err = {0, ""};
+    struct brg_error err = {0};
     if (brg_image_writer_create(file, &o, &w, &err) != 0)
         fprintf(stderr, "%s\n", err.text);
     NEED(w);
@@ -49,7 +49,7 @@ static inline int small_add(struct brg_image_writer *w, const struct spec *s, st
 static inline void small_image(const char *file, const char *root, const struct spec *specs,
                                size_t n)
 {
-    struct brg_error err = {0, ""};
+    struct brg_error err = {0};
     char id[33];
     struct brg_image_writer *w = small_writer(file, 4096);
     NEED(brg_image_writer_add_root(w, root, &err) == 0);

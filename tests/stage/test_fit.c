@@ -37,7 +37,7 @@ static char bytes[500000];
 static void make_head(void)
 {
     char path[] = "/tmp/brigade-fit-XXXXXX", id[33];
-    struct brg_error err = {0, ""};
+    struct brg_error err = {0};
     struct brg_image_options options = {PAGE, 3, 1};
     struct brg_image_writer *w = NULL;
     int fd = mkstemp(path);
@@ -164,7 +164,7 @@ static void a_cut_head_is_a_sound_one_with_another_id(void)
 
 static void too_little_even_for_the_index_is_an_error(void)
 {
-    struct brg_error err = {0, ""};
+    struct brg_error err = {0};
     struct fit fit;
     make_head();
     CHECK(fit_memory(head, PAGE, 32768, &fit, &err) == -E2BIG);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stage/mpi.h"
+#include "mpi/mpi.h"
 
 static int single_send(struct stream_net *net, const void *buf, size_t bytes, uint32_t to, int tag,
                        struct stream_request *request)

@@ -1,21 +1,23 @@
 /* The binary interface that MPICH, Intel MPI, MVAPICH and Cray MPICH share since 2014: a handle is
  * an int with a fixed value (www.mpich.org/abi; the values are those of MPICH's mpi.h). */
-#include "base/error.h"
-#include "stage/mpi.h"
+#include "mpi/mpi.h"
 
 typedef int comm_t, type_t, op_t, handler_t, request_t;
 #define REQUEST(r) (&(r)->handle.number)
 #define STATUS_IGNORE ((void *)1)
-#define START mpi_mpich_start
+#define ANY_SOURCE (-2)
+#define UNDEFINED (-32766)
+#define INTERFACE mpi_mpich
 
 static int fill_constants(void *library);
 
-#include "stage/mpi_calls.inc"
+#include "mpi/calls.inc"
 
 static int fill_constants(void *library)
 {
     (void)library;
     k.world = 0x44000000;
+    k.self = 0x44000001;
     k.byte = 0x4c00010d;
     k.int64 = 0x4c00083a;
     k.min = 0x58000002;

@@ -1,22 +1,24 @@
 /* Open MPI's binary interface: a handle is the address of an object of the library. */
-#include "base/error.h"
-#include "stage/mpi.h"
+#include "mpi/mpi.h"
 
 typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t;
 #define REQUEST(r) (&(r)->handle.pointer)
 #define STATUS_IGNORE NULL
-#define START mpi_openmpi_start
+#define ANY_SOURCE (-1)
+#define UNDEFINED (-32766)
+#define INTERFACE mpi_openmpi
 
 static int fill_constants(void *library);
 
-#include "stage/mpi_calls.inc"
+#include "mpi/calls.inc"
 
 static int fill_constants(void *library)
 {
     k.world = dlsym(library, "ompi_mpi_comm_world");
+    k.self = dlsym(library, "ompi_mpi_comm_self");
     k.byte = dlsym(library, "ompi_mpi_byte");
     k.int64 = dlsym(library, "ompi_mpi_int64_t");
     k.min = dlsym(library, "ompi_mpi_op_min");
     k.errors_return = dlsym(library, "ompi_mpi_errors_return");
-    return k.world && k.byte && k.int64 && k.min && k.errors_return ? 0 : -1;
+    return k.world && k.self && k.byte && k.int64 && k.min && k.errors_return ? 0 : -1;
 }

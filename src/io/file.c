@@ -1,0 +1,150 @@
+/* Opening, committing and closing a file. */
+#include "io/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static int bad_flags(unsigned flags)
+{
+    unsigned known = BRG_READ | BRG_WRITE | BRG_CREATE | BRG_EXCLUSIVE;
+    return (flags & ~known) || !(flags & BRG_READ) == !(flags & BRG_WRITE) ||
+           (flags & (BRG_CREATE | BRG_EXCLUSIVE) && !(flags & BRG_WRITE)) ||
+           (flags & BRG_EXCLUSIVE && !(flags & BRG_CREATE));
+}
+
+static int read_hints(struct io_hints *hints, const char *path, unsigned flags, const char *info,
+                      struct brg_error *err)
+{
+    if (bad_flags(flags))
+        return brg_error_set(err, -EINVAL,
+                             "cannot open %s with flags %#x: it takes BRG_READ, or BRG_WRITE, with "
+                             "BRG_CREATE and BRG_EXCLUSIVE if wanted",
+                             path, flags);
+    hints_default(hints);
+    int rc = hints_parse(hints, info, err);
+    return rc ? rc : hints_parse_environment(hints, getenv("BRIGADE_IO"), path, err);
+}
+
+static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned flags,
+                     const char *info, struct brg_error *err)
+{
+    struct {
+        struct io_hints hints;
+        struct store_token token;
+    } found;
+    struct brg_error *failure = &f->failure;
+    memset(&found, 0, sizeof found);
+    int rc = read_hints(&f->hints, path, flags, info, failure);
+    int world = world_open(comm, f->hints.share, f->hints.segment_bytes, &f->world, err);
+    if (world)
+        return world;
+    rc = world_failure(f->world, failure);
+    if (!rc && f->world->rank == 0) {
+        found.hints = f->hints;
+        store_prepare(path, flags, &f->hints, &found.token, failure);
+    }
+    if (!rc)
+        rc = world_failure(f->world, failure);
+    if (!rc)
+        rc = world_share(f->world, &found, sizeof found, 0, failure);
+    if (rc) {
+        if (err)
+            *err = *failure;
+        return rc;
+    }
+    f->hints = found.hints;
+    f->token = found.token;
+    f->size = flags & BRG_CREATE ? 0 : found.token.size;
+    store_open(&f->token, &f->hints, f->world->rank, &f->store, failure);
+    rc = world_failure(f->world, failure);
+    if (rc && err)
+        *err = *failure;
+    return rc;
+}
+
+int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const char *info,
+                         brg_file **out, struct brg_error *err)
+{
+    brg_file *f = calloc(1, sizeof *f);
+    if (!f)
+        return brg_error_set(err, -ENOMEM, "no memory for a file");
+    int rc = open_file(f, comm, path, flags, info, err);
+    if (rc == 0) {
+        *out = f;
+        return 0;
+    }
+    if (f->store) {
+        if (f->world->rank == 0)
+            store_discard(f->store);
+        store_close(f->store);
+    }
+    if (f->world)
+        world_close(f->world);
+    free(f);
+    return rc;
+}
+
+int brg_file_open_alone(const char *path, unsigned flags, const char *info, brg_file **f,
+                        struct brg_error *err)
+{
+    return brg_file_open_handle(0, path, flags, info, f, err);
+}
+
+int brg_file_open_fortran(int32_t comm, const char *path, unsigned flags, const char *info,
+                          brg_file **f, struct brg_error *err)
+{
+    const struct mpi_interface *mpi;
+    int rc = mpi_join(&mpi, err);
+    if (rc)
+        return rc;
+    if (!mpi)
+        return brg_error_set(err, -EINVAL, "MPI does not run in this process: call MPI_Init first");
+    return brg_file_open_handle(mpi->from_fortran(comm), path, flags, info, f, err);
+}
+
+uint64_t brg_file_size(const brg_file *f)
+{
+    return f->size;
+}
+
+int brg_file_commit(brg_file *f, struct brg_error *err)
+{
+    struct io_request nothing;
+    request_none(&nothing);
+    int rc = file_meet(f, FILE_COMMIT, &nothing, err);
+    if (rc)
+        return rc;
+    if (f->hints.sync)
+        store_flush(f->store, &f->failure);
+    rc = world_failure(f->world, &f->failure);
+    if (!rc) {
+        if (f->world->rank == 0)
+            store_publish(f->store, f->size, &f->failure);
+        rc = world_failure(f->world, &f->failure);
+    }
+    f->committed = rc == 0;
+    if (rc && err)
+        *err = f->failure;
+    return rc;
+}
+
+int brg_file_close(brg_file *f, struct brg_error *err)
+{
+    struct io_request nothing;
+    request_none(&nothing);
+    int rc = f->failure.code ? 0 : file_meet(f, FILE_CLOSE, &nothing, err);
+    if (!f->committed && f->world->rank == 0)
+        store_discard(f->store);
+    store_close(f->store);
+    world_close(f->world);
+    free(f);
+    return rc;
+}
+
+const char *brg_file_explain(brg_file *f)
+{
+    return f->explained;
+}

@@ -1,0 +1,138 @@
+/* Reading and writing: every rank meets the others with its request. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "io/file.h"
+
+static int refuse(const brg_file *f, enum file_action action, struct brg_error *err)
+{
+    if (f->failure.code) {
+        if (err)
+            *err = f->failure;
+        return f->failure.code;
+    }
+    if (action == FILE_CLOSE)
+        return 0;
+    if (f->committed)
+        return brg_error_set(err, -EBADF, "%s was committed already: only close may follow",
+                             f->token.path);
+    if ((action == FILE_READ) != !!(f->token.flags & BRG_READ))
+        return brg_error_set(err, -EBADF, "%s was opened for %s", f->token.path,
+                             f->token.flags & BRG_READ ? "reading" : "writing");
+    return 0;
+}
+
+/* One meeting. *done becomes the action that was served. */
+static int meet_once(brg_file *f, enum file_action action, const struct io_request *request,
+                     enum file_action *done)
+{
+    enum {
+        ACTION,
+        LATEST,
+        LOW,
+        HIGH,
+        N
+    };
+    struct brg_error *failure = &f->failure;
+    int64_t v[N] = {action, -(int64_t)action, request->bytes ? (int64_t)request->low : INT64_MAX,
+                    -(int64_t)request->high};
+    int rc = world_minimum(f->world, v, N, failure);
+    if (rc)
+        return rc;
+    *done = (enum file_action)v[ACTION];
+    if (*done == FILE_COMMIT && -v[LATEST] == FILE_CLOSE) {
+        if (action == FILE_CLOSE) {
+            brg_error_set(failure, -ECANCELED, "%s was closed by one rank while others commit it",
+                          f->token.path);
+            strncpy(failure->path, f->token.path, sizeof failure->path - 1);
+        }
+        return world_failure(f->world, failure);
+    }
+    if (*done != FILE_WRITE && *done != FILE_READ)
+        return 0;
+    struct io_plan plan = {.transport = IO_DIRECT};
+    struct io_call call = {.world = f->world, .plan = &plan, .store = f->store, .request = request};
+    if (*done == FILE_WRITE)
+        move_write(&call, failure);
+    else
+        move_read(&call, failure);
+    if ((uint64_t)-v[HIGH] > f->size && *done == FILE_WRITE)
+        f->size = (uint64_t)-v[HIGH];
+    return world_failure(f->world, failure);
+}
+
+int file_meet(brg_file *f, enum file_action action, const struct io_request *request,
+              struct brg_error *err)
+{
+    enum file_action done = 0;
+    int rc = refuse(f, action, err);
+    if (rc)
+        return rc;
+    while (!rc && done != action)
+        rc = meet_once(f, action, request, &done);
+    if (rc && err)
+        *err = f->failure;
+    return rc;
+}
+
+static int meet_with(brg_file *f, enum file_action action, struct io_request *request, int rc,
+                     struct brg_error *err)
+{
+    /* TODO of the skeleton: a bad argument on one rank must reach the others. */
+    if (rc)
+        return rc;
+    rc = file_meet(f, action, request, err);
+    request_destroy(request);
+    return rc;
+}
+
+int brg_file_write(brg_file *f, uint64_t offset, const void *buf, size_t nbytes,
+                   struct brg_error *err)
+{
+    brg_piece piece = {.offset = offset, .bytes = nbytes};
+    return brg_file_write_pieces(f, &piece, 1, buf, err);
+}
+
+int brg_file_write_pieces(brg_file *f, const brg_piece *pieces, size_t n, const void *buf,
+                          struct brg_error *err)
+{
+    struct io_request request;
+    return meet_with(f, FILE_WRITE, &request, request_of_pieces(&request, pieces, n, buf, err),
+                     err);
+}
+
+int brg_file_write_block(brg_file *f, uint64_t offset, size_t element_bytes, int ndims,
+                         const uint64_t *shape, const uint64_t *start, const uint64_t *count,
+                         const int64_t *strides, const void *buf, struct brg_error *err)
+{
+    struct io_request request;
+    return meet_with(f, FILE_WRITE, &request,
+                     request_of_block(&request, offset, element_bytes, ndims, shape, start, count,
+                                      strides, buf, err),
+                     err);
+}
+
+int brg_file_read(brg_file *f, uint64_t offset, void *buf, size_t nbytes, struct brg_error *err)
+{
+    brg_piece piece = {.offset = offset, .bytes = nbytes};
+    return brg_file_read_pieces(f, &piece, 1, buf, err);
+}
+
+int brg_file_read_pieces(brg_file *f, const brg_piece *pieces, size_t n, void *buf,
+                         struct brg_error *err)
+{
+    struct io_request request;
+    return meet_with(f, FILE_READ, &request, request_of_pieces(&request, pieces, n, buf, err), err);
+}
+
+int brg_file_read_block(brg_file *f, uint64_t offset, size_t element_bytes, int ndims,
+                        const uint64_t *shape, const uint64_t *start, const uint64_t *count,
+                        const int64_t *strides, void *buf, struct brg_error *err)
+{
+    struct io_request request;
+    return meet_with(f, FILE_READ, &request,
+                     request_of_block(&request, offset, element_bytes, ndims, shape, start, count,
+                                      strides, buf, err),
+                     err);
+}

@@ -1,0 +1,51 @@
+/* Hints: "key=value:key=value", from the program and from BRIGADE_IO. Pure. docs/reference/io.md
+ * lists the keys, and tests compare that page with this table. */
+#ifndef BRG_IO_HINTS_H
+#define BRG_IO_HINTS_H
+
+#include "brigade/io.h"
+
+enum io_transport {
+    IO_AUTO,
+    IO_DIRECT,
+    IO_SIMPLE,
+    IO_BRIGADE,
+    IO_ROTATE
+};
+
+enum io_layout {
+    IO_SHARED, /* one file, plain bytes */
+    IO_PARTS   /* a file a writer, and an index */
+};
+
+struct io_hints {
+    enum io_transport transport;
+    enum io_layout layout;  /* layout=shared|parts */
+    uint32_t writers;       /* 0: chosen */
+    uint64_t segment_bytes; /* half of the memory bound; memory=64M sets it to half of that */
+    uint64_t stripe_bytes;  /* 0: the file system's, or 1 MiB */
+    uint32_t stripe_count;  /* 0: the file system's own choice; Lustre only */
+    int32_t first_target;   /* -1: the file system's own choice; Lustre only */
+    int checksums, sync, share, explain; /* yes|no */
+    int update_in_place;                 /* update=copy|in-place */
+    int direct_io;                       /* direct-io=no|yes|auto: 0, 1, -1 */
+    int uring;                           /* uring=no|yes|auto: 0, 1, -1 */
+    int async;                           /* async=yes|no */
+    uint64_t buffer_bytes;               /* async: bytes a writer may hold back */
+    uint64_t rate_bytes_s;               /* async: cap a writer, 0: none */
+    double slowdown; /* async: factor by which the program's collectives may slow down */
+};
+
+extern const char *const io_transport_names[]; /* by enum io_transport */
+
+void hints_default(struct io_hints *hints);
+
+/* Takes the hints in `text` (may be NULL). -EINVAL names the key or value, and what there is. */
+int hints_parse(struct io_hints *hints, const char *text, struct brg_error *err);
+
+/* Takes those of the entries of `text` (BRIGADE_IO; may be NULL) whose pattern matches the file's
+ * whole path or its last component (fnmatch), in order. */
+int hints_parse_environment(struct io_hints *hints, const char *text, const char *path,
+                            struct brg_error *err);
+
+#endif

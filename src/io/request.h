@@ -1,0 +1,61 @@
+/* What one rank asks of one call: which bytes of its memory lie where in the file. Pure.
+ *
+ * A request is pieces (any order) or a block of an array. It is walked, never listed: a cursor
+ * gives its parts in the order of the file, cut at any boundary, in constant memory. */
+#ifndef BRG_IO_REQUEST_H
+#define BRG_IO_REQUEST_H
+
+#include "brigade/io.h"
+
+/* Bytes that lie together in memory and in the file. */
+struct io_part {
+    uint64_t offset; /* in the file */
+    char *memory;
+    size_t bytes;
+};
+
+struct io_request {
+    char *memory;
+    uint64_t bytes;     /* all of them */
+    uint64_t low, high; /* hull in the file: [low, high); both 0 when bytes is 0 */
+    /* pieces: sorted by offset, without overlap or empty ones; `at` is where each lies in memory */
+    size_t n_pieces;
+    struct request_piece {
+        uint64_t offset, bytes, at;
+    } * pieces;
+    struct request_piece single; /* where one piece is all there is */
+    /* a block: dimensions that lie together were merged; the last one is contiguous bytes */
+    int ndims; /* 0: pieces */
+    uint64_t count[BRG_MAX_DIMS + 1];
+    uint64_t file_stride[BRG_MAX_DIMS + 1]; /* bytes; falling from dimension to dimension */
+    int64_t memory_stride[BRG_MAX_DIMS + 1];
+};
+
+/* Each returns 0 or -errno (with *err): -EINVAL, -EOVERFLOW past 2^63, -ENOMEM; destroy what
+ * succeeded. */
+int request_of_pieces(struct io_request *request, const brg_piece *pieces, size_t n,
+                      const void *memory, struct brg_error *err);
+int request_of_block(struct io_request *request, uint64_t offset, size_t element_bytes, int ndims,
+                     const uint64_t *shape, const uint64_t *start, const uint64_t *count,
+                     const int64_t *strides, const void *memory, struct brg_error *err);
+void request_none(struct io_request *request);
+void request_destroy(struct io_request *request);
+
+struct io_cursor {
+    const struct io_request *request;
+    size_t piece;
+    uint64_t index[BRG_MAX_DIMS + 1];
+    uint64_t skip; /* bytes of the current run already given */
+    int ended;
+};
+
+/* The next part is the first that ends after `offset`, cut to begin there. */
+void cursor_seek(struct io_cursor *cursor, const struct io_request *request, uint64_t offset);
+
+/* The next part, cut at `until`. 1, or 0 when no byte is left before `until`. */
+int cursor_next(struct io_cursor *cursor, uint64_t until, struct io_part *part);
+
+/* Offset of the byte that cursor_next would begin with, or UINT64_MAX. */
+uint64_t cursor_at(const struct io_cursor *cursor);
+
+#endif

@@ -1,0 +1,51 @@
+/* The file itself, as one rank sees it: temporary until it is published.
+ *
+ * Rank 0 prepares; what it found out goes to every rank as a token of plain bytes; then each rank
+ * opens the store for itself. write, read and flush may be called by any one thread at a time of a
+ * rank, and by many ranks at once for different bytes. Errors name path and offset. */
+#ifndef BRG_IO_STORE_H
+#define BRG_IO_STORE_H
+
+#include "io/hints.h"
+
+#define STORE_PATH 1024
+
+struct store_token {
+    char path[STORE_PATH];      /* the name that will be published, symbolic links resolved */
+    char temporary[STORE_PATH]; /* what is written until then; == path when reading or in place */
+    uint64_t id;                /* random */
+    uint64_t size;              /* of the file that is there; 0 for a new one */
+    uint64_t stripe_bytes;      /* hint, file system's, or 1 MiB; power of two */
+    uint32_t stripe_count;      /* 0: not known (not Lustre) */
+    enum io_layout layout;      /* of the file that is there, or of the new one */
+    int32_t mode;               /* permissions of the new file */
+    unsigned flags;             /* BRG_* */
+};
+
+struct io_store;
+
+/* Rank 0 only. Finds out what is there, checks what can be checked, makes the temporary file. */
+int store_prepare(const char *path, unsigned flags, const struct io_hints *hints,
+                  struct store_token *token, struct brg_error *err);
+
+/* Every rank. Opens nothing before the first write or read. `rank` names this one's part. */
+int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
+               struct io_store **store, struct brg_error *err);
+void store_close(struct io_store *store);
+
+/* All bytes or an error at the first that failed. `whole_window`: no other write of this call
+ * touches the blocks that these bytes fill. */
+int store_write(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
+                struct brg_error *err);
+/* Fewer bytes than asked for only at the end of the file: *got. */
+int store_read(struct io_store *store, void *buf, size_t bytes, uint64_t offset, size_t *got,
+               struct brg_error *err);
+/* What this rank wrote is on stable storage. */
+int store_flush(struct io_store *store, struct brg_error *err);
+
+/* Rank 0 only, after every rank has flushed: the file of `size` bytes appears under its name. */
+int store_publish(struct io_store *store, uint64_t size, struct brg_error *err);
+/* Rank 0 only: nothing of it is left. */
+void store_discard(struct io_store *store);
+
+#endif

@@ -1,0 +1,76 @@
+/* Which interface a library speaks, and which MPI is in this process already. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "mpi/mpi.h"
+
+static int speaks_mpich(void *library)
+{
+    int (*get_version)(char *, int *);
+    char text[8192] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING of MPICH */
+    int length = 0;
+    *(void **)&get_version = dlsym(library, "MPI_Get_library_version");
+    if (!get_version || get_version(text, &length))
+        return 0;
+    return strstr(text, "MPICH") || strstr(text, "MVAPICH") || strstr(text, "Intel(R) MPI") ||
+           strstr(text, "CRAY");
+}
+
+int mpi_interface_of(void *library, const char *name, const struct mpi_interface **out,
+                     struct brg_error *err)
+{
+    const char *missing = "";
+    int rc;
+    if (dlsym(library, "ompi_mpi_comm_world"))
+        rc = mpi_openmpi(library, out, &missing);
+    else if (speaks_mpich(library))
+        rc = mpi_mpich(library, out, &missing);
+    else
+        return brg_error_set(err, -ENOSYS, "%s is neither Open MPI nor of MPICH's kin", name);
+    if (rc)
+        return brg_error_set(err, rc,
+                             "%s lacks %s: it is too old (MPI 3 is needed); use another MPI", name,
+                             missing);
+    return 0;
+}
+
+/* The path of the first loaded object whose name begins as an MPI library's does. Python loads MPI
+ * where a search of the global scope does not see it. */
+static int note_mpi(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+    if (strncmp(name, "libmpi.so", 9) && strncmp(name, "libmpich.so", 11) &&
+        strncmp(name, "libmpi_cray.so", 14) && strncmp(name, "libmpi_gnu", 10))
+        return 0;
+    *(const char **)found = info->dlpi_name;
+    return 1;
+}
+
+int mpi_join(const struct mpi_interface **out, struct brg_error *err)
+{
+    static const struct mpi_interface *known;
+    *out = NULL;
+    if (!known) {
+        const char *path = "MPI";
+        void *library = dlopen(NULL, RTLD_NOW);
+        if (!library || !dlsym(library, "MPI_Init")) {
+            library = NULL;
+            if (dl_iterate_phdr(note_mpi, &path))
+                library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+        }
+        if (!library)
+            return 0;
+        int rc = mpi_interface_of(library, path, &known, err);
+        if (rc)
+            return rc;
+    }
+    if (known->running())
+        *out = known;
+    return 0;
+}

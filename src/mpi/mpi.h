@@ -1,0 +1,56 @@
+/* MPI as stream_nets, found at run time: nothing here links one.
+ *
+ * Two binary interfaces cover the field. In Open MPI's, handles are addresses of objects that the
+ * library exports; in MPICH's (MPICH, Intel MPI, MVAPICH, Cray MPICH) they are fixed integers.
+ * Which one a library speaks is read off its symbols. Only non-blocking calls are used for what may
+ * take long, so that waiting is our own affair: it sleeps, and hears signals.
+ *
+ * Either a program of ours starts MPI (`mpi_start`: brigade-stage), or a library of ours joins the
+ * MPI of the program it is loaded into (`mpi_join`: libbrigade_io). One of them, once a process.
+ */
+#ifndef BRG_MPI_MPI_H
+#define BRG_MPI_MPI_H
+
+#include <stdint.h>
+
+#include "brigade/error.h"
+#include "stream/net.h"
+
+/* A communicator as the program holds it: Open MPI's pointer or MPICH's int, widened. */
+typedef uintptr_t mpi_handle;
+
+/* What a binary interface offers. Calls return 0 or -errno. */
+struct mpi_interface {
+    /* Starts MPI, funneled; *net is MPI_COMM_WORLD. */
+    int (*start)(struct stream_net **net, struct brg_error *err);
+    /* Not -errno: 1 between MPI_Init and MPI_Finalize. */
+    int (*running)(void);
+    /* Collective. A net over a duplicate of `comm`. */
+    int (*duplicate)(mpi_handle comm, struct stream_net **net);
+    /* Collective. Ranks of one color, ordered by key, get a net; color < 0: *part is NULL. */
+    int (*split)(struct stream_net *net, int color, int key, struct stream_net **part);
+    /* Collective. Frees a net of duplicate or split, on which nothing may be under way. */
+    void (*release)(struct stream_net *net);
+    mpi_handle (*from_fortran)(int32_t comm);
+    /* One value a communicator keeps; drop(value) is called when it is freed or MPI ends. */
+    void *(*kept)(mpi_handle comm);
+    int (*keep)(mpi_handle comm, void *value, void (*drop)(void *value));
+    mpi_handle world, self;
+};
+
+/* The interfaces. `library` is a handle of dlopen; on -ENOSYS *missing is a symbol it lacks. */
+int mpi_openmpi(void *library, const struct mpi_interface **out, const char **missing);
+int mpi_mpich(void *library, const struct mpi_interface **out, const char **missing);
+
+/* The interface that `library` speaks, or an error that names `name`. */
+int mpi_interface_of(void *library, const char *name, const struct mpi_interface **out,
+                     struct brg_error *err);
+
+/* The MPI that is in this process already, whoever loaded it and however: *out is NULL, without
+ * error, where there is none or it does not run (not initialised, finalised). */
+int mpi_join(const struct mpi_interface **out, struct brg_error *err);
+
+/* One process and no messages. Never fails. */
+struct stream_net *net_single(void);
+
+#endif
