@@ -37,7 +37,7 @@ void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size
 /* Marks bytes that were written into the image directly. */
 void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes);
 
-/* The first run of covered bytes at or after image byte `from`: 1 with [*at, *at + *bytes), or 0. */
+/* The first run of covered bytes from image byte `from` on: 1 with [*at, *at + *bytes), or 0. */
 int bucket_run(const struct bucket *bucket, uint32_t from, uint32_t *at, uint32_t *bytes);
 
 /* Whether every byte of it up to `bytes` is covered. */
