@@ -79,7 +79,8 @@ def nodefaultlib(base: Path) -> tuple[Path, dict[str, str]]:
 
 
 def by_lib_and_platform(base: Path) -> tuple[Path, dict[str, str]]:
-    lib = twins(base, "libone.so", f"x/{os.uname().machine}")
+    platform = search().loader.platform  # "haswell" on Intel's processors, "x86_64" on AMD's
+    lib = twins(base, "libone.so", f"x/{platform}")
     return program(base / "app", OLD, rpath(base, "$ORIGIN/$LIB", "x/$PLATFORM"), needs=[lib]), {}
 
 
