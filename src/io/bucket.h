@@ -1,8 +1,12 @@
 /* Room for one window: an image of its bytes, and which of them are covered. Pure: plain memory,
- * wherever it lies; several ranks may put into one bucket at once.
+ * wherever it lies; several ranks may put into one bucket at once, and one that dies in the middle
+ * keeps nobody waiting: there is no lock.
  *
- * Where two ranks put the same byte the bucket notices (`overlapped`). With an owner map the
- * highest rank's byte stays, in whatever order they come; without one, any.
+ * Where a byte is put twice the bucket can tell afterwards: more was put than is covered. With an
+ * owner map the highest rank's byte stays, in whatever order they come; without one, any.
+ *
+ * A struct bucket is one thread's view. Ranks that share the memory lay out a view each; `start`
+ * must be the same in all of them, and one of them clears.
  */
 #ifndef BRG_IO_BUCKET_H
 #define BRG_IO_BUCKET_H
@@ -12,19 +16,22 @@
 #include <stdint.h>
 
 struct bucket {
-    uint64_t start;               /* byte of the file at image[0]; a multiple of 64 */
-    uint32_t bytes;               /* of the image; a multiple of 64 */
-    char *image;                  /* what is not covered is not defined */
-    _Atomic uint64_t *covered;    /* bytes / 64 words: bit i % 64 of word i / 64 is byte i */
-    uint32_t *owner;              /* [bytes] rank + 1 of each covered byte, or NULL */
-    _Atomic uint32_t *locked;     /* with owner: guards image, covered and owner */
-    _Atomic uint32_t *overlapped; /* becomes 1 when a covered byte is put again */
+    uint64_t start;             /* byte of the file at image[0]; a multiple of 64 */
+    uint32_t bytes;             /* of the image; a multiple of 64 */
+    char *image;                /* what is not covered is not defined */
+    _Atomic uint64_t *covered;  /* bytes / 64 words: bit i % 64 of word i / 64 is byte i */
+    _Atomic uint32_t *owner;    /* [bytes] or NULL; 0, or (rank + 1) << 8 | the byte itself */
+    _Atomic uint64_t *all_puts; /* bytes put by all who said that they are done */
+    uint64_t puts;              /* through this view, since it was done or cleared */
 };
 
-/* Bytes of memory for one bucket's image, bitmap and, if `owned`, owner map and lock. */
+#define BUCKET_MAX_OWNER ((1u << 24) - 2) /* the highest rank that an owner map can hold */
+
+/* Bytes of memory for one bucket's image, bitmap and, if `owned`, owner map. */
 size_t bucket_room(uint32_t bytes, int owned);
 
-/* Lays a bucket of `bytes` out in `memory` (bucket_room bytes, aligned to 64), nothing covered. */
+/* A view of a bucket of `bytes` in `memory` (bucket_room bytes, aligned to 64); memory is left as
+ * it is. Zeros mean that nothing is covered. */
 void bucket_lay(struct bucket *bucket, void *memory, uint32_t bytes, int owned);
 
 /* Forgets what it holds; it stands for the bytes from `start` on. */
@@ -34,10 +41,18 @@ void bucket_clear(struct bucket *bucket, uint64_t start);
 void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size_t bytes,
                 uint32_t rank);
 
-/* Marks bytes that were written into the image directly. */
+/* Marks bytes that were written into the image directly, as if put. Not with an owner map. */
 void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes);
 
-/* The first run of covered bytes from image byte `from` on: 1 with [*at, *at + *bytes), or 0. */
+/* Counts what was put through this view; after its last put, before others are told of them. */
+void bucket_done(struct bucket *bucket);
+
+/* Whether any byte was put twice. To be asked when all are done; walks the whole bitmap. */
+int bucket_overlapped(const struct bucket *bucket);
+
+/* The first run of covered bytes from image byte `from` on: 1 with [*at, *at + *bytes), or 0. To be
+ * asked when all have put. With an owner map the image holds the bytes of a run only from then on:
+ * this puts them there. */
 int bucket_run(const struct bucket *bucket, uint32_t from, uint32_t *at, uint32_t *bytes);
 
 /* Whether every byte of it up to `bytes` is covered. */

@@ -1,4 +1,4 @@
-/* What the C tests of staging share: a claim that fails is printed with what it was about. */
+/* What the C tests share: a claim that fails is printed with what it was about. */
 #ifndef BRG_TESTS_CLAIM_H
 #define BRG_TESTS_CLAIM_H
 
