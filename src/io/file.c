@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "io/fault.h"
 
 static int bad_flags(unsigned flags)
 {
@@ -41,6 +42,7 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     int world = world_open(comm, f->hints.share, f->hints.segment_bytes, &f->world, err);
     if (world)
         return world;
+    io_fault_start(f->world->rank);
     rc = world_failure(f->world, failure);
     if (!rc && f->world->rank == 0) {
         found.hints = f->hints;

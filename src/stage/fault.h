@@ -1,12 +1,8 @@
-/* Named points at which tests make staging fail.
- *
- * BRIGADE_FAULT=POINT[:N][@RANK]: at POINT, on that rank (default: all), when its number has
- * reached N (default 0). Unset, a point costs one comparison.
- */
+/* The points at which tests make staging fail: see base/fault.h. */
 #ifndef BRG_STAGE_FAULT_H
 #define BRG_STAGE_FAULT_H
 
-#include <stdint.h>
+#include "base/fault.h"
 
 /* X(symbol, name in BRIGADE_FAULT): what N counts, and what happens */
 #define FAULT_POINTS(X)                                                                       \
@@ -26,17 +22,14 @@ enum fault_point {
 #undef X
 };
 
-extern struct fault {
-    enum fault_point point;
-    uint64_t n;
-} fault_chosen;
+extern struct brg_fault fault_chosen;
 
 /* Reads BRIGADE_FAULT. An unknown point is ignored: tests see that nothing failed. */
 void fault_start(uint32_t rank);
 
 static inline int fault_at(enum fault_point point, uint64_t number)
 {
-    return fault_chosen.point == point && number >= fault_chosen.n;
+    return fault_chosen.point == (int)point && number >= fault_chosen.n;
 }
 
 #endif

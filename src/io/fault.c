@@ -1,0 +1,33 @@
+/* See fault.h. */
+#include "io/fault.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+struct brg_fault io_fault_chosen;
+
+static _Atomic uint64_t counted; /* of the one point that is chosen */
+
+void io_fault_start(uint32_t rank)
+{
+    static const char *const names[] = {
+#define X(symbol, name) name,
+        IO_FAULT_POINTS(X)
+#undef X
+    };
+    brg_fault_read(&io_fault_chosen, names, sizeof names / sizeof *names, rank);
+    counted = 0;
+}
+
+int io_fault_counted(enum io_fault_point point)
+{
+    return io_fault_chosen.point == (int)point &&
+           atomic_fetch_add(&counted, 1) >= io_fault_chosen.n;
+}
+
+void io_fault_step(void)
+{
+    if (io_fault_counted(IO_FAULT_KILL))
+        kill(getpid(), SIGKILL);
+}

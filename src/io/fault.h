@@ -1,0 +1,43 @@
+/* The points at which tests make shared files fail: see base/fault.h. */
+#ifndef BRG_IO_FAULT_H
+#define BRG_IO_FAULT_H
+
+#include "base/fault.h"
+
+/* X(symbol, name in BRIGADE_FAULT): what N counts on that rank, and what happens */
+#define IO_FAULT_POINTS(X)                                                            \
+    X(IO_FAULT_WRITE, "io.write")   /* bytes written to the file before: ENOSPC */    \
+    X(IO_FAULT_QUOTA, "io.quota")   /* bytes written to the file before: EDQUOT */    \
+    X(IO_FAULT_EIO, "io.eio")       /* bytes written to the file before: EIO */       \
+    X(IO_FAULT_SHORT, "io.short")   /* bytes that one system call writes at most */   \
+    X(IO_FAULT_EINTR, "io.eintr")   /* every other system call that writes: EINTR */  \
+    X(IO_FAULT_READ, "io.read")     /* bytes read before: EIO */                      \
+    X(IO_FAULT_OPEN, "io.open")     /* opens of what is written to, before: EACCES */ \
+    X(IO_FAULT_FSYNC, "io.fsync")   /* syncs before: EIO */                           \
+    X(IO_FAULT_RENAME, "io.rename") /* renames before: EIO */                         \
+    X(IO_FAULT_KILL, "io.kill")     /* steps of the store before (io_fault_step): SIGKILL */
+
+enum io_fault_point {
+    IO_FAULT_NONE,
+#define X(symbol, name) symbol,
+    IO_FAULT_POINTS(X)
+#undef X
+};
+
+extern struct brg_fault io_fault_chosen;
+
+/* Reads BRIGADE_FAULT; each open of a file does, and counts begin anew. */
+void io_fault_start(uint32_t rank);
+
+static inline int io_fault_at(enum io_fault_point point, uint64_t number)
+{
+    return io_fault_chosen.point == (int)point && number >= io_fault_chosen.n;
+}
+
+/* As io_fault_at; counts the calls itself: the number is that of earlier calls with this point. */
+int io_fault_counted(enum io_fault_point point);
+
+/* A step of the protocol begins: here a rank may be killed. */
+void io_fault_step(void);
+
+#endif
