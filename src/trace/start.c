@@ -6,6 +6,10 @@
  *       with filter: install it; close the pipe <--- end of the pipe: watch
  *         refused: "a" ----------------------------> stop it at every call; "r"
  *       execute
+ *
+ * What must stay true: once it is seized, a signal stops the program until the tracer lets it go on
+ * (SIGKILL too, at PTRACE_EVENT_EXIT). So the tracer never waits for the program alone, but for its
+ * stops as well, and passes on each signal that stopped it.
  */
 #include "trace/engine.h"
 #include "trace/entry.h"
@@ -14,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -25,6 +30,10 @@
 #define FOLLOW                                                                                \
     (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
      PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT)
+
+enum {
+    LOOK_MS = 5 /* only a signal in the moment of starting waits that long */
+};
 
 static long trace(long request, pid_t tid, long addr, long data)
 {
@@ -74,7 +83,17 @@ static void take_descriptors(void)
     setrlimit(RLIMIT_NOFILE, &most);
 }
 
-/* Stops the program, which waits, and lets it go on so that it stops as `how` says. 0 or errno. */
+/* Lets the program go on after a stop: with the signal that stopped it, or waiting for SIGCONT. */
+static void let_on(pid_t program, int status, long how)
+{
+    int signum = WSTOPSIG(status), event = status >> 16;
+    if (event == PTRACE_EVENT_STOP && signum != SIGTRAP && how != PTRACE_DETACH)
+        how = PTRACE_LISTEN;
+    trace(how, program, 0, event || signum == (SIGTRAP | 0x80) ? 0 : signum);
+}
+
+/* Stops the program, which waits, and lets it go on so that it stops as `how` says. Any stop will
+ * do: that of a signal may come first. 0 or errno. */
 static int take(pid_t program, enum trace_how how)
 {
     struct ptrace_syscall_info info;
@@ -83,19 +102,38 @@ static int take(pid_t program, enum trace_how how)
     int status;
     if (trace(PTRACE_INTERRUPT, program, 0, 0) != 0 || waitpid(program, &status, __WALL) != program)
         return errno;
+    if (!WIFSTOPPED(status))
+        return ESRCH;
     if (trace(PTRACE_GET_SYSCALL_INFO, program, sizeof info, (long)&info) <= 0) {
-        trace(PTRACE_DETACH, program, 0, 0);
+        let_on(program, status, PTRACE_DETACH);
         return ENOSYS; /* a kernel before 5.3 */
     }
     trace(PTRACE_SETOPTIONS, program, 0, options);
-    trace(how == TRACE_SECCOMP ? PTRACE_CONT : PTRACE_SYSCALL, program, 0, 0);
+    let_on(program, status, how == TRACE_SECCOMP ? PTRACE_CONT : PTRACE_SYSCALL);
     return 0;
+}
+
+/* Whether the program has answered that its filter was refused; if not, it has closed the pipe or
+ * is gone. A stop after that is left to trace_watch: the pipe is looked at once more while the
+ * program stands still. */
+static int is_refused(pid_t program, int answer)
+{
+    struct pollfd said = {.fd = answer, .events = POLLIN};
+    for (;;) {
+        siginfo_t stop = {0};
+        char byte;
+        int status, options = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+        int stopped = waitid(P_PID, (id_t)program, &stop, options) == 0 && stop.si_pid == program;
+        if (poll(&said, 1, stopped ? 0 : LOOK_MS) > 0)
+            return read(answer, &byte, 1) > 0;
+        if (stopped && waitpid(program, &status, __WALL) == program && WIFSTOPPED(status))
+            let_on(program, status, PTRACE_CONT);
+    }
 }
 
 static void run_tracer(struct trace_sink *sink, pid_t program, pid_t parent, int32_t rank,
                        enum trace_how how, int ready, int answer)
 {
-    char byte;
     stand_apart(ready, answer);
     take_descriptors();
     if (sink->open(sink, program) != 0)
@@ -105,8 +143,8 @@ static void run_tracer(struct trace_sink *sink, pid_t program, pid_t parent, int
         trace_entry_prepare();
     if (!why && write(ready, "r", 1) != 1)
         why = EPIPE;
-    if (!why && how == TRACE_SECCOMP && read(answer, &byte, 1) > 0) {
-        how = TRACE_ALL; /* the filter was refused */
+    if (!why && how == TRACE_SECCOMP && is_refused(program, answer)) {
+        how = TRACE_ALL;
         why = take(program, how);
         if (!why && write(ready, "r", 1) != 1)
             why = EPIPE;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -306,3 +307,39 @@ def test_the_counts_of_a_program_are_those_of_strace(tmp_path: Path) -> None:
     wanted = [counts(straced(tmp_path, *words, env=env)) for _ in range(2)]
     got, _ = traced(tmp_path, *words, env=env)
     assert wanted[0] == wanted[1] == counts(got)
+
+
+@BOTH
+def test_signals_while_it_is_taken_do_not_hold_the_program_up(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """Each stops it, and the tracer too has to wait for it then."""
+    (tmp_path / "trace").mkdir()
+    words = [TRACER, "--out", tmp_path / "trace", *options, "sh", "-c", "exit 5"]
+    for _ in range(10):
+        child = subprocess.Popen(words)
+        end = time.monotonic() + 0.02
+        while time.monotonic() < end:
+            child.send_signal(signal.SIGWINCH)
+        assert ended(child) == 5
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_at_any_moment_of_its_start_ends_the_program(tmp_path: Path, signum: int) -> None:
+    (tmp_path / "trace").mkdir()
+    for i in range(80):
+        child = subprocess.Popen([TRACER, "--out", tmp_path / "trace", "sleep", "100"])
+        time.sleep(i * 5e-5)
+        child.send_signal(signum)
+        assert ended(child) == -signum
+
+
+def ended(child: subprocess.Popen[bytes]) -> int:
+    """How it ends; a program that does not is ended with its tracer."""
+    try:
+        return child.wait(20)
+    except subprocess.TimeoutExpired:
+        os.kill(is_traced(child.pid), signal.SIGKILL)
+        child.kill()
+        child.wait()
+        raise
