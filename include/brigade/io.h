@@ -132,8 +132,13 @@ BRG_API uint64_t brg_file_size(const brg_file *f);
 /* Synced, checksummed, renamed: the file is there under its name, whole, or (on failure) what was
  * there before. After it the file may only be closed. */
 BRG_API int brg_file_commit(brg_file *f, struct brg_error *err);
-/* The same, while the program goes on: with hint `async=yes` writing itself goes on in the
- * background too. The file must not be used until the request is done. */
+/* The same, while the program goes on: a thread of the library syncs and publishes. With hint
+ * async=yes writing itself goes on in the background too: bytes are held back in memory of this
+ * rank (hint `buffer`, beyond the two segments; a full one makes the call wait), at most `rate` a
+ * second, and less where the program's collectives would suffer (docs/explanation/yielding.md).
+ * Until the request is done the file may only be closed: that waits for the commit and returns
+ * what it came to; the request stays and says the same, and is to be freed by test or wait. A
+ * process that ends before its request is done publishes nothing. */
 BRG_API int brg_file_commit_start(brg_file *f, brg_request **request, struct brg_error *err);
 /* Collective. *done as MPI_Test; when done, the request is freed and the return value is commit's.
  * The same *done on every rank. */

@@ -60,7 +60,11 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     f->hints = found.hints;
     f->token = found.token;
     f->size = flags & BRG_CREATE ? 0 : found.token.size;
-    store_open(&f->token, &f->hints, f->world->rank, &f->store, failure);
+    f->spare = malloc(sizeof *f->spare);
+    if (!f->spare)
+        brg_error_set(failure, -ENOMEM, "no memory for a file");
+    else if (!store_open(&f->token, &f->hints, f->world->rank, &f->store, failure))
+        drain_open(f->store, &f->hints, &f->drain, failure);
     rc = world_failure(f->world, failure);
     if (rc && err)
         *err = *failure;
@@ -78,6 +82,8 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
         *out = f;
         return 0;
     }
+    drain_close(f->drain);
+    free(f->spare);
     if (f->store) {
         if (f->world->rank == 0)
             store_discard(f->store);
@@ -112,36 +118,24 @@ uint64_t brg_file_size(const brg_file *f)
     return f->size;
 }
 
-int brg_file_commit(brg_file *f, struct brg_error *err)
-{
-    struct io_request nothing;
-    request_none(&nothing);
-    int rc = file_meet(f, FILE_COMMIT, &nothing, err);
-    if (rc)
-        return rc;
-    if (f->hints.sync)
-        store_flush(f->store, &f->failure);
-    rc = world_failure(f->world, &f->failure);
-    if (!rc) {
-        if (f->world->rank == 0)
-            store_publish(f->store, f->size, &f->failure);
-        rc = world_failure(f->world, &f->failure);
-    }
-    f->committed = rc == 0;
-    if (rc && err)
-        *err = f->failure;
-    return rc;
-}
-
 int brg_file_close(brg_file *f, struct brg_error *err)
 {
     struct io_request nothing;
     request_none(&nothing);
-    int rc = f->failure.code ? 0 : file_meet(f, FILE_CLOSE, &nothing, err);
+    int rc = file_finish_request(f, err);
+    if (!rc && !f->failure.code)
+        rc = file_meet(f, FILE_CLOSE, &nothing, err);
+    drain_close(f->drain);
+    if (!f->committed && f->hints.async) {
+        /* Nobody's thread may still make files when rank 0 removes them. */
+        int64_t none = 0;
+        world_minimum(f->world, &none, 1, &f->failure);
+    }
     if (!f->committed && f->world->rank == 0)
         store_discard(f->store);
     store_close(f->store);
     world_close(f->world);
+    free(f->spare);
     free(f);
     return rc;
 }

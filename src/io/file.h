@@ -2,6 +2,7 @@
 #ifndef BRG_IO_FILE_H
 #define BRG_IO_FILE_H
 
+#include "io/drain.h"
 #include "io/move.h"
 
 /* What a rank has come for, when all meet. The least of all ranks' is done; those who came for
@@ -13,11 +14,25 @@ enum file_action {
     FILE_CLOSE
 };
 
+/* A commit under way. */
+struct brg_request {
+    brg_file *file; /* NULL once the outcome is known */
+    unsigned step;
+    int behind;               /* its steps are done by the drain's thread */
+    struct brg_error outcome; /* code 0: committed */
+};
+
 struct brg_file {
     struct io_world *world;
     struct io_hints hints;
     struct store_token token;
     struct io_store *store;
+    struct drain *drain;  /* what is written goes through it */
+    brg_request *spare;   /* memory for the request of a commit; NULL when the program has it */
+    brg_request *request; /* the commit under way */
+    struct file_hull {
+        uint64_t low, high;
+    } behind; /* hint async: all that was written and may not have reached the store anywhere */
     uint64_t size;
     struct brg_error failure; /* code != 0: every later call fails with it */
     int committed;
@@ -27,5 +42,9 @@ struct brg_file {
 /* Meets the other ranks with `request` until what this one came for has been done. */
 int file_meet(brg_file *f, enum file_action action, const struct io_request *request,
               struct brg_error *err);
+
+/* Ends the commit under way, if there is one; its request stays, with the outcome, which is
+ * returned. */
+int file_finish_request(brg_file *f, struct brg_error *err);
 
 #endif

@@ -14,6 +14,9 @@ static int refuse(const brg_file *f, enum file_action action, struct brg_error *
     }
     if (action == FILE_CLOSE)
         return 0;
+    if (f->request)
+        return brg_error_set(err, -EBUSY, "%s is being committed: wait for its request first",
+                             f->token.path);
     if (f->committed)
         return brg_error_set(err, -EBADF, "%s was committed already: only close may follow",
                              f->token.path);
@@ -21,6 +24,27 @@ static int refuse(const brg_file *f, enum file_action action, struct brg_error *
         return brg_error_set(err, -EBADF, "%s was opened for %s", f->token.path,
                              f->token.flags & BRG_READ ? "reading" : "writing");
     return 0;
+}
+
+/* With hint async: what was written before, by whomever, must not arrive after what is written now
+ * to the same bytes. [low, high) is what all ranks write now. */
+static int let_drain(brg_file *f, uint64_t low, uint64_t high)
+{
+    struct file_hull *behind = &f->behind;
+    if (!f->hints.async || low >= high)
+        return 0;
+    int rc = 0;
+    if (low < behind->high && behind->low < high) {
+        drain_clear(f->drain, low, high, &f->failure);
+        rc = world_failure(f->world, &f->failure);
+    }
+    if (behind->low == behind->high)
+        *behind = (struct file_hull){low, high};
+    if (low < behind->low)
+        behind->low = low;
+    if (high > behind->high)
+        behind->high = high;
+    return rc;
 }
 
 /* One meeting. *done becomes the action that was served. */
@@ -52,7 +76,10 @@ static int meet_once(brg_file *f, enum file_action action, const struct io_reque
     if (*done != FILE_WRITE && *done != FILE_READ)
         return 0;
     struct io_plan plan = {.transport = IO_DIRECT};
-    struct io_call call = {.world = f->world, .plan = &plan, .store = f->store, .request = request};
+    struct io_call call = {
+        .world = f->world, .plan = &plan, .store = f->store, .drain = f->drain, .request = request};
+    if (*done == FILE_WRITE && (rc = let_drain(f, (uint64_t)v[LOW], (uint64_t)-v[HIGH])))
+        return rc;
     if (*done == FILE_WRITE)
         move_write(&call, failure);
     else

@@ -2,6 +2,7 @@
 #ifndef BRG_IO_MOVE_H
 #define BRG_IO_MOVE_H
 
+#include "io/drain.h"
 #include "io/plan.h"
 #include "io/request.h"
 #include "io/store.h"
@@ -10,7 +11,8 @@
 struct io_call {
     struct io_world *world;
     const struct io_plan *plan;
-    struct io_store *store;
+    struct io_store *store; /* read from here; writes go through the drain */
+    struct drain *drain;
     const struct io_request *request; /* this rank's; may be empty */
 };
 

@@ -11,7 +11,7 @@ int move_write(const struct io_call *call, struct brg_error *err)
     int rc = 0;
     cursor_seek(&cursor, call->request, 0);
     while (!rc && cursor_next(&cursor, UINT64_MAX, &part))
-        rc = store_write(call->store, part.memory, part.bytes, part.offset, err);
+        rc = drain_write(call->drain, part.memory, part.bytes, part.offset, err);
     return rc;
 }
 

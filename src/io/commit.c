@@ -1,0 +1,122 @@
+/* Committing, at once or while the program goes on.
+ *
+ * A commit is steps; each is done by all ranks before any begins the next. What a step does on a
+ * rank is done by the thread that drains the file's buffer, or at once where nobody wants to go on
+ * meanwhile; the agreement between steps is made where the program calls. */
+#include <stdlib.h>
+
+#include "io/file.h"
+
+/* How long a rank that waits for its own step lets others' failures go unheard. */
+#define LISTEN_MS 200
+
+static int flush(void *file, struct brg_error *err)
+{
+    brg_file *f = file;
+    return f->hints.sync ? store_flush(f->store, err) : 0;
+}
+
+static int publish(void *file, struct brg_error *err)
+{
+    brg_file *f = file;
+    return f->world->rank == 0 ? store_publish(f->store, f->size, err) : 0;
+}
+
+static drain_job *const steps[] = {flush, publish};
+#define N_STEPS (sizeof steps / sizeof *steps)
+
+static void finish(struct brg_request *request, const struct brg_error *failure)
+{
+    brg_file *f = request->file;
+    request->outcome = *failure;
+    request->file = NULL;
+    f->request = NULL;
+    f->committed = failure->code == 0;
+}
+
+/* One agreement: goes to the next step if this one is done everywhere. */
+static void advance(struct brg_request *request, int wait_ms)
+{
+    brg_file *f = request->file;
+    int ended = drain_ended(f->drain, wait_ms, &f->failure);
+    int64_t v[] = {ended != 0, ended < 0 ? 0 : 1};
+    int rc = world_minimum(f->world, v, 2, &f->failure);
+    if (!rc && !v[1])
+        rc = world_failure(f->world, &f->failure);
+    if (!rc && v[0] && ++request->step < N_STEPS)
+        drain_run(f->drain, steps[request->step], f, request->behind);
+    if (rc || request->step == N_STEPS)
+        finish(request, &f->failure);
+}
+
+static int outcome_of(const struct brg_request *request, struct brg_error *err)
+{
+    if (request->outcome.code && err)
+        *err = request->outcome;
+    return request->outcome.code;
+}
+
+static int start(brg_file *f, struct brg_request *request, int behind, struct brg_error *err)
+{
+    struct io_request nothing;
+    request_none(&nothing);
+    int rc = file_meet(f, FILE_COMMIT, &nothing, err);
+    if (rc)
+        return rc;
+    *request = (struct brg_request){.file = f, .behind = behind};
+    f->request = request;
+    drain_run(f->drain, steps[0], f, behind);
+    return 0;
+}
+
+int brg_file_commit(brg_file *f, struct brg_error *err)
+{
+    struct brg_request request;
+    int rc = start(f, &request, 0, err);
+    if (rc)
+        return rc;
+    while (request.file)
+        advance(&request, LISTEN_MS);
+    return outcome_of(&request, err);
+}
+
+int brg_file_commit_start(brg_file *f, brg_request **out, struct brg_error *err)
+{
+    int rc = start(f, f->spare, 1, err);
+    if (rc)
+        return rc;
+    *out = f->spare;
+    f->spare = NULL;
+    return 0;
+}
+
+int brg_request_test(brg_request *request, int *done, struct brg_error *err)
+{
+    if (request->file)
+        advance(request, 0);
+    *done = request->file == NULL;
+    if (!*done)
+        return 0;
+    int rc = outcome_of(request, err);
+    free(request);
+    return rc;
+}
+
+int brg_request_wait(brg_request *request, struct brg_error *err)
+{
+    while (request->file)
+        advance(request, LISTEN_MS);
+    int rc = outcome_of(request, err);
+    free(request);
+    return rc;
+}
+
+int file_finish_request(brg_file *f, struct brg_error *err)
+{
+    struct brg_request *request = f->request;
+    if (!request)
+        return 0;
+    while (request->file)
+        advance(request, LISTEN_MS);
+    return outcome_of(request, err);
+}

@@ -1,0 +1,48 @@
+"""MPI programs of a test: compiled for an MPI that is installed, run on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from brigade.paths import native_dir
+
+INCLUDE = Path(__file__).parents[1] / "include"
+MPIS = ("openmpi", "mpich")
+LAUNCHERS = {
+    "openmpi": ["mpirun.openmpi", "--oversubscribe", "-q", "-n"],
+    "mpich": ["mpiexec.mpich", "-n"],
+}
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+def compile_mpi(mpi: str, source: Path, target: Path, *flags: str) -> Path:
+    """A program that uses libbrigade_io; the test is skipped where this MPI is not installed."""
+    if not shutil.which(f"mpicc.{mpi}") or not shutil.which(LAUNCHERS[mpi][0]):
+        pytest.skip(f"needs Debian package lib{mpi}-dev: mpicc.{mpi}")
+    native = native_dir()
+    command = [f"mpicc.{mpi}", "-g", f"-I{INCLUDE}", str(source), "-o", str(target), *flags]
+    command += [f"-L{native}", "-lbrigade_io", f"-Wl,-rpath,{native}"]
+    done = subprocess.run(command, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def run_mpi(
+    mpi: str, ranks: int, command: list[str | Path], **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LAUNCHERS[mpi], str(ranks), *map(str, command)],
+        text=True,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, **ENVIRONMENT, **environment},
+    )
