@@ -95,4 +95,5 @@ def test_every_command_has_a_manual_page(tmp_path):
     assert ".SH SYNOPSIS\n\\fBbrigade run\\fR" in run
     assert "\\fB\\-\\-json" in run
     overview = (tmp_path / "brigade.1").read_text()
-    assert all(f".TP\n\\fB{name}\\fR" in overview for name in COMMANDS)
+    names = [name.replace("-", "\\-") for name in COMMANDS]
+    assert all(f".TP\n\\fB{name}\\fR" in overview for name in names)

@@ -28,6 +28,7 @@ COMMANDS = {
     "study": "The same start-up in several variants, side by side.",
     "predict": "Seconds and requests of a start-up at any width, before it is run.",
     "bench": "Benchmarks of loading, with generated libraries.",
+    "io-config": "What builds a program with libbrigade_io.",
     "lab": "A cluster in a box, to try things on.",
     "completion": "Print shell completion for bash, zsh or fish.",
 }
@@ -42,7 +43,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"brigade.cli.{name}").command
+        command: click.Command = importlib.import_module(
+            f"brigade.cli.{name.replace('-', '_')}"
+        ).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,0 +1,45 @@
+"""`brigade io-config`: the words that build a program with libbrigade_io."""
+
+from __future__ import annotations
+
+import click
+
+from brigade.errors import UsageError
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  brigade io-config --cflags --libs        the words for a compiler, as in:
+  cc app.c $(brigade io-config --cflags --libs)
+  mpicc -o app app.c $(brigade io-config --cflags --libs)
+  mpifort -o app $(brigade io-config --fortran) app.f90 $(brigade io-config --libs)
+  cmake -S . -B build -Dbrigade_DIR=$(brigade io-config --cmake)
+  export PKG_CONFIG_PATH=$(brigade io-config --pkgconfig); pkg-config --libs brigade-io
+"""
+)
+@click.option("--cflags", is_flag=True, help="Where brigade/io.h is, for the C or C++ compiler.")
+@click.option("--libs", is_flag=True, help="The library, for the linker.")
+@click.option("--fortran", is_flag=True, help="The source of the Fortran module brigade_io.")
+@click.option("--cmake", is_flag=True, help="The folder of the CMake package, for brigade_DIR.")
+@click.option("--pkgconfig", is_flag=True, help="The folder of brigade-io.pc.")
+def command(cflags: bool, libs: bool, fortran: bool, cmake: bool, pkgconfig: bool) -> None:
+    """Print what builds a program with libbrigade_io, on one line, in the order below.
+
+    The library belongs to this installation: a program that is built with it finds it there by
+    itself when it runs.
+    """
+    from brigade.paths import native_dir
+
+    folder = native_dir().absolute()
+    include = folder / "include"
+    said = [
+        (cflags, f"-I{include}"),
+        (libs, f"-L{folder} -Wl,-rpath,{folder} -lbrigade_io"),
+        (fortran, str(include / "brigade" / "brigade_io.F90")),
+        (cmake, str(folder / "cmake" / "brigade")),
+        (pkgconfig, str(folder / "pkgconfig")),
+    ]
+    if not any(wanted for wanted, _ in said):
+        raise UsageError("nothing is asked for", hint="try: brigade io-config --cflags --libs")
+    click.echo(" ".join(words for wanted, words in said if wanted))
