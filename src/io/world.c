@@ -1,48 +1,235 @@
-/* See world.h. */
+/* Meeting: what all ranks of a world do together. See world.h. */
 #include "io/world.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/error.h"
 
-static int wait_for(struct io_world *world, struct stream_request *request, int rc,
-                    struct brg_error *err)
+#define TAG_DEATH 0x4200 /* a word, from any rank to a leader: the rank that died, a uint32_t */
+#define POLL_NS UINT64_C(20000) /* how long a leader looks for MPI's messages without sleeping */
+#define NAP_NS UINT64_C(200000) /* its longest sleep between looks */
+#define LOOK_NS UINT64_C(100000000)
+#define FIRST_NAP_NS UINT64_C(5000)
+
+static uint64_t now_ns(void)
 {
-    for (unsigned looks = 0;; looks++) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- what breaks a world ---- */
+
+/* The first survivor of the node where a rank died tells the other leaders, dead as its own leader
+ * may be. The words are small: MPI sends them without waiting for anybody. */
+static void tell(struct io_world *w, uint32_t dead_local)
+{
+    if (w->told || w->n_nodes == 1 || !dead_local || w->local != (dead_local == 1))
+        return;
+    w->told = 1;
+    static uint32_t word; /* outlives the world */
+    word = w->order[w->first_of[w->node] + dead_local - 1];
+    for (uint32_t node = 0; node < w->n_nodes; node++) {
+        struct stream_request request = {.active = 0};
         int done = 0;
-        if (rc == 0)
-            rc = world->all->test(world->all, request, &done);
-        if (rc) {
-            world->broken.code = rc;
-            return brg_error_set(err, rc, "MPI failed between the ranks of the file");
-        }
-        if (done)
-            return 0;
-        if (looks > 100) {
-            struct timespec nap = {.tv_nsec = 50000};
-            nanosleep(&nap, NULL);
-        }
+        if (node == w->node || w->all->send(w->all, &word, sizeof word, w->order[w->first_of[node]],
+                                            TAG_DEATH, &request))
+            continue;
+        for (int tries = 0; tries < 100 && !done; tries++)
+            if (w->all->test(w->all, &request, &done))
+                break;
     }
 }
 
-int world_minimum(struct io_world *world, int64_t *values, int n, struct brg_error *err)
+int world_broke(struct io_world *w, struct brg_error *err)
 {
-    int64_t mine[WORLD_VALUES];
-    struct stream_request request = {.active = 0};
-    memcpy(mine, values, (size_t)n * sizeof *mine);
-    return wait_for(world, &request, world->all->minimum(world->all, mine, values, n, &request),
-                    err);
+    const struct area_head *head = w->area->head;
+    uint32_t here = atomic_load(&head->dead), there = atomic_load(&head->dead_elsewhere);
+    if (!w->broken.code) {
+        if (here || there) {
+            int rank = (int)(here ? w->order[w->first_of[w->node] + here - 1] : there - 1);
+            brg_error_set(&w->broken, -EOWNERDEAD, "rank %d has died", rank);
+            w->broken.rank = rank;
+        } else
+            brg_error_set(&w->broken, atomic_load(&head->code),
+                          "MPI failed between the ranks of the file");
+    }
+    tell(w, here);
+    if (err)
+        *err = w->broken;
+    return w->broken.code;
 }
 
-int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
-                struct brg_error *err)
+static int listen(struct io_world *w)
 {
+    uint32_t dead;
     struct stream_request request = {.active = 0};
-    return wait_for(world, &request, world->all->broadcast(world->all, buf, bytes, root, &request),
-                    err);
+    int heard = 0;
+    if (w->leaders && w->mpi->waits(w->all, TAG_DEATH) &&
+        w->all->receive(w->all, &dead, sizeof dead, STREAM_ANY, TAG_DEATH, &request) == 0) {
+        while (!heard && w->all->test(w->all, &request, &heard) == 0)
+            ; /* it is there already */
+        if (heard)
+            atomic_store(&w->area->head->dead_elsewhere, dead + 1);
+    }
+    uint64_t now = now_ns();
+    if (now - w->looked_ns > LOOK_NS) {
+        w->looked_ns = now;
+        area_look(w->area, NULL, 0);
+    }
+    return area_broken(w->area);
+}
+
+/* ---- leaders ---- */
+
+int world_finish(struct io_world *w, struct stream_net *net, struct stream_request *request, int rc)
+{
+    uint64_t began = now_ns(), ns = FIRST_NAP_NS;
+    int done = 0;
+    while (!rc) {
+        rc = net->test(net, request, &done);
+        if (done || rc)
+            break;
+        if (now_ns() - began < POLL_NS)
+            continue;
+        struct timespec nap = {.tv_nsec = (long)ns};
+        nanosleep(&nap, NULL);
+        ns = ns * 2 > NAP_NS ? NAP_NS : ns * 2;
+        if (w->area)
+            rc = listen(w);
+    }
+    return rc;
+}
+
+int world_rest(struct io_world *w, uint32_t seen, uint64_t ns)
+{
+    area_doze(&w->area->head->bell, seen, ns);
+    return listen(w);
+}
+
+/* ---- a meeting ---- */
+
+static int reduce(struct io_world *w, int64_t *least, int n)
+{
+    struct area_head *head = w->area->head;
+    memcpy(least, head->cells[0].values, (size_t)n * sizeof *least);
+    for (uint32_t i = 1; i < w->n_local; i++)
+        for (int k = 0; k < n; k++)
+            if (head->cells[i].values[k] < least[k])
+                least[k] = head->cells[i].values[k];
+    if (!w->leaders)
+        return 0;
+    int64_t mine[WORLD_VALUES];
+    struct stream_request request = {.active = 0};
+    memcpy(mine, least, (size_t)n * sizeof *mine);
+    return world_finish(w, w->leaders, &request,
+                        w->leaders->minimum(w->leaders, mine, least, n > 0 ? n : 1, &request));
+}
+
+/* A meeting ends once, well or badly, for all ranks of a node: `generation` says which, and who
+ * sees a death changes it only if it has not ended. */
+#define BADLY UINT32_C(0x40000000)
+
+static void end_meeting(struct io_world *w, uint32_t how)
+{
+    uint32_t before = w->met - 1;
+    if (atomic_compare_exchange_strong(&w->area->head->generation, &before, w->met + how))
+        area_wake(&w->area->head->generation);
+}
+
+/* Done by one rank of the node when all have come. */
+static void complete(struct io_world *w, int n, int (*alone)(void *, int64_t *), void *context)
+{
+    struct area_head *head = w->area->head;
+    int64_t least[WORLD_VALUES] = {0};
+    int rc = reduce(w, least, n);
+    if (!rc && alone)
+        rc = alone(context, least);
+    if (rc && rc != -EOWNERDEAD)
+        atomic_store(&head->code, rc);
+    memcpy(head->result, least, (size_t)n * sizeof *least);
+    end_meeting(w, rc ? BADLY : 0);
+}
+
+int world_meet(struct io_world *w, int64_t *values, int n, int (*alone)(void *, int64_t *),
+               void *context, struct brg_error *err)
+{
+    struct area_head *head = w->area->head;
+    if (w->broken.code)
+        return world_broke(w, err);
+    memcpy(head->cells[w->local].values, values, (size_t)n * sizeof *values);
+    w->met++;
+    uint32_t all = w->met * w->n_local;
+    uint32_t came = atomic_fetch_add_explicit(&head->arrived, 1, memory_order_acq_rel) + 1;
+    int rc = 0;
+    if (w->leaders) {
+        rc = area_wait(w->area, &head->arrived, all);
+        if (!rc)
+            complete(w, n, alone, context);
+    } else if (came == all && w->n_nodes > 1)
+        area_wake(&head->arrived);
+    else if (came == all)
+        complete(w, n, alone, context);
+    if (!rc)
+        rc = area_wait(w->area, &head->generation, w->met);
+    if (rc)
+        end_meeting(w, BADLY);
+    if (atomic_load_explicit(&head->generation, memory_order_acquire) != w->met)
+        return world_broke(w, err);
+    memcpy(values, head->result, (size_t)n * sizeof *values);
+    return 0;
+}
+
+int world_minimum(struct io_world *w, int64_t *values, int n, struct brg_error *err)
+{
+    return world_meet(w, values, n, NULL, NULL, err);
+}
+
+/* ---- sharing ---- */
+
+struct sharing {
+    struct io_world *world;
+    char *chunk;
+    size_t bytes;
+    uint32_t root;
+};
+
+static int pass_to_nodes(void *context, int64_t *least)
+{
+    struct sharing *s = context;
+    struct io_world *w = s->world;
+    struct stream_request request = {.active = 0};
+    (void)least;
+    if (!w->leaders)
+        return 0;
+    return world_finish(
+        w, w->leaders, &request,
+        w->leaders->broadcast(w->leaders, s->chunk, s->bytes, w->node_of[s->root], &request));
+}
+
+int world_share(struct io_world *w, void *buf, size_t bytes, uint32_t root, struct brg_error *err)
+{
+    for (size_t done = 0; done < bytes;) {
+        struct sharing s = {.world = w,
+                            .chunk = w->area->head->share[w->shared_chunks++ % 2],
+                            .bytes = bytes - done,
+                            .root = root};
+        int64_t nothing = 0;
+        if (s.bytes > AREA_SHARE_BYTES)
+            s.bytes = AREA_SHARE_BYTES;
+        if (w->rank == root)
+            memcpy(s.chunk, (char *)buf + done, s.bytes);
+        int rc = world_meet(w, &nothing, 1, pass_to_nodes, &s, err);
+        if (rc)
+            return rc;
+        if (w->rank != root)
+            memcpy((char *)buf + done, s.chunk, s.bytes);
+        done += s.bytes;
+    }
+    return 0;
 }
 
 int world_failure(struct io_world *world, struct brg_error *mine)
@@ -60,75 +247,4 @@ int world_failure(struct io_world *world, struct brg_error *mine)
     if (world_share(world, mine, sizeof *mine, (uint32_t)rank, &err))
         *mine = err;
     return mine->code;
-}
-
-static int fill_tables(struct io_world *w)
-{
-    w->node_of = calloc(w->size, sizeof *w->node_of);
-    w->local_of = calloc(w->size, sizeof *w->local_of);
-    w->first_of = calloc(w->size + 1, sizeof *w->first_of);
-    w->order = calloc(w->size, sizeof *w->order);
-    if (!w->node_of || !w->local_of || !w->first_of || !w->order)
-        return -ENOMEM;
-    w->n_nodes = w->size;
-    w->node = w->rank;
-    w->n_local = 1;
-    for (uint32_t i = 0; i < w->size; i++) {
-        w->node_of[i] = w->order[i] = i;
-        w->first_of[i + 1] = i + 1;
-    }
-    return 0;
-}
-
-static void drop(void *value)
-{
-    struct io_world *w = value;
-    free(w->node_of);
-    free(w->local_of);
-    free(w->first_of);
-    free(w->order);
-    free(w);
-}
-
-int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_world **out,
-               struct brg_error *err)
-{
-    const struct mpi_interface *mpi = NULL;
-    (void)share, (void)segment_bytes;
-    int rc = comm ? mpi_join(&mpi, err) : 0;
-    if (rc)
-        return rc;
-    if (comm && !mpi)
-        return brg_error_set(err, -EINVAL, "MPI does not run in this process: call MPI_Init first");
-    struct io_world *w = mpi ? mpi->kept(comm) : NULL;
-    if (w) {
-        *out = w;
-        return 0;
-    }
-    w = calloc(1, sizeof *w);
-    if (!w)
-        return brg_error_set(err, -ENOMEM, "no memory for a communicator's ranks");
-    w->mpi = mpi;
-    rc = mpi ? mpi->duplicate(comm, &w->all) : 0;
-    if (!mpi)
-        w->all = net_single();
-    if (!rc) {
-        w->rank = w->all->rank;
-        w->size = w->all->size;
-        rc = fill_tables(w);
-    }
-    if (!rc && mpi)
-        rc = mpi->keep(comm, w, drop);
-    if (rc) {
-        drop(w);
-        return brg_error_system(err, rc, "cannot use the communicator");
-    }
-    *out = w;
-    return 0;
-}
-
-void world_close(struct io_world *world)
-{
-    if (!world->mpi)
-        drop(world);
 }

@@ -8,9 +8,10 @@
 #define BRG_IO_WORLD_H
 
 #include "brigade/io.h"
+#include "io/area.h"
 #include "mpi/mpi.h"
 
-struct io_area; /* memory that the ranks of a node share: area.h */
+#define WORLD_VALUES AREA_VALUES
 
 struct io_world {
     uint32_t rank, size;
@@ -21,15 +22,25 @@ struct io_world {
     uint32_t *first_of;         /* [n_nodes + 1] where a node begins in `order` */
     uint32_t *order;            /* [size] ranks by (node, rank) */
     struct stream_net *all;     /* every rank */
-    struct stream_net *leaders; /* rank = node; NULL unless local == 0 */
+    struct stream_net *leaders; /* rank = node; NULL unless local == 0 and there are others */
     struct io_area *area;
     struct brg_error broken;         /* code != 0: what ended this world */
     const struct mpi_interface *mpi; /* NULL: one process */
+
+    /* the world's own */
+    int share;
+    uint64_t segment_bytes;
+    uint32_t met;           /* meetings so far */
+    uint32_t shared_chunks; /* by world_share so far */
+    uint64_t looked_ns;     /* when the leader last looked whether its ranks live */
+    int told;               /* the other leaders have been told that a rank of this node died */
+    struct io_world *next;  /* of the same communicator, with other arguments */
 };
 
 /* The world of a communicator (comm 0: of this process alone). share 0: every rank is a node of its
- * own. segment_bytes: half of the memory that a node's area may take. Two of the same communicator
- * and the same arguments are the same world. */
+ * own. segment_bytes: half of the memory that a node's area may take. The least share and
+ * segment_bytes of all ranks count. Two of the same communicator and arguments are the same
+ * world. */
 int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_world **world,
                struct brg_error *err);
 
@@ -37,8 +48,14 @@ int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_worl
 void world_close(struct io_world *world);
 
 /* values[i] becomes the least values[i] of all ranks; n <= WORLD_VALUES. */
-#define WORLD_VALUES 32
 int world_minimum(struct io_world *world, int64_t *values, int n, struct brg_error *err);
+
+/* world_minimum, and before anyone returns, one rank of each node (the leader, where there are
+ * several nodes) calls alone(context, least), while no other of its node is in a call; its context
+ * must do for all. It may change `least`, alike on all nodes, and use the leaders' net with
+ * world_finish. What it returns breaks the world if it is not 0. */
+int world_meet(struct io_world *world, int64_t *values, int n,
+               int (*alone)(void *context, int64_t *least), void *context, struct brg_error *err);
 
 /* Everybody gets the bytes of rank `root`. */
 int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
@@ -47,5 +64,18 @@ int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
 /* Agrees on a failure: mine.code (0: none here) of the lowest rank that has one becomes everybody's
  * *mine, and is returned; rank, offset and path come with it. */
 int world_failure(struct io_world *world, struct brg_error *mine);
+
+/* Not collective: what leaders do while they wait for each other. */
+
+/* Waits until a request of `net` that returned rc is done. 0 or -errno. */
+int world_finish(struct io_world *world, struct stream_net *net, struct stream_request *request,
+                 int rc);
+/* Sleeps until the area's bell is no longer at `seen`, at most ns; looks whether a rank died, here
+ * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */
+int world_rest(struct io_world *world, uint32_t seen, uint64_t ns);
+
+/* Not collective: fills *err with what broke the area of this node, and keeps it. Returns its
+ * code. */
+int world_broke(struct io_world *world, struct brg_error *err);
 
 #endif

@@ -31,6 +31,8 @@ struct mpi_interface {
     int (*split)(struct stream_net *net, int color, int key, struct stream_net **part);
     /* Collective. Frees a net of duplicate or split, on which nothing may be under way. */
     void (*release)(struct stream_net *net);
+    /* Whether a message of this tag can be received; lets MPI move on what is under way. */
+    int (*waits)(struct stream_net *net, int tag);
     mpi_handle (*from_fortran)(int32_t comm);
     /* One value a communicator keeps; drop(value) is called when it is freed or MPI ends. */
     void *(*kept)(mpi_handle comm);

@@ -12,7 +12,7 @@
 
 #include "stage/put.h"
 #include "stage/topology.h"
-#include "stream/order.h"
+#include "stream/address.h"
 #include "stream/placed.h"
 
 struct place_node {
@@ -26,56 +26,14 @@ static const char *value_of(const char *name)
     return value ? value : "";
 }
 
-/* The pattern says what each part is: "switch.switch.node". One without a node at its end is of a
- * kind that is not known here. */
 static void describe_node(struct place_node *node)
 {
-    const char *pattern = value_of("SLURM_TOPOLOGY_ADDR_PATTERN");
-    const char *address = value_of("SLURM_TOPOLOGY_ADDR");
-    const char *last = strrchr(pattern, '.');
     memset(node, 0, sizeof *node);
     if (*value_of("SLURMD_NODENAME"))
         snprintf(node->host, sizeof node->host, "%s", value_of("SLURMD_NODENAME"));
     else
         gethostname(node->host, sizeof node->host - 1);
-    if (last && strcmp(last, ".node") == 0 && strlen(address) < sizeof node->address)
-        snprintf(node->address, sizeof node->address, "%s", address);
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-/* An address that two nodes have came along with the environment of one of them. */
-static int are_distinct(const char *addresses, uint32_t n)
-{
-    char *sorted = malloc((size_t)n * ORDER_ADDRESS_BYTES);
-    int distinct = sorted != NULL;
-    if (!sorted)
-        return 0;
-    memcpy(sorted, addresses, (size_t)n * ORDER_ADDRESS_BYTES);
-    qsort(sorted, n, ORDER_ADDRESS_BYTES, compare_texts);
-    for (uint32_t i = 0; i < n && distinct; i++) {
-        const char *one = sorted + (size_t)i * ORDER_ADDRESS_BYTES;
-        distinct = *one && (i == 0 || strcmp(one - ORDER_ADDRESS_BYTES, one) != 0);
-    }
-    free(sorted);
-    return distinct;
-}
-
-static int addresses_of_slurm(const struct place_node *nodes, uint32_t n, char *addresses)
-{
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(addresses + (size_t)i * ORDER_ADDRESS_BYTES, nodes[i].address, ORDER_ADDRESS_BYTES);
-    if (!are_distinct(addresses, n))
-        return -1;
-    for (uint32_t i = 0; i < n; i++) {
-        char *dot = strrchr(addresses + (size_t)i * ORDER_ADDRESS_BYTES, '.');
-        if (dot)
-            *dot = '\0'; /* what is left are switches */
-    }
-    return 0;
+    address_of_slurm(node->address);
 }
 
 static int addresses_of_file(const char *path, const struct place_node *nodes, uint32_t n,
@@ -103,9 +61,15 @@ static void find_order(struct put *p, const struct place_node *nodes, uint32_t *
         rc = addresses_of_file(file, nodes, n, addresses, &err);
         if (rc)
             snprintf(p->placed.warning, sizeof p->placed.warning, "%s", err.text);
-    } else if (!rc)
-        rc = addresses_of_slurm(nodes, n, addresses);
-    if (!rc && !order_by_address(addresses, n, better)) {
+        if (!rc)
+            rc = order_by_address(addresses, n, better);
+    } else if (!rc) {
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(addresses + (size_t)i * ORDER_ADDRESS_BYTES, nodes[i].address,
+                   ORDER_ADDRESS_BYTES);
+        rc = address_order(addresses, n, better);
+    }
+    if (!rc) {
         p->placed.from = file ? "file" : "slurm";
         p->placed.before = order_crossings(addresses, order, n, ORDER_LEVELS);
         memcpy(order, better, n * sizeof *better);

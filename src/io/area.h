@@ -1,0 +1,87 @@
+/* Memory that the ranks of a node share, and waiting in it.
+ *
+ * It is a memfd of the node's leader, which the others open by /proc/PID/fd: it has no name that
+ * could be left behind, takes memory only where it was touched, and what cannot be opened that way
+ * is not on the same node. It holds a header, a cell for each rank, and `room` for one call's
+ * windows.
+ *
+ * Waiting is for a counter to reach a value. It sleeps in the kernel; a rank that waits long looks
+ * whether the others are alive. One that has died breaks the area for good: every wait returns
+ * -EOWNERDEAD, and area_dead names the rank. The threads of a rank may wait at once. */
+#ifndef BRG_IO_AREA_H
+#define BRG_IO_AREA_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AREA_VALUES 32
+#define AREA_SHARE_BYTES 8192
+
+/* What a rank must know to open the area of its leader. */
+struct area_token {
+    uint64_t id; /* random; 0: there is none */
+    int32_t pid, fd;
+};
+
+struct area_cell {
+    _Alignas(64) int64_t values[AREA_VALUES];
+    uint64_t started; /* clock ticks, field 22 of /proc/PID/stat */
+    int32_t pid;
+};
+
+/* Lies in the shared memory. Counters only grow, and wrap. */
+struct area_head {
+    uint64_t id;
+    _Alignas(64) _Atomic uint32_t arrived;    /* at a meeting, over all meetings */
+    _Alignas(64) _Atomic uint32_t generation; /* meetings that ended */
+    _Alignas(64) _Atomic uint32_t bell;       /* something happened that the leader waits for */
+    _Alignas(64) _Atomic uint32_t dead;       /* local rank + 1, 0: all live */
+    _Atomic uint32_t dead_elsewhere;          /* rank of the world + 1 that died on another node */
+    _Atomic int32_t code;                     /* -errno that broke the area otherwise, or 0 */
+    int64_t result[AREA_VALUES];
+    char share[2][AREA_SHARE_BYTES];
+    struct area_cell cells[];
+};
+
+struct io_area {
+    struct area_head *head;
+    char *room; /* aligned to a page */
+    size_t room_bytes, mapped_bytes;
+    uint32_t local, n_local;
+    _Atomic uint32_t looked; /* the peer that was looked at last */
+    unsigned spins;          /* looks at a counter before sleeping */
+    int fd;                  /* of the leader, until all have it; or -1 */
+};
+
+/* Makes an area for n_local ranks, the caller being the first. -errno where there is no memory. */
+int area_create(uint32_t n_local, size_t room_bytes, struct io_area **area,
+                struct area_token *token);
+/* Opens the leader's, as number `local`. -errno where it cannot be reached. */
+int area_open(const struct area_token *token, uint32_t local, uint32_t n_local, size_t room_bytes,
+              struct io_area **area);
+/* The leader, once all have opened it. */
+void area_seal(struct io_area *area);
+void area_destroy(struct io_area *area);
+
+/* Waits until *counter has reached `value`. 0, -EOWNERDEAD, or the area's code. */
+int area_wait(struct io_area *area, _Atomic uint32_t *counter, uint32_t value);
+static inline int area_reached(_Atomic uint32_t *counter, uint32_t value)
+{
+    return (int32_t)(atomic_load_explicit(counter, memory_order_acquire) - value) >= 0;
+}
+/* Adds to a counter, or sets it, and wakes who waits for it. */
+uint32_t area_add(_Atomic uint32_t *counter, uint32_t n);
+void area_set(_Atomic uint32_t *counter, uint32_t value);
+void area_wake(_Atomic uint32_t *counter);
+
+/* Sleeps until *counter is no longer `seen`, at most `ns`. */
+void area_doze(_Atomic uint32_t *counter, uint32_t seen, uint64_t ns);
+
+/* Looks at some other ranks, at others each time. Who has died after *counter (may be NULL) reached
+ * `value` does not matter. 0, -EOWNERDEAD, or the area's code. */
+int area_look(struct io_area *area, _Atomic uint32_t *counter, uint32_t value);
+/* What broke it, 0 if it is whole. */
+int area_broken(const struct io_area *area);
+
+#endif
