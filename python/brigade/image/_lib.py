@@ -23,15 +23,12 @@ from typing import Any, Callable
 
 from brigade import paths
 from brigade.errors import ImageError
+from brigade.native_error import NativeError as Error
 
 Progress = Callable[[int, int], Any]
 Lost = Callable[[str, str], Any]
 
 PROGRESS = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint64)
-
-
-class Error(ctypes.Structure):
-    _fields_ = [("code", c_int), ("text", c_char * 1024)]
 
 
 class Options(ctypes.Structure):
