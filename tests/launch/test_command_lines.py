@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 
 import pytest
 
 from brigade.errors import LauncherError, UsageError
-from brigade.launch import guarded, parse
+from brigade.launch import parse
 from brigade.launch.mpich import MpichLaunch
 from brigade.launch.openmpi import OpenMpiLaunch
 from brigade.launch.srun import SrunLaunch
@@ -127,19 +126,6 @@ def test_missing_launcher_is_named(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(LauncherError, match="srun"):
         parse(["srun", "-n", "2", "./a"])
-
-
-def test_guard_starts_the_wrapper_where_it_exists_and_the_program_where_not(tmp_path):
-    wrapper = tmp_path / "wrapper"
-    wrapper.write_text('#!/bin/sh\necho wrapped "$@"\n')
-    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
-
-    def out(path):
-        words = [*guarded([str(path), "--job", "a b"]), "echo", "x y", "--", "z"]
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
-
-    assert out(wrapper) == "wrapped --job a b -- echo x y -- z\n"
-    assert out(tmp_path / "missing") == "x y -- z\n"
 
 
 def test_local_launch_starts_every_rank_and_returns_the_first_failure():

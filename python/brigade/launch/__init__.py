@@ -8,7 +8,8 @@ import shutil
 import subprocess
 
 from brigade.errors import LauncherError, UsageError
-from brigade.launch.base import Launch, guarded
+from brigade.launch.base import Launch
+from brigade.launch.guard import guarded
 from brigade.launch.misplaced import is_launcher, refuse_misplaced
 
 __all__ = ["Launch", "guarded", "parse"]

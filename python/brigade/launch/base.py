@@ -12,21 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Start the wrapper ($1) if this node has it; else drop the words up to "--" and start the program
-# plainly. A node without the staged folder thus still runs its ranks. A wrapper in a staged folder
-# counts only if the user's own folder (a real one: nobody else can have put that there, in a sticky
-# directory) holds it: on a node that was not staged, another user may have made one of its name.
-_GUARD = (
-    't=${1%/*/root/.brigade/*}; if [ -x "$1" ] && { [ "$t" = "$1" ] || '
-    '{ [ -O "$t" ] && [ ! -L "$t" ]; }; }; then exec "$@"; fi; '
-    'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
-)
-
-
-def guarded(wrapper: list[str]) -> list[str]:
-    """The words to put before a program so that `wrapper` starts it where the wrapper exists."""
-    return ["/bin/sh", "-c", _GUARD, "brigade", *wrapper, "--"]
-
 
 class Launch(ABC):
     """A job as its user would start it."""
