@@ -23,12 +23,13 @@ ssize_t brg_io_pread(int fd, void *buf, size_t n, uint64_t offset)
     return (ssize_t)got;
 }
 
-int brg_io_pwrite(int fd, const void *buf, size_t n, uint64_t offset, size_t *done)
+int brg_io_pwrite_by(brg_io_pwrite_call *call, int fd, const void *buf, size_t n, uint64_t offset,
+                     size_t *done)
 {
     size_t put = 0;
     int rc = 0;
     while (put < n && rc == 0) {
-        ssize_t r = pwrite(fd, (const char *)buf + put, n - put, (off_t)(offset + put));
+        ssize_t r = call(fd, (const char *)buf + put, n - put, (off_t)(offset + put));
         if (r > 0)
             put += (size_t)r;
         else if (r == 0)
@@ -39,6 +40,11 @@ int brg_io_pwrite(int fd, const void *buf, size_t n, uint64_t offset, size_t *do
     if (done)
         *done = put;
     return rc;
+}
+
+int brg_io_pwrite(int fd, const void *buf, size_t n, uint64_t offset, size_t *done)
+{
+    return brg_io_pwrite_by(pwrite, fd, buf, n, offset, done);
 }
 
 int brg_io_sync_folder_of(const char *path)

@@ -13,7 +13,13 @@
 static int flush(void *file, struct brg_error *err)
 {
     brg_file *f = file;
-    return f->hints.sync ? store_flush(f->store, err) : 0;
+    return store_flush(f->store, err);
+}
+
+static int settle(void *file, struct brg_error *err)
+{
+    brg_file *f = file;
+    return store_settle(f->store, f->world->size, f->size, err);
 }
 
 static int publish(void *file, struct brg_error *err)
@@ -22,7 +28,7 @@ static int publish(void *file, struct brg_error *err)
     return f->world->rank == 0 ? store_publish(f->store, f->size, err) : 0;
 }
 
-static drain_job *const steps[] = {flush, publish};
+static drain_job *const steps[] = {flush, settle, publish};
 #define N_STEPS (sizeof steps / sizeof *steps)
 
 static void finish(struct brg_request *request, const struct brg_error *failure)

@@ -22,8 +22,12 @@ void io_fault_start(uint32_t rank)
 
 int io_fault_counted(enum io_fault_point point)
 {
-    return io_fault_chosen.point == (int)point &&
-           atomic_fetch_add(&counted, 1) >= io_fault_chosen.n;
+    return io_fault_chosen.point == (int)point && io_fault_add(1) >= io_fault_chosen.n;
+}
+
+uint64_t io_fault_add(uint64_t n)
+{
+    return atomic_fetch_add(&counted, n);
 }
 
 void io_fault_step(void)

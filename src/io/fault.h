@@ -6,9 +6,9 @@
 
 /* X(symbol, name in BRIGADE_FAULT): what N counts on that rank, and what happens */
 #define IO_FAULT_POINTS(X)                                                            \
-    X(IO_FAULT_WRITE, "io.write")   /* bytes written to the file before: ENOSPC */    \
-    X(IO_FAULT_QUOTA, "io.quota")   /* bytes written to the file before: EDQUOT */    \
-    X(IO_FAULT_EIO, "io.eio")       /* bytes written to the file before: EIO */       \
+    X(IO_FAULT_WRITE, "io.write")   /* bytes that the store wrote before: ENOSPC */   \
+    X(IO_FAULT_QUOTA, "io.quota")   /* bytes that the store wrote before: EDQUOT */   \
+    X(IO_FAULT_EIO, "io.eio")       /* bytes that the store wrote before: EIO */      \
     X(IO_FAULT_SHORT, "io.short")   /* bytes that one system call writes at most */   \
     X(IO_FAULT_EINTR, "io.eintr")   /* every other system call that writes: EINTR */  \
     X(IO_FAULT_READ, "io.read")     /* bytes read before: EIO */                      \
@@ -36,6 +36,9 @@ static inline int io_fault_at(enum io_fault_point point, uint64_t number)
 
 /* As io_fault_at; counts the calls itself: the number is that of earlier calls with this point. */
 int io_fault_counted(enum io_fault_point point);
+
+/* Adds to the count of the chosen point; returns what it was before. */
+uint64_t io_fault_add(uint64_t n);
 
 /* A step of the protocol begins: here a rank may be killed. */
 void io_fault_step(void);

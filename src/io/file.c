@@ -53,6 +53,7 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     if (!rc)
         rc = world_share(f->world, &found, sizeof found, 0, failure);
     if (rc) {
+        store_abandon(&found.token);
         if (err)
             *err = *failure;
         return rc;
@@ -88,7 +89,8 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
         if (f->world->rank == 0)
             store_discard(f->store);
         store_close(f->store);
-    }
+    } else if (f->world && f->world->rank == 0)
+        store_abandon(&f->token);
     if (f->world)
         world_close(f->world);
     free(f);

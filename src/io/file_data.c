@@ -47,6 +47,13 @@ static int let_drain(brg_file *f, uint64_t low, uint64_t high)
     return rc;
 }
 
+static void write_call(const struct io_call *call, struct io_store *store,
+                       struct brg_error *failure)
+{
+    if (move_write(call, failure) == 0)
+        store_end_call(store, failure);
+}
+
 /* One meeting. *done becomes the action that was served. */
 static int meet_once(brg_file *f, enum file_action action, const struct io_request *request,
                      enum file_action *done)
@@ -81,7 +88,7 @@ static int meet_once(brg_file *f, enum file_action action, const struct io_reque
     if (*done == FILE_WRITE && (rc = let_drain(f, (uint64_t)v[LOW], (uint64_t)-v[HIGH])))
         return rc;
     if (*done == FILE_WRITE)
-        move_write(&call, failure);
+        write_call(&call, f->store, failure);
     else
         move_read(&call, failure);
     if ((uint64_t)-v[HIGH] > f->size && *done == FILE_WRITE)

@@ -41,6 +41,7 @@ static const struct key {
     {"stripe-count", COUNT, AT(stripe_count), NULL, 0, 1, UINT32_MAX},
     {"first-target", SIGNED, AT(first_target), NULL, 0, 0, INT32_MAX},
     {"checksums", WORD, AT(checksums), yes_no, 0, 0, 0},
+    {"verify", WORD, AT(verify), yes_no, 0, 0, 0},
     {"sync", WORD, AT(sync), yes_no, 0, 0, 0},
     {"share", WORD, AT(share), yes_no, 0, 0, 0},
     {"explain", WORD, AT(explain), yes_no, 0, 0, 0},

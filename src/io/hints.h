@@ -27,6 +27,7 @@ struct io_hints {
     uint32_t stripe_count;  /* 0: the file system's own choice; Lustre only */
     int32_t first_target;   /* -1: the file system's own choice; Lustre only */
     int checksums, sync, share, explain; /* yes|no */
+    int verify;                          /* yes|no: what is read is compared with its checksums */
     int update_in_place;                 /* update=copy|in-place */
     int direct_io;                       /* direct-io=no|yes|auto: 0, 1, -1 */
     int uring;                           /* uring=no|yes|auto: 0, 1, -1 */

@@ -1,0 +1,177 @@
+/* See store.h: bytes in and out of one file. */
+#include "io/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/io.h"
+#include "io/fault.h"
+#include "io/store_inside.h"
+#include "io/store_io.h"
+
+int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
+               struct io_store **store, struct brg_error *err)
+{
+    struct io_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return brg_error_set(err, -ENOMEM, "no memory for a file");
+    s->token = *token;
+    s->sync = hints->sync;
+    s->checksums = hints->checksums;
+    s->verify = hints->verify;
+    s->async = hints->async;
+    s->rank = rank;
+    s->fd = -1;
+    if (rank != 0)
+        s->token.lock = -1;
+    *store = s;
+    return 0;
+}
+
+void store_close(struct io_store *s)
+{
+    if (s->sums)
+        sums_close(s->sums);
+    if (s->known)
+        sums_file_close(s->known);
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->token.lock >= 0)
+        close(s->token.lock);
+    free(s->sums);
+    free(s->known);
+    free(s);
+}
+
+static int need_file(struct io_store *s, struct brg_error *err)
+{
+    if (s->fd >= 0)
+        return 0;
+    int fd = store_io_open(s->token.temporary, s->token.flags & BRG_READ ? O_RDONLY : O_RDWR, 0);
+    if (fd < 0)
+        return store_failed(err, fd, s->token.path, -1, "open");
+    s->fd = fd;
+    return 0;
+}
+
+static int need_sums(struct io_store *s, struct brg_error *err)
+{
+    char working[STORE_NAME_BYTES];
+    if (s->sums || !s->checksums)
+        return 0;
+    store_name(working, s->token.base, ".blocks");
+    s->sums = malloc(sizeof *s->sums);
+    int rc = s->sums ? sums_open(s->sums, working, s->token.stripe_bytes) : -ENOMEM;
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "keep checksums of");
+    s->sums->through = s->async;
+    return 0;
+}
+
+static int sums_failed(struct io_store *s, int rc, struct brg_error *err)
+{
+    return rc ? store_failed(err, rc, s->token.path, -1, "write the checksums of") : 0;
+}
+
+int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,
+                struct brg_error *err)
+{
+    size_t done = 0;
+    int rc = need_file(s, err);
+    rc = rc ? rc : need_sums(s, err);
+    if (rc)
+        return rc;
+    io_fault_step();
+    rc = store_io_write(s->fd, buf, bytes, offset, &done);
+    if (rc)
+        return store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write");
+    return s->sums ? sums_failed(s, sums_note(s->sums, buf, bytes, offset), err) : 0;
+}
+
+int store_end_call(struct io_store *s, struct brg_error *err)
+{
+    /* With async, writes of this call are still to come, and keep the order themselves. */
+    if (s->async || !s->sums)
+        return 0;
+    io_fault_step();
+    return sums_failed(s, sums_end_call(s->sums), err);
+}
+
+int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
+               struct brg_error *err)
+{
+    int rc = need_file(s, err);
+    if (rc)
+        return rc;
+    io_fault_step();
+    ssize_t n = io_fault_at(IO_FAULT_READ, s->read + bytes)
+                    ? -EIO
+                    : brg_io_pread(s->fd, buf, bytes, offset);
+    if (n < 0)
+        return store_failed(err, (int)n, s->token.path, (int64_t)offset, "read");
+    s->read += (size_t)n;
+    rc = s->verify ? store_check(s, buf, (size_t)n, offset, err) : 0;
+    if (rc == 0)
+        *got = (size_t)n;
+    return rc;
+}
+
+int store_flush(struct io_store *s, struct brg_error *err)
+{
+    int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
+    io_fault_step();
+    if (!rc && s->fd >= 0 && s->sync) {
+        rc = store_io_sync(s->fd);
+        if (rc)
+            store_failed(err, rc, s->token.path, -1, "sync");
+    }
+    /* Closing is what makes bytes visible to other nodes where the file system is NFS. */
+    if (!rc && s->sums) {
+        sums_close(s->sums);
+        free(s->sums);
+        s->sums = NULL;
+    }
+    return rc;
+}
+
+/* Shares go to ranks spread evenly over all, so that each reads what lies near what it wrote. */
+static int has_share(uint32_t rank, uint32_t n_ranks, uint64_t n_blocks, uint64_t *first,
+                     uint64_t *end)
+{
+    uint64_t shares = n_ranks < 64 ? n_ranks : 64;
+    if (shares > n_blocks)
+        shares = n_blocks;
+    if (!shares)
+        return 0;
+    uint64_t i = (rank * shares + n_ranks - 1) / n_ranks;
+    if (i >= shares || i * n_ranks / shares != rank)
+        return 0;
+    *first = n_blocks * i / shares;
+    *end = n_blocks * (i + 1) / shares;
+    return 1;
+}
+
+int store_settle(struct io_store *s, uint32_t n_ranks, uint64_t size, struct brg_error *err)
+{
+    uint64_t block = s->token.stripe_bytes, first, end, failed = 0;
+    uint64_t n_blocks = (size + block - 1) / block;
+    if (!s->checksums || !has_share(s->rank, n_ranks, n_blocks, &first, &end))
+        return 0;
+    int rc = need_sums(s, err);
+    if (rc)
+        return rc;
+    io_fault_step();
+    int fd = store_io_open(s->token.temporary, O_RDONLY, 0);
+    rc = fd < 0 ? fd : sums_settle(s->sums, fd, size, first, end, &failed);
+    if (fd >= 0)
+        close(fd);
+    sums_close(s->sums);
+    free(s->sums);
+    s->sums = NULL;
+    return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "read back") : 0;
+}

@@ -1,0 +1,23 @@
+/* System calls of the store: whole, within the process's own limits, with the faults of tests. */
+#ifndef BRG_IO_STORE_IO_H
+#define BRG_IO_STORE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "brigade/error.h"
+
+/* Fills *err: "cannot VERB PATH[ at byte OFFSET]: ..."; offset -1 where none can be named. Returns
+ * code. */
+int store_failed(struct brg_error *err, int code, const char *path, int64_t offset,
+                 const char *verb);
+
+/* Each returns 0 or -errno (open: a descriptor). A write stops at RLIMIT_FSIZE with -EFBIG rather
+ * than raise SIGXFSZ, which would end the program. *done (may be NULL): bytes written before. */
+int store_io_open(const char *path, int flags, unsigned mode);
+int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_t *done);
+int store_io_resize(int fd, uint64_t size);
+int store_io_sync(int fd);
+int store_io_rename(const char *from, const char *to, int replace);
+
+#endif

@@ -1,0 +1,220 @@
+/* What is there under a name, and a temporary file beside it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/io.h"
+#include "io/fault.h"
+#include "io/store_inside.h"
+#include "io/store_io.h"
+
+static int refuse(struct brg_error *err, int code, const char *path, const char *why)
+{
+    brg_error_set(err, code, "cannot open %s: %s", path, why);
+    if (err)
+        snprintf(err->path, sizeof err->path, "%s", path);
+    return code;
+}
+
+/* The absolute name of the file itself, wherever the process goes later: links are followed. */
+static int resolve(const char *path, char *out, struct brg_error *err)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct stat st;
+    if (realpath(path, real)) {
+        name = "";
+    } else {
+        if (lstat(path, &st) == 0)
+            return refuse(err, -errno, path, "it is a symbolic link that leads to nothing");
+        if (!*name || snprintf(folder, sizeof folder, "%.*s", slash ? (int)(name - path) : 1,
+                               slash ? path : ".") >= (int)sizeof folder)
+            return refuse(err, *name ? -ENAMETOOLONG : -EISDIR, path, "no file can have this name");
+        if (!realpath(folder, real))
+            return store_failed(err, -errno, path, -1, "open");
+    }
+    int n = snprintf(out, STORE_PATH, "%s%s%s", real, *name && real[1] ? "/" : "", name);
+    return n >= STORE_PATH - 64 ? refuse(err, -ENAMETOOLONG, path, "its path is too long") : 0;
+}
+
+/* 0 with *st filled (st_nlink 0: nothing is there), or what keeps it from being used. */
+static int look(const char *path, unsigned flags, struct stat *st, struct brg_error *err)
+{
+    if (stat(path, st)) {
+        memset(st, 0, sizeof *st);
+        if (errno == ENOENT && flags & BRG_CREATE)
+            return 0;
+        return store_failed(err, -errno, path, -1, "open");
+    }
+    if (flags & BRG_EXCLUSIVE)
+        return store_failed(err, -EEXIST, path, -1, "create");
+    if (!S_ISREG(st->st_mode))
+        return refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, path, "it is no plain file");
+    int wanted = flags & BRG_READ ? R_OK : W_OK;
+    return faccessat(AT_FDCWD, path, wanted, AT_EACCESS)
+               ? store_failed(err, -errno, path, -1, flags & BRG_READ ? "read" : "write")
+               : 0;
+}
+
+/* Nobody's file may be lost to ours because it is called NAME.sums. */
+static int check_sums_name(const char *path, struct brg_error *err)
+{
+    char sums[STORE_NAME_BYTES];
+    struct sums_file file;
+    store_name(sums, path, ".sums");
+    int rc = sums_file_open(&file, sums, NULL);
+    if (rc == 0)
+        sums_file_close(&file);
+    if (rc != -EMEDIUMTYPE)
+        return 0;
+    return refuse(err, -EEXIST, path,
+                  "NAME.sums beside it is no file of checksums; move that file, or use the hint "
+                  "checksums=no");
+}
+
+/* A lock says that the job lives: another may remove what nobody holds. Where locks do not work,
+ * nothing is removed. */
+static int make_base(struct store_token *token, struct brg_error *err)
+{
+    const char *slash = strrchr(token->path, '/');
+    for (int tries = 0; tries < 100; tries++) {
+        uint32_t random;
+        struct stat st;
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
+            return store_failed(err, -errno, token->path, -1, "find a temporary name for");
+        token->id = (uint64_t)store_host() << 32 | random;
+        snprintf(token->base, sizeof token->base, "%.*s.%.200s.brg-%016llx",
+                 (int)(slash - token->path) + 1, token->path, slash + 1,
+                 (unsigned long long)token->id);
+        int fd = store_io_open(token->base, O_RDWR | O_CREAT | O_EXCL, 0666);
+        if (fd == -EEXIST)
+            continue;
+        if (fd < 0)
+            return store_failed(err, fd, token->path, -1, "create a temporary file beside");
+        flock(fd, LOCK_EX | LOCK_NB);
+        if (fstat(fd, &st) == 0 && st.st_nlink) {
+            token->lock = fd;
+            token->mode = (int32_t)(st.st_mode & 07777);
+            return 0;
+        }
+        close(fd); /* swept away before it was locked */
+    }
+    return store_failed(err, -EEXIST, token->path, -1, "find a temporary name for");
+}
+
+/* The bytes of the file that is there: shared with it where the file system can. */
+static int copy_old(struct store_token *token, int from, struct brg_error *err)
+{
+    uint64_t at = 0;
+    int rc = 0;
+    if (ioctl(token->lock, FICLONE, from) == 0)
+        return 0;
+    while (!rc && at < token->size) {
+        ssize_t n = copy_file_range(from, NULL, token->lock, NULL, token->size - at, 0);
+        if (n <= 0 && at == 0 && (n == 0 || errno != ENOSPC)) {
+            char buf[64 << 10];
+            for (n = 1; !rc && n > 0; at += (uint64_t)n) {
+                n = brg_io_pread(from, buf, sizeof buf, at);
+                rc = n < 0 ? (int)n : store_io_write(token->lock, buf, (size_t)n, at, NULL);
+            }
+        } else if (n <= 0)
+            rc = n ? -errno : -EIO; /* it became shorter meanwhile */
+        else
+            at += (uint64_t)n;
+    }
+    return rc ? store_failed(err, rc, token->path, (int64_t)at, "copy") : 0;
+}
+
+/* The file for sums as they become known; what stays of the old file keeps its old sums, so that
+ * damage which is in it already will still be found. */
+static int make_sums(struct store_token *token, const struct stat *old, struct brg_error *err)
+{
+    char path[STORE_NAME_BYTES];
+    struct sums_file file = {.fd = -1};
+    struct sums sums;
+    store_name(path, token->base, ".blocks");
+    int fd = store_io_open(path, O_RDWR | O_CREAT | O_EXCL, 0600), section = -1;
+    int rc = fd < 0 ? fd : 0;
+    if (fd >= 0)
+        close(fd);
+    if (!rc && !(token->flags & BRG_CREATE)) {
+        store_name(path, token->path, ".sums");
+        if (sums_file_open(&file, path, NULL) == 0)
+            section = store_own_section(&file, old->st_ino, token->size);
+        if (section >= 0 && file.section[section].block_bytes != token->stripe_bytes)
+            section = -1;
+        store_name(path, token->base, ".blocks");
+        rc = sums_open(&sums, path, token->stripe_bytes);
+        if (!rc)
+            rc = sums_seed(&sums, &file, section, token->size);
+        sums_close(&sums);
+        sums_file_close(&file);
+    }
+    return rc ? store_failed(err, rc, token->path, -1, "keep checksums of") : 0;
+}
+
+static int make_files(struct store_token *token, const struct io_hints *hints,
+                      const struct stat *old, struct brg_error *err)
+{
+    int rc = 0;
+    if (hints->checksums)
+        rc = make_sums(token, old, err);
+    io_fault_step();
+    if (!rc && !(token->flags & BRG_CREATE) && !hints->update_in_place) {
+        int fd = store_io_open(token->path, O_RDONLY, 0);
+        rc = fd < 0 ? store_failed(err, fd, token->path, -1, "read") : copy_old(token, fd, err);
+        if (fd >= 0)
+            close(fd);
+    }
+    return rc;
+}
+
+int store_prepare(const char *path, unsigned flags, const struct io_hints *hints,
+                  struct store_token *token, struct brg_error *err)
+{
+    struct stat old;
+    *token = (struct store_token){.flags = flags, .layout = hints->layout, .lock = -1};
+    int rc = resolve(path, token->path, err);
+    rc = rc ? rc : look(token->path, flags, &old, err);
+    if (rc)
+        return rc;
+    token->size = (uint64_t)old.st_size;
+    token->stripe_bytes = hints->stripe_bytes ? hints->stripe_bytes : 1u << 20;
+    memcpy(token->temporary, token->path, sizeof token->path);
+    if (flags & BRG_READ)
+        return 0;
+    rc = hints->checksums ? check_sums_name(token->path, err) : 0;
+    if (rc)
+        return rc;
+    store_sweep(token->path, store_host());
+    rc = make_base(token, err);
+    if (rc)
+        return rc;
+    if (old.st_nlink)
+        token->mode = (int32_t)(old.st_mode & 07777);
+    if (!hints->update_in_place || flags & BRG_CREATE)
+        memcpy(token->temporary, token->base, sizeof token->base);
+    rc = make_files(token, hints, &old, err);
+    if (rc)
+        store_abandon(token);
+    return rc;
+}
+
+void store_abandon(const struct store_token *token)
+{
+    if (token->flags & BRG_READ || !token->base[0])
+        return;
+    store_remove_temporary(token->base);
+    if (token->lock >= 0)
+        close(token->lock);
+}

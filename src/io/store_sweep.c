@@ -1,0 +1,71 @@
+/* What lies beside a file while it is written, and how it goes away.
+ *
+ * Of a dead job's, only what certainly is dead is removed unasked: made on this host since it
+ * started (the high half of the id), and its lock is free. `brigade file clean` does the rest. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "io/store_inside.h"
+
+#define SWEEP_NAMES 4096 /* a folder of more names is not searched: it would cost too much */
+
+uint32_t store_host(void)
+{
+    char text[256] = "";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, 64);
+    if (fd >= 0)
+        close(fd);
+    n = n < 0 ? 0 : n;
+    gethostname(text + n, sizeof text - (size_t)n - 1);
+    return (uint32_t)XXH3_64bits(text, strlen(text));
+}
+
+void store_remove_temporary(const char *base)
+{
+    char path[STORE_NAME_BYTES];
+    store_name(path, base, ".sums");
+    unlink(path);
+    store_name(path, base, ".blocks");
+    unlink(path);
+    unlink(base); /* last: as long as it is there, the rest has an owner */
+}
+
+/* Whether nobody holds the lock; a file that is gone was published or discarded. */
+static int dead(const char *base)
+{
+    int fd = open(base, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    int free = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
+    return free;
+}
+
+void store_sweep(const char *path, uint32_t host)
+{
+    char folder[STORE_PATH], prefix[256], base[STORE_PATH + 256];
+    const char *name = strrchr(path, '/') + 1;
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
+    int length = snprintf(prefix, sizeof prefix, ".%.200s.brg-%08x", name, host);
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    for (int n = 0; dir && n < SWEEP_NAMES && (entry = readdir(dir)); n++) {
+        if (strncmp(entry->d_name, prefix, (size_t)length) ||
+            strspn(entry->d_name + length, "0123456789abcdef") != 8)
+            continue;
+        snprintf(base, sizeof base, "%s%.*s", folder, length + 8, entry->d_name);
+        if (dead(base))
+            store_remove_temporary(base);
+    }
+    if (dir)
+        closedir(dir);
+}
