@@ -108,11 +108,7 @@ int brg_file_open_fortran(int32_t comm, const char *path, unsigned flags, const 
 {
     const struct mpi_interface *mpi;
     int rc = mpi_join(&mpi, err);
-    if (rc)
-        return rc;
-    if (!mpi)
-        return brg_error_set(err, -EINVAL, "MPI does not run in this process: call MPI_Init first");
-    return brg_file_open_handle(mpi->from_fortran(comm), path, flags, info, f, err);
+    return rc ? rc : brg_file_open_handle(mpi->from_fortran(comm), path, flags, info, f, err);
 }
 
 uint64_t brg_file_size(const brg_file *f)

@@ -280,8 +280,6 @@ int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_worl
     int rc = comm ? mpi_join(&mpi, err) : 0;
     if (rc)
         return rc;
-    if (comm && !mpi)
-        return brg_error_set(err, -EINVAL, "MPI does not run in this process: call MPI_Init first");
     if (mpi)
         return open_on(mpi, comm, share, segment_bytes, out, err);
     rc = create(0, NULL, 0, segment_bytes, out);

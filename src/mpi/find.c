@@ -20,6 +20,15 @@ static int speaks_mpich(void *library)
            strstr(text, "CRAY");
 }
 
+/* MPICH 5 has this call in its own interface too, where the version is negative. */
+static int speaks_abi(void *library)
+{
+    int (*get_version)(int *, int *);
+    int major = -1, minor = -1;
+    *(void **)&get_version = dlsym(library, "MPI_Abi_get_version");
+    return get_version && get_version(&major, &minor) == 0 && major > 0;
+}
+
 int mpi_interface_of(void *library, const char *name, const struct mpi_interface **out,
                      struct brg_error *err)
 {
@@ -27,14 +36,17 @@ int mpi_interface_of(void *library, const char *name, const struct mpi_interface
     int rc;
     if (dlsym(library, "ompi_mpi_comm_world"))
         rc = mpi_openmpi(library, out, &missing);
+    else if (speaks_abi(library))
+        rc = mpi_abi(library, out, &missing);
     else if (speaks_mpich(library))
         rc = mpi_mpich(library, out, &missing);
     else
         return brg_error_set(err, -ENOSYS, "%s is neither Open MPI nor of MPICH's kin", name);
     if (rc)
         return brg_error_set(err, rc,
-                             "%s lacks %s: it is too old (MPI 3 is needed); use another MPI", name,
-                             missing);
+                             "%s lacks %s: it is too old (MPI 3 is needed), or a part of a static "
+                             "MPI; use a shared one",
+                             name, missing);
     return 0;
 }
 
@@ -45,32 +57,44 @@ static int note_mpi(struct dl_phdr_info *info, size_t size, void *found)
     (void)size;
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *name = slash ? slash + 1 : info->dlpi_name;
-    if (strncmp(name, "libmpi.so", 9) && strncmp(name, "libmpich.so", 11) &&
-        strncmp(name, "libmpi_cray.so", 14) && strncmp(name, "libmpi_gnu", 10))
+    if (strncmp(name, "libmpi.so", 9) && strncmp(name, "libmpi_abi.so", 13) &&
+        strncmp(name, "libmpich.so", 11) && strncmp(name, "libmpi_cray.so", 14) &&
+        strncmp(name, "libmpi_gnu", 10))
         return 0;
     *(const char **)found = info->dlpi_name;
     return 1;
 }
 
+/* A handle by which MPI's calls are found, and the file they are in; NULL where there is none. */
+static void *find_mpi(const char **path)
+{
+    Dl_info file;
+    void *library = dlopen(NULL, RTLD_NOW), *call = library ? dlsym(library, "PMPI_Init") : NULL;
+    if (call) {
+        *path = dladdr(call, &file) ? file.dli_fname : "MPI";
+        return library;
+    }
+    return dl_iterate_phdr(note_mpi, path) ? dlopen(*path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+}
+
 int mpi_join(const struct mpi_interface **out, struct brg_error *err)
 {
     static const struct mpi_interface *known;
-    *out = NULL;
     if (!known) {
-        const char *path = "MPI";
-        void *library = dlopen(NULL, RTLD_NOW);
-        if (!library || !dlsym(library, "MPI_Init")) {
-            library = NULL;
-            if (dl_iterate_phdr(note_mpi, &path))
-                library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-        }
+        const char *path;
+        void *library = find_mpi(&path);
         if (!library)
-            return 0;
+            return brg_error_set(err, -EINVAL,
+                                 "there is no MPI in this process that can be found: link it as a "
+                                 "shared library (or a static one whole, with -rdynamic)");
         int rc = mpi_interface_of(library, path, &known, err);
         if (rc)
             return rc;
     }
-    if (known->running())
-        *out = known;
+    if (!known->running())
+        return brg_error_set(err, -EINVAL,
+                             "MPI does not run in this process: it takes files between MPI_Init "
+                             "and MPI_Finalize");
+    *out = known;
     return 0;
 }

@@ -1,9 +1,10 @@
 /* MPI as stream_nets, found at run time: nothing here links one.
  *
- * Two binary interfaces cover the field. In Open MPI's, handles are addresses of objects that the
- * library exports; in MPICH's (MPICH, Intel MPI, MVAPICH, Cray MPICH) they are fixed integers.
- * Which one a library speaks is read off its symbols. Only non-blocking calls are used for what may
- * take long, so that waiting is our own affair: it sleeps, and hears signals.
+ * Three binary interfaces cover the field. In Open MPI's, handles are addresses of objects that the
+ * library exports; in MPICH's (MPICH, Intel MPI, MVAPICH, Cray MPICH) they are fixed integers; in
+ * MPI's own, since MPI 5.0, fixed pointers. Which one a library speaks is read off its symbols.
+ * Only non-blocking calls are used for what may take long, so that waiting is our own affair: it
+ * sleeps, and hears signals.
  *
  * Either a program of ours starts MPI (`mpi_start`: brigade-stage), or a library of ours joins the
  * MPI of the program it is loaded into (`mpi_join`: libbrigade_io). One of them, once a process.
@@ -16,7 +17,7 @@
 #include "brigade/error.h"
 #include "stream/net.h"
 
-/* A communicator as the program holds it: Open MPI's pointer or MPICH's int, widened. */
+/* A communicator as the program holds it: a pointer, or MPICH's int, widened. */
 typedef uintptr_t mpi_handle;
 
 /* What a binary interface offers. Calls return 0 or -errno. */
@@ -43,13 +44,14 @@ struct mpi_interface {
 /* The interfaces. `library` is a handle of dlopen; on -ENOSYS *missing is a symbol it lacks. */
 int mpi_openmpi(void *library, const struct mpi_interface **out, const char **missing);
 int mpi_mpich(void *library, const struct mpi_interface **out, const char **missing);
+int mpi_abi(void *library, const struct mpi_interface **out, const char **missing);
 
 /* The interface that `library` speaks, or an error that names `name`. */
 int mpi_interface_of(void *library, const char *name, const struct mpi_interface **out,
                      struct brg_error *err);
 
-/* The MPI that is in this process already, whoever loaded it and however: *out is NULL, without
- * error, where there is none or it does not run (not initialised, finalised). */
+/* The MPI that runs in this process already, whoever loaded it and however. -EINVAL where there is
+ * none, or none that runs (not initialised, finalised). */
 int mpi_join(const struct mpi_interface **out, struct brg_error *err);
 
 /* One process and no messages. Never fails. */

@@ -7,6 +7,8 @@ typedef int comm_t, type_t, op_t, handler_t, request_t;
 #define STATUS_IGNORE ((void *)1)
 #define ANY_SOURCE (-2)
 #define UNDEFINED (-32766)
+#define THREAD_FUNNELED 1
+#define FROM_FORTRAN "MPI_Comm_f2c"
 #define INTERFACE mpi_mpich
 
 static int fill_constants(void *library);

@@ -6,6 +6,8 @@ typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t;
 #define STATUS_IGNORE NULL
 #define ANY_SOURCE (-1)
 #define UNDEFINED (-32766)
+#define THREAD_FUNNELED 1
+#define FROM_FORTRAN "MPI_Comm_f2c"
 #define INTERFACE mpi_openmpi
 
 static int fill_constants(void *library);

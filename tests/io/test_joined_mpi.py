@@ -1,0 +1,133 @@
+"""libbrigade_io joins the program's own MPI, whichever it is; where it cannot, it says why."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from mpi_world import INCLUDE, MPIS, compile_mpi, run_mpi
+from world_of_c import compile_c, library
+
+from brigade.paths import native_dir
+
+# Each rank writes its number and reads the number of its opposite, through Fortran's handle too.
+PROGRAM = """
+#include <mpi.h>
+#include <stdio.h>
+#include <brigade/io.h>
+
+#ifndef TO_FORTRAN
+#define TO_FORTRAN MPI_Comm_c2f
+#endif
+
+int main(int argc, char **argv)
+{
+    int rank, size, got = -1;
+    struct brg_error err = {.text = "well"};
+    brg_file *f;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!brg_file_open(MPI_COMM_WORLD, "m", BRG_WRITE | BRG_CREATE, NULL, &f, &err) &&
+        !brg_file_write(f, 4 * rank, &rank, 4, &err) && !brg_file_commit(f, &err) &&
+        !brg_file_close(f, &err) &&
+        !brg_file_open_fortran(TO_FORTRAN(MPI_COMM_WORLD), "m", BRG_READ, NULL, &f, &err) &&
+        !brg_file_read(f, 4 * (size - 1 - rank), &got, 4, &err))
+        brg_file_close(f, &err);
+    printf("%d %d %s\\n", rank, got, err.text);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+# A tool between the program and MPI, which counts the duplicates that the program makes.
+TOOL = """
+#include <mpi.h>
+#include <stdio.h>
+static int seen;
+int MPI_Comm_dup(MPI_Comm c, MPI_Comm *d) { seen++; return PMPI_Comm_dup(c, d); }
+int MPI_Ibcast(void *b, int n, MPI_Datatype t, int r, MPI_Comm c, MPI_Request *q)
+{ seen++; return PMPI_Ibcast(b, n, t, r, c, q); }
+int MPI_Finalize(void) { printf("tool %d\\n", seen); fflush(stdout); return PMPI_Finalize(); }
+"""
+
+# A program that has no MPI, or a part of one, and says that a number is its communicator.
+NO_MPI = """
+#include <stdio.h>
+#include <brigade/io.h>
+int main(void)
+{
+    struct brg_error err = {0};
+    brg_file *f;
+    int rc = brg_file_open_handle(7, "m", BRG_WRITE | BRG_CREATE, NULL, &f, &err);
+    printf("%d %s\\n", rc, err.text);
+    return 0;
+}
+"""
+
+
+def said_by(program: Path) -> str:
+    done = subprocess.run([program], capture_output=True, text=True, cwd=program.parent)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def linked() -> list[str]:
+    native = native_dir()
+    return [f"-I{INCLUDE}", f"-L{native}", "-lbrigade_io", f"-Wl,-rpath,{native}"]
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_the_ranks_of_a_program_share_a_file_and_a_tool_sees_none_of_it(mpi, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.c").write_text(PROGRAM)
+    (tmp_path / "tool.c").write_text(TOOL)
+    program = compile_mpi(mpi, tmp_path / "m.c", tmp_path / "program")
+    tool = compile_mpi(mpi, tmp_path / "tool.c", tmp_path / "tool.so", "-shared", "-fPIC")
+    done = run_mpi(mpi, 2, [program])
+    assert sorted(done.stdout.splitlines()) == ["0 1 well", "1 0 well"], done.stderr
+    watched = run_mpi(mpi, 2, ["env", f"LD_PRELOAD={tool}", program])
+    lines = sorted(watched.stdout.splitlines())
+    assert lines == ["0 1 well", "1 0 well", "tool 0", "tool 0"], watched.stderr
+
+
+def test_a_program_of_the_interface_that_mpi_5_fixes_is_joined(tmp_path):
+    compiler = shutil.which("mpicc_abi")
+    if not compiler:
+        pytest.skip("needs an MPI with MPI 5.0's binary interface: mpicc_abi on PATH")
+    (tmp_path / "m.c").write_text(PROGRAM)
+    command = [compiler, "-DTO_FORTRAN=MPI_Comm_toint", tmp_path / "m.c", *linked()]
+    subprocess.run([*command, "-o", tmp_path / "m"], check=True)
+    launcher = Path(compiler).with_name("mpiexec")
+    done = subprocess.run(
+        [launcher, "-n", "2", tmp_path / "m"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert sorted(done.stdout.splitlines()) == ["0 1 well", "1 0 well"], done.stderr
+
+
+def test_a_program_without_mpi_that_passes_a_communicator_is_told_to_link_one(tmp_path):
+    program = compile_c(NO_MPI, tmp_path / "program", *linked())
+    assert "-22 there is no MPI in this process" in said_by(program)
+
+
+def test_a_program_that_has_not_called_mpi_init_is_told_so(tmp_path):
+    (tmp_path / "m.c").write_text(NO_MPI)
+    program = compile_mpi("openmpi", tmp_path / "m.c", tmp_path / "program", "-Wl,--no-as-needed")
+    assert "-22 MPI does not run in this process" in said_by(program)
+
+
+def test_a_part_of_a_static_mpi_is_named_with_what_it_lacks(tmp_path):
+    source = "int ompi_mpi_comm_world;\nint PMPI_Init(void);\nint PMPI_Init(void) { return 0; }\n"
+    program = compile_c(source + NO_MPI, tmp_path / "program", "-rdynamic", *linked())
+    said = said_by(program)
+    assert f"{program} lacks PMPI_Init_thread" in said
+    assert "static" in said
+
+
+def test_a_library_that_calls_itself_mpi_and_is_none_is_an_error(tmp_path):
+    fake = library(tmp_path / "libfake.so", source="int PMPI_Init(void) { return 0; }")
+    rpath = f"-Wl,-rpath,{tmp_path}"
+    program = compile_c(NO_MPI, tmp_path / "program", *linked(), rpath, needs=[fake])
+    assert "neither Open MPI nor of MPICH's kin" in said_by(program)
