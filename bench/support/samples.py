@@ -3,31 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import statistics
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
-
-def host() -> dict[str, Any]:
-    """The machine, the kernel and the commit that samples were taken with."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent, capture_output=True, text=True, check=False,
-    ).stdout.strip()  # fmt: skip
-    with open("/proc/cpuinfo", encoding="utf-8") as info:
-        models = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
-    return {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "kernel": platform.release(),
-        "cpus": os.cpu_count(),
-        "cpu": models[0] if models else platform.machine(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "commit": commit or None,
-    }
+from brigade.report.host import host
 
 
 def save(path: Path, name: str, settings: dict[str, Any], samples: list[dict[str, Any]]) -> None:

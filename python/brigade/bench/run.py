@@ -8,12 +8,13 @@ start of the command to main, needs clocks of nodes that agree.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from brigade.bench import build
 from brigade.bench.drivers.pynamic import MARK
@@ -37,7 +38,8 @@ def run(folder: Path, launcher: list[str], ranks: int | None, python: str) -> di
 
         command = LocalLaunch(command, ranks or 1).job([])
     begin = time.time()
-    said, status = _gather(command)
+    said: list[dict[str, Any]] = []
+    status = gather(command, said.append)
     seconds = time.time() - begin
     if status:
         raise BrigadeError(f"{command[0]} ended with status {status}")
@@ -49,23 +51,42 @@ def run(folder: Path, launcher: list[str], ranks: int | None, python: str) -> di
     return summarize(build.read(folder), folder, command, said, begin, seconds)
 
 
-def _gather(command: list[str]) -> tuple[list[dict[str, Any]], int]:
-    """(what ranks say, exit status) of a command; Ctrl-C reaches it through the terminal."""
+def gather(
+    command: list[str],
+    heard: Callable[[dict[str, Any]], None],
+    environment: dict[str, str] | None = None,
+) -> int:
+    """The exit status of a command, after heard(what a rank says) as it comes; what `heard` raises
+    ends the command. `environment` is added to this process's. Ctrl-C reaches the command through
+    the terminal."""
     try:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, errors="replace")
+        child = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={**os.environ, **(environment or {})},
+        )
     except OSError as error:
         raise LauncherError(f"{command[0]}: {error.strerror}") from error
     assert child.stdout
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    said = []
     try:
         for line in child.stdout:
             _, mark, text = line.partition(MARK)  # a launcher may write a rank's number before it
             try:
-                said.append(json.loads(text)) if mark else sys.stderr.write(line)
+                said = json.loads(text) if mark else None
             except ValueError:
+                said = None
+            if said is None:
                 sys.stderr.write(line)
-        return said, child.wait()
+            else:
+                heard(said)
+        return child.wait()
+    except BaseException:
+        child.terminate()
+        child.wait()
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -1,12 +1,10 @@
-"""`brigade bench`: benchmarks of loading, with worlds of generated libraries."""
+"""`brigade bench`: benchmarks of loading, with worlds of generated libraries, and of writing."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, TypeVar
 
@@ -14,6 +12,8 @@ import click
 
 from brigade.bench import layout
 from brigade.bench.plan import PRESETS, Cload, Pynamic, Settings
+from brigade.cli import bench_checkpoint
+from brigade.cli.counting import counted
 from brigade.errors import UsageError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -24,14 +24,23 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Examples:
   brigade bench pynamic -- srun -N 4 -n 16
   brigade bench pynamic --preset llnl-495 -- brigade run -- srun -N 4 -n 16
-  brigade bench cload --preset cload-710 --layout long -- mpirun -n 64"""
+  brigade bench cload --preset cload-710 --layout long -- mpirun -n 64
+  brigade bench checkpoint -n 4,16 --dir /scratch/me -- srun -n {n}
+  brigade bench align -n 8 --block 64M --dir /scratch/me"""
 )
 def command() -> None:
-    """Benchmarks of loading: how long do many shared libraries take, plainly and under Brigade?
+    """Benchmarks: how long do loading many libraries, and writing shared files, take?
 
-    A world of libraries is generated and compiled once (a C compiler is needed), then started under
-    your launcher. Every rank says how long each phase took, and what it has called.
+    pynamic and cload generate and compile a world of libraries once (a C compiler is needed) and
+    start it under your launcher. Every rank says how long each phase took, and what it has called.
+
+    checkpoint and align write and read the same bytes through Brigade and through its peers, in
+    turn, and compare them (the MPI's compiler is needed).
     """
+
+
+command.add_command(bench_checkpoint.checkpoint)
+command.add_command(bench_checkpoint.align)
 
 
 def _layout_help(layouts: dict[str, str]) -> str:
@@ -162,7 +171,7 @@ def _bench(
         raise UsageError(f"-n goes to the launcher: -- {launcher[0]} -n {ranks}")
     said = {name: value for name, value in chosen.items() if value is not None}
     world = plan(dataclasses.replace(PRESETS[preset] if preset else settings, **said))
-    with _progress() as progress:
+    with counted("compiling") as progress:
         folder = build.generate(
             world, Path(base).absolute() if base else cache_dir() / "worlds", jobs, progress
         )
@@ -176,24 +185,3 @@ def _bench(
     from brigade.bench.table import print_table
 
     print_table(report)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error if that is a terminal; yields progress(parts done, parts)."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
-        task = bar.add_task("compiling", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,146 @@
+"""The benchmark's program, compiled with the MPI's own compiler at first use, then found again.
+
+Which peers it has depends on what the machine has: parallel HDF5 through pkg-config, ADIOS2 through
+the wheel that a Python has installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from brigade import paths
+from brigade.bench.drivers.pynamic import MARK
+from brigade.errors import BrigadeError
+
+SOURCES = Path(__file__).parents[1] / "drivers/checkpoint"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A library that is there: words for the compiler; or why it is absent."""
+
+    name: str
+    words: tuple[str, ...] = ()
+    absent: str = ""
+
+
+@dataclass(frozen=True)
+class Program:
+    path: Path
+    mpicc: str
+    components: dict[str, str]  # "ompio" and "romio" as this Open MPI calls them
+    absent: dict[str, str]  # back ends that are not there, and why
+
+
+def prepare(base: Path, mpicc: str, python: str = sys.executable) -> Program:
+    """Compile the program below `base` if it is not there; BrigadeError if it cannot be. `python`
+    is the one whose ADIOS2 is measured."""
+    opened = _says([*shlex.split(mpicc), "--showme:version"])
+    peers = [_hdf5(mpicc, opened), _adios2(python)]
+    here = [peer for peer in peers if not peer.absent]
+    absent = {peer.name: peer.absent for peer in peers if peer.absent}
+    components = _components() if "Open MPI" in opened else {}
+    for name in ("ompio", "romio"):
+        if name not in components:
+            absent[name] = (
+                f"this Open MPI has no {name}" if opened else f"{mpicc} is not Open MPI's compiler"
+            )
+    words = _words(mpicc, here)
+    text = "\0".join([*words, platform.machine(), *(s.read_text() for s in _sources())])
+    path = base / f"checkpoint-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+    if not path.exists():
+        base.mkdir(parents=True, exist_ok=True)
+        _compile(words, path)
+    return Program(path, mpicc, components, absent)
+
+
+def _sources() -> list[Path]:
+    return sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")])
+
+
+def _words(mpicc: str, peers: list[Peer]) -> list[str]:
+    native = paths.native("libbrigade_io.so").parent
+    words = [*shlex.split(mpicc), "-O2", "-w", f'-DMARK="{MARK}"', f"-I{native}/include"]
+    words += [str(source) for source in _sources() if source.suffix == ".c"]
+    words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io"]
+    for peer in peers:
+        words += [f"-DWITH_{peer.name.upper()}", *peer.words]
+    return words
+
+
+def _compile(words: list[str], path: Path) -> None:
+    making = path.with_name(f".making-{os.getpid()}-{path.name}")
+    command = [*words, "-o", str(making)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            errors = [line for line in done.stderr.splitlines() if "rror" in line]
+            said = (errors or done.stderr.splitlines() or [f"status {done.returncode}"])[0]
+            raise BrigadeError(f"{words[0]} could not make the benchmark's program: {said}")
+        making.rename(path)
+    except OSError as error:
+        raise BrigadeError(
+            f"{words[0]}: {error.strerror}",
+            hint="the benchmark is compiled with the MPI's compiler: load its module, or set MPICC",
+        ) from error
+    finally:
+        making.unlink(missing_ok=True)
+
+
+def _says(command: list[str]) -> str:
+    """What a command prints; "" if it cannot be had."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _components() -> dict[str, str]:
+    """Open MPI's components for MPI-IO: {"ompio": "ompio", "romio": "romio321"}."""
+    found = {}
+    for line in _says(["ompi_info", "--parsable", "--param", "io", "all"]).splitlines():
+        parts = line.split(":")
+        if parts[:2] == ["mca", "io"] and len(parts) > 2:
+            for name in ("ompio", "romio"):
+                if parts[2].startswith(name):
+                    found[name] = parts[2]
+    return found
+
+
+def _hdf5(mpicc: str, opened: str) -> Peer:
+    """Debian has one for each MPI; elsewhere there is one, and it must be parallel."""
+    for name in ("hdf5-openmpi" if opened else "hdf5-mpich", "hdf5"):
+        words = shlex.split(_says(["pkg-config", "--cflags", "--libs", name]))
+        folders = [Path(word[2:]) for word in words if word.startswith("-I")]
+        parallel = any(
+            "#define H5_HAVE_PARALLEL 1" in header.read_text()
+            for folder in folders
+            for header in folder.glob("H5pubconf*.h")
+        )
+        if words and parallel:
+            return Peer("hdf5", tuple(words))
+    if not shutil.which("pkg-config"):
+        return Peer("hdf5", absent="no pkg-config to find it")
+    return Peer("hdf5", absent=f"no parallel HDF5 for {mpicc} (Debian: libhdf5-openmpi-dev)")
+
+
+def _adios2(python: str) -> Peer:
+    """The C library inside the wheel."""
+    find = (
+        "import importlib.util as u; s = u.find_spec('adios2'); "
+        "print(s.submodule_search_locations[0] if s else '')"
+    )
+    folder = _says([python, "-c", find]).strip()
+    if not folder or not (Path(folder) / "include/adios2_c.h").exists():
+        return Peer("adios2", absent=f"{python} has no ADIOS2 (pip install adios2)")
+    link = ["-Wl,--allow-shlib-undefined", f"-L{folder}", f"-Wl,-rpath,{folder}", "-ladios2_c"]
+    return Peer("adios2", (f"-I{folder}/include", *link))

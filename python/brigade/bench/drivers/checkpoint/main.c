@@ -1,0 +1,279 @@
+/* The checkpoint benchmark: carries out a schedule, a file of one cell a line (cell.h).
+ *
+ * Rank 0 prints a line for each cell: MARK and a JSON object with the seconds of the slowest rank
+ * in each phase of writing, and of reading, whose clocks start after a barrier. What was read is
+ * compared with what belongs there; with `check` so is the whole file, in other parts than it was
+ * written in and by plain reading, which a mistake made twice would not survive. A failure ends
+ * the job: MARK and {"id", "failed"}. The files are removed before and after each cell.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cell.h"
+
+static const struct back_end *const back_ends[] = {
+    &back_end_brigade, &back_end_mpiio, &back_end_posix_shared, &back_end_posix_own,
+#ifdef WITH_HDF5
+    &back_end_hdf5,
+#endif
+#ifdef WITH_ADIOS2
+    &back_end_adios2,
+#endif
+};
+
+static int rank, size;
+
+static void print_text(const char *text)
+{
+    putchar('"');
+    for (; *text; text++)
+        if (*text == '\n')
+            fputs("\\n", stdout);
+        else if (*text == '"' || *text == '\\')
+            printf("\\%c", *text);
+        else if ((unsigned char)*text >= ' ')
+            putchar(*text);
+    putchar('"');
+}
+
+__attribute__((noreturn)) static void fail(const struct cell *cell, const char *why)
+{
+    printf("%s{\"id\": %d, \"rank\": %d, \"failed\": ", MARK, cell->id, rank);
+    print_text(why);
+    puts("}");
+    fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
+}
+
+static char *read_schedule(const char *path)
+{
+    char *text = NULL;
+    long bytes = -1;
+    if (rank == 0) {
+        FILE *file = fopen(path, "r");
+        if (file && fseek(file, 0, SEEK_END) == 0 && (bytes = ftell(file)) >= 0) {
+            rewind(file);
+            text = malloc((size_t)bytes + 1);
+            if (!text || fread(text, 1, (size_t)bytes, file) != (size_t)bytes)
+                bytes = -1;
+        }
+        if (file)
+            fclose(file);
+    }
+    MPI_Bcast(&bytes, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    if (bytes < 0)
+        fail(&(struct cell){.id = -1}, "cannot read the schedule");
+    if (!text)
+        text = malloc((size_t)bytes + 1);
+    MPI_Bcast(text, (int)bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    text[bytes] = '\0';
+    return text;
+}
+
+static const struct back_end *find_back_end(const struct cell *cell)
+{
+    for (size_t i = 0; i < sizeof back_ends / sizeof *back_ends; i++)
+        if (strcmp(back_ends[i]->name, cell->back_end) == 0)
+            return back_ends[i];
+    fail(cell, "no such back end");
+}
+
+static void remove_file(const char *path)
+{
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    remove(path);
+}
+
+static void remove_files(const struct cell *cell, const struct back_end *back)
+{
+    char path[sizeof cell->path + 32];
+    MPI_Barrier(cell->comm); /* others may still read */
+    if (back->own_files) {
+        snprintf(path, sizeof path, "%s.%d", cell->path, rank);
+        remove_file(path);
+    } else if (rank == 0) {
+        remove_file(cell->path);
+        snprintf(path, sizeof path, "%s.sums", cell->path);
+        remove_file(path);
+    }
+    MPI_Barrier(cell->comm);
+}
+
+static void forget_file(int folder, const char *path)
+{
+    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        close(fd);
+    }
+}
+
+/* Lets the kernel forget the file's pages (or those of a folder's files), so that reading begins at
+ * the file system; what was not synced stays. */
+static void forget(const struct cell *cell, const struct back_end *back)
+{
+    char path[sizeof cell->path + 16];
+    snprintf(path, sizeof path, back->own_files ? "%s.%d" : "%s", cell->path, rank);
+    DIR *folder = opendir(path);
+    if (!folder)
+        forget_file(AT_FDCWD, path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        forget_file(dirfd(folder), entry->d_name);
+    if (folder)
+        closedir(folder);
+}
+
+/* Compares this rank's share of the shared file, an even slice, with what belongs there. */
+static void check_file(const struct cell *cell, uint64_t base)
+{
+    struct stat st;
+    char why[WHY], *buf = malloc(1 << 20);
+    uint64_t words = cell_file_bytes(cell) / 8, all = words * 8;
+    uint64_t at = words * (uint64_t)rank / (uint64_t)size * 8;
+    uint64_t end = words * ((uint64_t)rank + 1) / (uint64_t)size * 8;
+    int fd = open(cell->path, O_RDONLY | O_CLOEXEC);
+    if (!buf || fd < 0 || fstat(fd, &st) != 0)
+        fail(cell, "the file that was written is not there");
+    if (base == 0 && (uint64_t)st.st_size != all)
+        fail(cell, "the file that was written has another size");
+    while (at < end) {
+        size_t want = end - at < 1 << 20 ? end - at : 1 << 20;
+        ssize_t n = pread(fd, buf, want, (off_t)(base + at));
+        int64_t wrong = n <= 0 ? (int64_t)at : bytes_wrong(cell, buf, at, (uint64_t)(n & ~7));
+        if (wrong >= 0 || n < 8) {
+            snprintf(why, sizeof why, "wrong byte at %lld of the file written", (long long)wrong);
+            fail(cell, why);
+        }
+        at += (uint64_t)(n & ~7);
+    }
+    close(fd);
+    free(buf);
+}
+
+/* Runs one direction on all ranks; *worst becomes the slowest rank's phases, then the total. */
+static void timed(const struct cell *cell, const struct back_end *back, char *buf, int writing,
+                  struct outcome *outcome, double worst[PHASES + 1])
+{
+    double mine[PHASES + 1];
+    *outcome = (struct outcome){.base = 0};
+    MPI_Barrier(cell->comm);
+    outcome->begin = outcome->last = MPI_Wtime();
+    if (writing ? back->write(cell, buf, outcome) : back->read(cell, buf, outcome))
+        fail(cell, outcome->why);
+    memcpy(mine, outcome->seconds, sizeof outcome->seconds);
+    mine[PHASES] = outcome->last - outcome->begin;
+    MPI_Reduce(mine, worst, PHASES + 1, MPI_DOUBLE, MPI_MAX, 0, cell->comm);
+}
+
+static void print_seconds(const char *name, const double worst[PHASES + 1])
+{
+    printf(", \"%s\": {\"open\": %.6f, \"move\": %.6f, \"close\": %.6f, \"total\": %.6f}", name,
+           worst[OPEN], worst[MOVE], worst[CLOSE], worst[PHASES]);
+}
+
+static void run_cell(struct cell *cell, char *buf, char *back_buf)
+{
+    const struct back_end *back = find_back_end(cell);
+    struct outcome outcome, reading;
+    double wrote[PHASES + 1], read[PHASES + 1];
+    remove_files(cell, back);
+    timed(cell, back, buf, 1, &outcome, wrote);
+    MPI_Barrier(cell->comm); /* nobody reads what another has not closed */
+    if (cell->read) {
+        forget(cell, back);
+        memset(back_buf, 0, cell_bytes(cell));
+        timed(cell, back, back_buf, 0, &reading, read);
+        int64_t wrong = cell_wrong(cell, back_buf);
+        if (wrong >= 0) {
+            snprintf(reading.why, sizeof reading.why, "wrong byte at %lld of the file read",
+                     (long long)wrong);
+            fail(cell, reading.why);
+        }
+    }
+    if (cell->check && !back->own_files && !back->foreign)
+        check_file(cell, outcome.base);
+    remove_files(cell, back);
+    if (rank == 0) {
+        printf("%s{\"id\": %d", MARK, cell->id);
+        print_seconds("write", wrote);
+        if (cell->read)
+            print_seconds("read", read);
+        fputs(", \"note\": ", stdout);
+        print_text(outcome.note);
+        puts("}");
+        fflush(stdout);
+    }
+}
+
+static void *grow(void *old, size_t *room, size_t bytes, const struct cell *cell)
+{
+    if (bytes <= *room)
+        return old;
+    free(old);
+    void *buf = malloc(bytes);
+    if (!buf)
+        fail(cell, "no memory for a rank's bytes");
+    memset(buf, 0, bytes);
+    *room = bytes;
+    return buf;
+}
+
+static void say_hello(void)
+{
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    int bytes, leader;
+    MPI_Comm node;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &leader);
+    int mine = leader == 0, nodes;
+    MPI_Reduce(&mine, &nodes, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Comm_free(&node);
+    MPI_Get_library_version(library, &bytes);
+    if (rank == 0) {
+        printf("%s{\"ranks\": %d, \"nodes\": %d, \"mpi\": ", MARK, size, nodes);
+        print_text(library);
+        puts("}");
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct cell filled = {.seed = 0};
+    char *buf = NULL, *back_buf = NULL, *rest = NULL;
+    size_t room = 0, back_room = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    say_hello();
+    char *schedule = read_schedule(argc > 1 ? argv[1] : "");
+    for (char *line = strtok_r(schedule, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        struct cell cell = {.calls = 1, .element = 1, .rank = rank, .size = size};
+        cell.comm = MPI_COMM_WORLD;
+        const char *wrong = cell_parse(&cell, line);
+        if (wrong)
+            fail(&cell, wrong);
+        buf = grow(buf, &room, cell_bytes(&cell), &cell);
+        back_buf = grow(back_buf, &back_room, cell.read ? cell_bytes(&cell) : 0, &cell);
+        if (cell.seed != filled.seed) /* a seed names the shape, too */
+            cell_fill(&cell, buf);
+        filled = cell;
+        run_cell(&cell, buf, back_buf);
+    }
+    free(schedule);
+    free(buf);
+    free(back_buf);
+    MPI_Finalize();
+    return 0;
+}

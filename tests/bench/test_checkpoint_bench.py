@@ -1,0 +1,181 @@
+"""`brigade bench checkpoint` and `align` as they run: small, with the MPI that is here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from brigade.bench.checkpoint import program
+
+SMALL = ["--record", "1k", "--rounds", "2", "-n", "4", "--mpicc", "mpicc.openmpi"]
+LAUNCHER = ["--", "mpirun.openmpi", "--oversubscribe", "-n", "{n}"]
+needs_mpi = pytest.mark.skipif(not shutil.which("mpicc.openmpi"), reason="no Open MPI")
+pytestmark = needs_mpi
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def bench(cache: Path, folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess:
+    """`brigade bench KIND --dir FOLDER WORDS`."""
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "brigade", "bench", words[0], "--dir", str(folder), *words[1:]],
+        env={**os.environ, **root, "BRIGADE_CACHE": str(cache), **variables},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+def test_every_variant_writes_and_reads_every_cell_right(cache, tmp_path):
+    done = bench(cache, tmp_path, "checkpoint", *SMALL, "--json", *LAUNCHER)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    variants = {sample["variant"] for sample in report["samples"]}
+    assert {"brigade", "ompio", "romio", "posix-shared", "posix-fpp"} <= variants
+    for cell in report["cells"]:
+        for name, ways in cell["variants"].items():
+            jobs = 2 if name in ("ompio", "romio") else 4
+            assert (ways["write"]["n"], ways["read"]["n"]) == (jobs, jobs), name
+            assert ways["write"]["q1"] <= ways["write"]["median"] <= ways["write"]["q3"]
+    assert report["cells"][0]["ratios"].keys() == variants - {"brigade"}
+    assert [cell["pattern"] for cell in report["cells"]] == ["4d", "4d", "contiguous", "strided"]
+    assert report["host"]["cpus"] and report["settings"]["nodes"] == 1
+    assert list(tmp_path.iterdir()) == [], "nothing is left"
+
+
+def test_the_table_names_the_cells_the_ratios_and_what_is_absent(cache, tmp_path):
+    words = ["checkpoint", *SMALL, "--pattern", "strided", "--variants", "brigade,posix-fpp"]
+    done = bench(cache, tmp_path, *words, *LAUNCHER, COLUMNS="110")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"4 +strided +1 KiB +4\.0 +brigade +[\d.]+ +[\d.]+-[\d.]+", done.stdout)
+    assert re.search(r"posix-fpp .* [\d.]+ \[[\d.]+, [\d.]+\]", done.stdout)
+    assert max(map(len, done.stdout.splitlines()[:8])) <= 110
+
+
+@pytest.fixture
+def wrong_program(tmp_path, monkeypatch):
+    """Makes the program of sources in which one line is another."""
+
+    def make(file: str, line: str, other: str) -> Path:
+        sources = tmp_path / "sources"
+        shutil.copytree(program.SOURCES, sources)
+        text = (sources / file).read_text()
+        assert text.count(line) == 1
+        (sources / file).write_text(text.replace(line, other))
+        monkeypatch.setattr(program, "SOURCES", sources)
+        return program.prepare(tmp_path / "made", "mpicc.openmpi").path
+
+    return make
+
+
+def run(path: Path, folder: Path, line: str) -> str:
+    schedule = folder / "schedule"
+    schedule.write_text(f"id=0 path={folder}/file {line}\n")
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", str(path), str(schedule)]
+    done = subprocess.run(
+        command, env={**os.environ, **root}, capture_output=True, text=True, timeout=60
+    )
+    return done.stdout
+
+
+STRIDED = "back=posix-shared seed=1 grid=1,2 count=4,64 read=1 check=1"
+
+
+def test_a_byte_that_is_read_wrong_is_found(wrong_program, tmp_path):
+    made = wrong_program(
+        "posix.c",
+        "    return move(cell, &t, cell->path, buf, 0, outcome);",
+        "    int rc = move(cell, &t, cell->path, buf, 0, outcome); buf[100] ^= 1; return rc;",
+    )
+    said = run(made, tmp_path, STRIDED)
+    assert re.search(r'"failed": "wrong byte at (160|224) of the file read"', said), said
+
+
+def test_records_that_change_places_both_ways_are_found_in_the_file(wrong_program, tmp_path):
+    made = wrong_program(
+        "posix.c",
+        "    return whole(t, offset, t->memory + at, bytes);",
+        "    return whole(t, offset ^ 128, t->memory + at, bytes);",
+    )
+    said = run(made, tmp_path, STRIDED)
+    assert '"failed": "wrong byte at 0 of the file written"' in said, said
+
+
+def test_a_back_end_that_fails_names_cell_rank_and_reason(cache, tmp_path):
+    words = ["checkpoint", *SMALL, "--variants", "brigade:no-such-hint=1"]
+    done = bench(cache, tmp_path, *words, *LAUNCHER)
+    assert done.returncode == 1
+    assert re.search(r"brigade:no-such-hint=1, .*, 4 ranks, rank \d: .*no-such-hint", done.stderr)
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_launcher_that_starts_another_number_of_ranks_is_an_error(cache, tmp_path):
+    words = ["checkpoint", *SMALL, "--pattern", "contiguous", "--variants", "posix-fpp"]
+    launcher = ["--", "mpirun.openmpi", "--oversubscribe", "-n", "2"]
+    done = bench(cache, tmp_path, *words, *launcher)
+    assert (done.returncode, "2 ranks were started, not 4" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["checkpoint", "--variants", "tape"], "no back end 'tape'"),
+        (["checkpoint", "--pattern", "spiral"], "no pattern 'spiral'"),
+        (["checkpoint", "--record", "100"], "multiples of 8"),
+        (["checkpoint", "-n", "0"], "not a list of numbers"),
+        (["align", "--place", "tape"], "there are shared and own"),
+    ],
+)
+def test_wrong_options_are_refused_with_exit_code_2(words, said, cache, tmp_path):
+    done = bench(cache, tmp_path, *words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_no_mpi_compiler_says_what_to_do(cache, tmp_path):
+    done = bench(cache, tmp_path, "checkpoint", "--mpicc", "no-such-mpicc")
+    assert done.returncode == 1
+    assert "no-such-mpicc" in done.stderr and "MPICC" in done.stderr
+
+
+def test_a_peer_that_is_not_there_is_said_to_be_absent(cache, tmp_path):
+    words = ["checkpoint", *SMALL, "--variants", "adios2", "--python", "no-such-python"]
+    done = bench(cache, tmp_path, *words)
+    assert (done.returncode, "no-such-python has no ADIOS2" in done.stderr) == (2, True)
+
+
+def test_align_prints_the_published_columns_for_both_places(cache, tmp_path):
+    words = ["align", "-n", "2", "--block", "64k", "--rounds", "2", "--system", "here", "--csv"]
+    more = ["--back-end", "posix", "--mpicc", "mpicc.openmpi", *LAUNCHER]
+    done = bench(cache, tmp_path, *words, *more)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("iteration,read_offset,read_plain,write_offset,write_plain")
+    keys = [line.split(",")[:5] for line in lines[1:]]
+    assert keys == [
+        ["here", place, header, "2", number]
+        for place in ("posix-fpp", "posix-shared")
+        for header in ("256", "4096")
+        for number in ("0", "1")
+    ]
+
+
+def test_a_neighbour_on_the_file_system_ends_with_the_measurement(cache, tmp_path):
+    words = ["checkpoint", *SMALL, "--pattern", "contiguous", "--variants", "brigade"]
+    done = bench(cache, tmp_path, *words, "--rival", "2", "--json", *LAUNCHER)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["settings"]["rival_mib"] == 2
+    assert list(tmp_path.iterdir()) == []
