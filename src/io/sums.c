@@ -30,8 +30,8 @@ int sums_open(struct sums *s, const char *working, uint64_t block_bytes)
 {
     memset(s, 0, sizeof *s);
     s->block_bytes = block_bytes;
-    s->fd = open(working, O_RDWR | O_CLOEXEC);
-    return s->fd < 0 ? -errno : 0;
+    s->fd = store_io_open(working, O_RDWR, 0);
+    return s->fd < 0 ? s->fd : 0;
 }
 
 void sums_close(struct sums *s)

@@ -28,7 +28,7 @@
 #include "stage/dead.h"
 #include "stage/folder.h"
 #include "stage/incoming.h"
-#include "stage/json.h"
+#include "base/json.h"
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define ID_LENGTH 32

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "stage/commands.h"
 #include "stage/folder.h"
-#include "stage/json.h"
+#include "base/json.h"
 #include "view/state.h"
 
 #define LINE_BYTES 1000u

@@ -13,7 +13,7 @@
 #include "stage/commands.h"
 #include "stage/folder.h"
 #include "stage/incoming.h"
-#include "stage/json.h"
+#include "base/json.h"
 
 static void tell(int found, const char *reason)
 {

@@ -14,7 +14,7 @@
 
 #include "stage/commands.h"
 #include "stage/dead.h"
-#include "stage/json.h"
+#include "base/json.h"
 
 /* Launchers end all processes when one has ended badly: first the others are told to give up, and
  * take away what is theirs. */

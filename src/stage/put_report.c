@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stage/json.h"
+#include "base/json.h"
 #include "stage/put.h"
 
 #define NAME_BYTES 80u /* of a path that is named */

@@ -1,6 +1,6 @@
 /* JSON text, appended piece by piece. A failed allocation is remembered and shows at json_print. */
-#ifndef BRG_STAGE_JSON_H
-#define BRG_STAGE_JSON_H
+#ifndef BRG_BASE_JSON_H
+#define BRG_BASE_JSON_H
 
 #include <stddef.h>
 

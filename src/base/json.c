@@ -1,5 +1,5 @@
 /* See json.h. */
-#include "stage/json.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,0 +1,80 @@
+"""Files written by tests/io/store_driver.c, and what may lie beside them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+from mpi_world import INCLUDE, compile_mpi, run_mpi
+
+from brigade.paths import native, native_dir
+
+SOURCE = Path(__file__).with_name("store_driver.c")
+MIB = 1 << 20
+
+
+class Told(NamedTuple):
+    """What one rank was told."""
+
+    rank: int
+    code: int
+    failed_rank: int
+    offset: int
+    path: str
+
+
+def compile_alone(target: Path) -> Path:
+    """The driver for one process, without MPI."""
+    folder = native_dir()
+    command = ["cc", "-g", "-DBRG_NO_MPI", f"-I{INCLUDE}", str(SOURCE), "-o", str(target)]
+    command += [f"-L{folder}", "-lbrigade_io", f"-Wl,-rpath,{folder}"]
+    subprocess.run(command, check=True)
+    return target
+
+
+def compile_for(mpi: str, target: Path) -> Path:
+    return compile_mpi(mpi, SOURCE, target)
+
+
+def words(path: Path, way: str, hints: str, size: int, calls: int, salt: int) -> list[str]:
+    return [str(path), way, hints, str(size), str(calls), str(salt)]
+
+
+def told(output: str) -> list[Told]:
+    lines = [line.split(" ", 4) for line in output.splitlines()]
+    return sorted(Told(*map(int, line[:4]), line[4]) for line in lines)
+
+
+def run_ranks(mpi: str, ranks: int, driver: Path, *args: Any, **environment: str) -> list[Told]:
+    """What each rank was told; all of them came to their end."""
+    done = run_mpi(mpi, ranks, [driver, *words(*args)], **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = told(done.stdout)
+    assert [line.rank for line in found] == list(range(ranks)), done.stdout
+    return found
+
+
+def pattern(size: int, salt: int) -> bytes:
+    offsets = numpy.arange(size, dtype=numpy.uint64) * numpy.uint64(2654435761)
+    return bytes(((offsets >> numpy.uint64(13)) + numpy.uint64(salt)).astype(numpy.uint8))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def verify(path: Path) -> dict[str, Any]:
+    """The outcome of brigade-file: `damaged` blocks, or an `error`."""
+    command = [str(native("brigade-file")), "verify", str(path)]
+    done = subprocess.run(command, text=True, capture_output=True)
+    assert done.returncode in (0, 1), done.stderr
+    outcome: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return outcome
+
+
+def assert_whole(path: Path, content: bytes) -> None:
+    assert path.read_bytes() == content
+    assert verify(path).get("damaged") == 0, verify(path)

@@ -1,0 +1,244 @@
+"""A fault on one rank: every rank is told the same, nothing comes under the name, nothing stays."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mpi_world import MPIS
+from store_world import (
+    MIB,
+    Told,
+    assert_whole,
+    compile_alone,
+    compile_for,
+    names,
+    pattern,
+    run_ranks,
+    told,
+    words,
+)
+
+#: point of src/io/fault.h with its number -> errno
+FAULTS = {
+    "io.write:1500000": errno.ENOSPC,
+    "io.write:0": errno.ENOSPC,
+    "io.quota:1048576": errno.EDQUOT,
+    "io.eio:2097151": errno.EIO,
+    "io.fsync": errno.EIO,
+    "io.open:1": errno.EACCES,
+}
+#: those of rank 0's own steps
+PUBLISHING = {
+    "io.open": errno.EACCES,  # the temporary file cannot be made
+    "io.open:1": errno.EACCES,  # nor that of the checksums
+    "io.fsync:1": errno.EIO,
+    "io.rename": errno.EIO,
+    "io.rename:1": errno.EIO,
+}
+OLD = 5
+
+
+@pytest.fixture(scope="module", params=MPIS)
+def mpi(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_for(mpi, tmp_path_factory.mktemp(mpi) / "driver")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_alone(tmp_path_factory.mktemp("alone") / "driver")
+
+
+@pytest.fixture
+def old(alone: Path, tmp_path: Path) -> Path:
+    """A file that is there, with its checksums, alone in its folder."""
+    path = tmp_path / "files" / "ckpt"
+    path.parent.mkdir()
+    subprocess.run([alone, *words(path, "create", "sync=no", MIB, 1, OLD)], check=True)
+    return path
+
+
+def assert_old(path: Path) -> None:
+    assert names(path.parent) == ["ckpt", "ckpt.sums"]
+    assert_whole(path, pattern(MIB, OLD))
+
+
+def same(lines: list[Told]) -> Told:
+    first = lines[0]
+    assert {line[1:] for line in lines} == {first[1:]}, lines
+    return first
+
+
+def fails(mpi: str, ranks: int, driver: Path, path: Path, fault: str) -> Told:
+    args = (path, "create", "transport=direct", 2 * MIB, 1, 9)
+    return same(run_ranks(mpi, ranks, driver, *args, BRIGADE_FAULT=fault))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_all_ranks_are_told_of_one_ranks_failure(mpi: str, driver: Path, old: Path, fault: str):
+    failure = fails(mpi, 3, driver, old, f"{fault}@1")
+    assert (failure.code, failure.failed_rank) == (-FAULTS[fault], 1)
+    assert failure.path == str(old)
+    point, _, number = fault.partition(":")
+    if point in ("io.write", "io.quota", "io.eio"):
+        assert failure.offset == 2 * MIB + int(number)
+    else:
+        assert failure.offset == -1
+    assert_old(old)
+
+
+@pytest.mark.parametrize("fault", PUBLISHING)
+def test_all_ranks_are_told_when_publishing_fails(mpi: str, driver: Path, old: Path, fault: str):
+    failure = fails(mpi, 3, driver, old, f"{fault}@0")
+    assert (failure.code, failure.failed_rank) == (-PUBLISHING[fault], 0)
+    assert failure.path == str(old)
+    assert_old(old)
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("ranks", (2, 4, 8, 16))
+@pytest.mark.parametrize("fault", FAULTS)
+def test_all_of_many_ranks_are_told(mpi: str, driver: Path, old: Path, ranks: int, fault: str):
+    failure = fails(mpi, ranks, driver, old, f"{fault}@{ranks - 1}")
+    assert (failure.code, failure.failed_rank) == (-FAULTS[fault], ranks - 1)
+    assert_old(old)
+
+
+def test_the_lowest_of_several_failing_ranks_is_named(mpi: str, driver: Path, old: Path):
+    failure = fails(mpi, 3, driver, old, "io.write:1000")
+    assert (failure.code, failure.failed_rank, failure.offset) == (-errno.ENOSPC, 0, 1000)
+    assert_old(old)
+
+
+@pytest.mark.parametrize("fault", ("io.short:70001", "io.eintr"))
+def test_what_a_system_call_left_is_written_by_the_next(
+    mpi: str, driver: Path, old: Path, fault: str
+):
+    args = (old, "create", "transport=direct", 2 * MIB, 3, 9)
+    assert same(run_ranks(mpi, 2, driver, *args, BRIGADE_FAULT=fault)).code == 0
+    assert_whole(old, pattern(4 * MIB, 9))
+
+
+def test_a_failed_read_is_everybodys(mpi: str, driver: Path, alone: Path, tmp_path: Path):
+    path = tmp_path / "ckpt"
+    subprocess.run([alone, *words(path, "create", "sync=no", 4 * MIB, 1, 3)], check=True)
+    args = (path, "read", "transport=direct", 2 * MIB, 1, 3)
+    assert same(run_ranks(mpi, 2, driver, *args)).code == 0
+    failure = same(run_ranks(mpi, 2, driver, *args, BRIGADE_FAULT="io.read:5000@1"))
+    assert (failure.code, failure.failed_rank, failure.path) == (-errno.EIO, 1, str(path))
+    assert 2 * MIB <= failure.offset <= 2 * MIB + 5000
+
+
+@pytest.fixture
+def small_tmpfs(tmp_path: Path) -> Iterator[Path]:
+    """3 MiB of room."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "brigade-test", str(folder)]
+    if os.geteuid() or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs to mount a tmpfs")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_file_system_is_everybodys_failure(mpi: str, driver: Path, small_tmpfs: Path):
+    path = small_tmpfs / "ckpt"
+    failure = same(run_ranks(mpi, 2, driver, path, "create", "transport=direct", 2 * MIB, 1, 9))
+    assert (failure.code, failure.path) == (-errno.ENOSPC, str(path))
+    assert 0 <= failure.offset < 4 * MIB
+    assert names(small_tmpfs) == []
+
+
+def limited(command: list[str], limit: int) -> list[Told]:
+    done = subprocess.run(
+        command,
+        text=True,
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert done.returncode == 0, (done.returncode, signal.SIGXFSZ, done.stderr)
+    return told(done.stdout)
+
+
+def test_a_limit_on_file_sizes_is_an_error_and_no_signal(alone: Path, old: Path):
+    command = [str(alone), *words(old, "create", "", 3 * MIB, 1, 9)]
+    (failure,) = limited(command, 2 * MIB - 100)
+    assert failure == (0, -errno.EFBIG, 0, 2 * MIB - 100, str(old))
+    assert_old(old)
+
+
+def as_nobody(alone: Path, path: Path, way: str) -> Told:
+    if os.geteuid() or not shutil.which("runuser"):
+        pytest.skip("needs root, to become an ordinary user")
+    runner = Path("/tmp") / f"brigade-test-{os.getpid()}"
+    shutil.copy(alone, runner)
+    try:
+        command = ["runuser", "-u", "nobody", "--", str(runner), *words(path, way, "", MIB, 1, 9)]
+        done = subprocess.run(command, text=True, capture_output=True)
+    finally:
+        runner.unlink()
+    if "error while loading shared libraries" in done.stderr:
+        pytest.skip("nobody cannot read the library's folder")
+    return told(done.stdout)[0]
+
+
+@pytest.fixture
+def open_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder that anybody can reach."""
+    folder = Path("/tmp") / f"brigade-test-folder-{os.getpid()}"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("way", ("create", "update"))
+def test_a_read_only_file_is_refused(alone: Path, open_folder: Path, way: str):
+    path = open_folder / "ckpt"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    assert as_nobody(alone, path, way) == (0, -errno.EACCES, 0, -1, str(path))
+    assert names(open_folder) == ["ckpt"] and path.read_bytes() == b"old"
+
+
+def test_a_read_only_folder_is_refused(alone: Path, open_folder: Path):
+    open_folder.chmod(0o755)
+    path = open_folder / "ckpt"
+    assert as_nobody(alone, path, "create") == (0, -errno.EACCES, 0, -1, str(path))
+    assert names(open_folder) == []
+
+
+def test_opening_refuses_what_is_no_file_of_this_name(alone: Path, tmp_path: Path):
+    cases = {
+        ("here", "exclusive"): errno.EEXIST,
+        ("missing", "update"): errno.ENOENT,
+        ("missing", "read"): errno.ENOENT,
+        ("nowhere/ckpt", "create"): errno.ENOENT,
+        ("folder", "create"): errno.EISDIR,
+        ("pipe", "create"): errno.EINVAL,
+        ("dangling", "create"): errno.ENOENT,
+        ("taken", "create"): errno.EEXIST,
+    }
+    (tmp_path / "here").write_bytes(b"x")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
+    (tmp_path / "taken.sums").write_text("somebody's own notes")
+    before = names(tmp_path)
+    for (name, way), code in cases.items():
+        command = [alone, *words(tmp_path / name, way, "", 10, 1, 1)]
+        done = subprocess.run(command, text=True, capture_output=True, check=True)
+        assert told(done.stdout)[0].code == -code, (name, way)
+    assert names(tmp_path) == before

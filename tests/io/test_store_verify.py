@@ -1,0 +1,184 @@
+"""verify finds any damage, and names the block; reading with verify=yes does too."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from store_world import MIB, assert_whole, compile_alone, pattern, told, verify, words
+
+from brigade.paths import native
+
+BLOCK = 64 << 10
+SIZE = 5 * BLOCK + 1234
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_alone(tmp_path_factory.mktemp("alone") / "driver")
+
+
+def write(alone: Path, path: Path, salt: int, way: str = "create", calls: int = 1) -> Path:
+    command = [alone, *words(path, way, "stripe=64K:sync=no", SIZE, calls, salt)]
+    done = subprocess.run(command, text=True, capture_output=True, check=True)
+    assert told(done.stdout)[0].code == 0, done.stdout
+    return path
+
+
+@pytest.fixture
+def file(alone: Path, tmp_path: Path) -> Path:
+    return write(alone, tmp_path / "ckpt", 3)
+
+
+def flip(path: Path, at: int, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1 << bit
+    path.write_bytes(data)
+
+
+def test_any_flipped_bit_of_the_data_is_found_in_its_block(file: Path):
+    chance = random.Random(1)
+    edges = [0, BLOCK - 1, BLOCK, SIZE - 1]
+    for at in [*edges, *(chance.randrange(SIZE) for _ in range(20))]:
+        bit = chance.randrange(8)
+        flip(file, at, bit)
+        outcome = verify(file)
+        assert outcome["damaged"] == 1, at
+        assert outcome["listed"][0]["offset"] == at // BLOCK * BLOCK
+        flip(file, at, bit)
+    assert verify(file)["damaged"] == 0
+
+
+def test_any_flipped_bit_of_the_checksums_is_found(alone: Path, file: Path):
+    write(alone, file, 4)  # now there are two sections
+    sums = file.with_name("ckpt.sums")
+    chance = random.Random(2)
+    for at in range(sums.stat().st_size):
+        bit = chance.randrange(8)
+        flip(sums, at, bit)
+        assert "error" in verify(file), at
+        flip(sums, at, bit)
+    assert verify(file)["damaged"] == 0
+
+
+def test_what_is_missing_or_too_much_is_found(file: Path):
+    whole = file.read_bytes()
+    for content in (whole[:-1], whole + b"x", b""):
+        file.write_bytes(content)
+        assert verify(file)["errno"] == errno.EBADMSG
+    file.write_bytes(whole)
+    sums = file.with_name("ckpt.sums")
+    known = sums.read_bytes()
+    for content in (known[:-1], known + b"\0", known[:40]):
+        sums.write_bytes(content)
+        assert verify(file)["errno"] == errno.EBADMSG
+    sums.unlink()
+    assert verify(file)["errno"] == errno.ENODATA
+
+
+def test_a_file_and_its_checksums_may_be_copied(alone: Path, file: Path, tmp_path: Path):
+    write(alone, file, 4)
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    for name in ("ckpt", "ckpt.sums"):
+        shutil.copy(tmp_path / name, other)
+    assert_whole(other / "ckpt", pattern(SIZE, 4))
+    # and the copy may be written over: nothing is lost of what is known about it
+    write(alone, other / "ckpt", 5)
+    assert_whole(other / "ckpt", pattern(SIZE, 5))
+
+
+def test_bytes_of_two_writings_match_neither(alone: Path, file: Path):
+    write(alone, file, 4)
+    mixed = pattern(SIZE, 3)[:BLOCK] + pattern(SIZE, 4)[BLOCK:]
+    file.write_bytes(mixed)
+    assert verify(file)["damaged"] == 1
+
+
+@pytest.mark.parametrize("calls", (1, 3, 50))
+def test_sums_are_the_same_however_a_file_was_written(alone: Path, tmp_path: Path, calls: int):
+    assert_whole(write(alone, tmp_path / "ckpt", 6, calls=calls), pattern(SIZE, 6))
+
+
+def test_holes_are_zeros_and_match(tmp_path: Path):
+    path = tmp_path / "ckpt"
+    library = ctypes.CDLL(str(native("libbrigade_io.so")))
+    f, write_create = ctypes.c_void_p(), 2 | 4
+    assert library.brg_file_open_alone(bytes(path), write_create, None, ctypes.byref(f), None) == 0
+    for offset in (300 << 20, 5):
+        at, size = ctypes.c_uint64(offset), ctypes.c_size_t(4)
+        assert library.brg_file_write(f, at, b"abcd", size, None) == 0
+    assert library.brg_file_commit(f, None) == 0
+    library.brg_file_close(f, None)
+    assert path.stat().st_blocks * 512 < MIB
+    assert verify(path)["damaged"] == 0
+    with path.open("r+b") as file:
+        file.seek(100 << 20)
+        file.write(b"x")
+    assert [bad["offset"] for bad in verify(path)["listed"]] == [100 << 20]
+
+
+def test_damage_in_what_an_update_keeps_is_still_found(alone: Path, file: Path):
+    flip(file, 3 * BLOCK + 7, 2)
+    command = [alone, *words(file, "update", "stripe=64K:sync=no", BLOCK, 1, 8)]
+    assert told(subprocess.run(command, text=True, capture_output=True).stdout)[0].code == 0
+    assert file.read_bytes()[:BLOCK] == pattern(BLOCK, 8)
+    assert [bad["offset"] for bad in verify(file)["listed"]] == [3 * BLOCK]
+
+
+def test_reading_with_verify_finds_damage_and_without_does_not(alone: Path, file: Path):
+    def read(hints: str) -> tuple[int, int]:
+        command = [alone, *words(file, "read", hints, SIZE, 1, 3)]
+        line = told(subprocess.run(command, text=True, capture_output=True).stdout)[0]
+        return line.code, line.offset
+
+    assert read("verify=yes") == (0, -1)
+    flip(file, 2 * BLOCK + 1, 0)
+    assert read("verify=yes") == (-errno.EBADMSG, 2 * BLOCK)
+    assert read("")[0] == 1  # the driver sees the wrong byte itself
+
+
+def test_without_checksums_no_stale_ones_stay(alone: Path, file: Path):
+    command = [alone, *words(file, "create", "checksums=no", SIZE, 1, 9)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert verify(file)["errno"] == errno.ENODATA
+    notes = file.with_name("ckpt.sums")
+    notes.write_text("somebody's notes")
+    subprocess.run(command, check=True, capture_output=True)
+    assert notes.read_text() == "somebody's notes"
+
+
+def test_a_changed_file_in_place_has_new_checksums(alone: Path, file: Path):
+    inode = file.stat().st_ino
+    command = [alone, *words(file, "update", "stripe=64K:update=in-place", BLOCK, 1, 8)]
+    assert told(subprocess.run(command, text=True, capture_output=True).stdout)[0].code == 0
+    assert file.stat().st_ino == inode
+    assert_whole(file, pattern(BLOCK, 8) + pattern(SIZE, 3)[BLOCK:])
+
+
+def test_permissions_stay(alone: Path, file: Path):
+    file.chmod(0o640)
+    write(alone, file, 4)
+    assert file.stat().st_mode & 0o7777 == 0o640
+    assert file.with_name("ckpt.sums").stat().st_mode & 0o7777 == 0o640
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(alone: Path, file: Path):
+    link = file.with_name("latest")
+    link.symlink_to("ckpt")
+    write(alone, link, 4)
+    assert link.is_symlink()
+    assert_whole(file, pattern(SIZE, 4))
+    assert verify(link)["damaged"] == 0
+
+
+def test_large_files_have_blocks_of_a_mebibyte(alone: Path, tmp_path: Path):
+    path = tmp_path / "ckpt"
+    command = [alone, *words(path, "create", "sync=no", 3 * MIB, 1, 1)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert verify(path)["block_bytes"] == MIB
