@@ -117,6 +117,8 @@ static int meet_with(brg_file *f, enum file_action action, struct io_request *re
     if (rc)
         return rc;
     rc = file_meet(f, action, request, err);
+    if (!rc && action == FILE_READ)
+        request_repeat(request);
     request_destroy(request);
     return rc;
 }

@@ -112,6 +112,8 @@ int request_of_pieces(struct io_request *request, const brg_piece *pieces, size_
         if (!apart)
             return brg_error_set(err, -ENOMEM, "no memory for a list of %zu pieces", 2 * kept);
         list = apart;
+        request->given = pieces;
+        request->n_given = n;
     }
     request->memory = (char *)(uintptr_t)memory;
     request->pieces = list;
@@ -123,6 +125,22 @@ int request_of_pieces(struct io_request *request, const brg_piece *pieces, size_
         request->high = list[kept - 1].offset + list[kept - 1].bytes;
     }
     return 0;
+}
+
+void request_repeat(const struct io_request *request)
+{
+    char *to = request->memory;
+    for (size_t i = 0; i < request->n_given; to += request->given[i++].bytes) {
+        const brg_piece *piece = &request->given[i];
+        struct io_cursor c;
+        struct io_part part;
+        cursor_seek(&c, request, piece->offset);
+        while (cursor_next(&c, piece->offset + piece->bytes, &part)) {
+            char *at = to + (part.offset - piece->offset);
+            if (at != part.memory)
+                memcpy(at, part.memory, part.bytes);
+        }
+    }
 }
 
 /* ---- a block ---- */
@@ -193,7 +211,8 @@ int request_of_block(struct io_request *request, uint64_t offset, size_t element
     if (request->ndims == 0) /* one byte */
         request->count[0] = request->file_stride[0] = 1, request->memory_stride[0] = 1,
         request->ndims = 1;
-    else if (request->file_stride[request->ndims - 1] != 1) { /* elements of one byte, apart */
+    else if (request->file_stride[request->ndims - 1] != 1 ||
+             request->memory_stride[request->ndims - 1] != 1) { /* elements of one byte, apart */
         int d = request->ndims++;
         request->count[d] = request->file_stride[d] = 1;
         request->memory_stride[d] = 1;

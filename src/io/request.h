@@ -24,6 +24,8 @@ struct io_request {
         uint64_t offset, bytes, at;
     } * pieces;
     struct request_piece single; /* where one piece is all there is */
+    const brg_piece *given;      /* the caller's, if some of them share bytes; else NULL */
+    size_t n_given;
     /* a block: dimensions that lie together were merged; the last one is contiguous bytes */
     int ndims; /* 0: pieces */
     uint64_t count[BRG_MAX_DIMS + 1];
@@ -40,6 +42,9 @@ int request_of_block(struct io_request *request, uint64_t offset, size_t element
                      const int64_t *strides, const void *memory, struct brg_error *err);
 void request_none(struct io_request *request);
 void request_destroy(struct io_request *request);
+/* After a read: what lies in several of the caller's pieces was read into the last of them, and is
+ * copied to the others. */
+void request_repeat(const struct io_request *request);
 
 struct io_cursor {
     const struct io_request *request;
