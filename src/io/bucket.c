@@ -70,17 +70,20 @@ static void set_bits(struct bucket *bucket, uint32_t at, uint32_t end)
     set_some(bucket, last, bits(0, end - last * WORD_BITS));
 }
 
-static void put_owned(struct bucket *bucket, uint32_t at, const unsigned char *from, size_t bytes,
-                      uint32_t rank)
+static void raise_to(_Atomic uint32_t *owner, uint32_t word)
 {
-    for (size_t i = 0; i < bytes; i++) {
-        uint32_t mine = (rank + 1) << 8 | from[i];
-        uint32_t old = atomic_load_explicit(&bucket->owner[at + i], memory_order_relaxed);
-        while (old >> 8 <= rank + 1 &&
-               !atomic_compare_exchange_weak_explicit(&bucket->owner[at + i], &old, mine,
-                                                      memory_order_relaxed, memory_order_relaxed))
-            continue;
-    }
+    uint32_t old = atomic_load_explicit(owner, memory_order_relaxed);
+    while (old >> 8 <= word >> 8 &&
+           !atomic_compare_exchange_weak_explicit(owner, &old, word, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        continue;
+}
+
+static void put_bytes_of(struct bucket *bucket, uint32_t at, const unsigned char *from,
+                         size_t bytes, uint32_t rank)
+{
+    for (size_t i = 0; i < bytes; i++)
+        raise_to(&bucket->owner[at + i], (rank + 1) << 8 | from[i]);
 }
 
 void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size_t bytes,
@@ -90,10 +93,20 @@ void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size
     if (bytes == 0)
         return;
     if (bucket->owner)
-        put_owned(bucket, at, memory, bytes, rank);
+        put_bytes_of(bucket, at, memory, bytes, rank);
     else
         memcpy(bucket->image + at, memory, bytes);
     set_bits(bucket, at, at + (uint32_t)bytes);
+}
+
+void bucket_put_owned(struct bucket *bucket, uint64_t offset, const uint32_t *words, size_t n)
+{
+    uint32_t at = (uint32_t)(offset - bucket->start);
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        raise_to(&bucket->owner[at + i], words[i]);
+    set_bits(bucket, at, at + (uint32_t)n);
 }
 
 void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes)

@@ -44,6 +44,9 @@ void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size
 /* Marks bytes that were written into the image directly, as if put. Not with an owner map. */
 void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes);
 
+/* Puts what another bucket's owner map held for `n` bytes from `offset` on. */
+void bucket_put_owned(struct bucket *bucket, uint64_t offset, const uint32_t *words, size_t n);
+
 /* Counts what was put through this view; after its last put, before others are told of them. */
 void bucket_done(struct bucket *bucket);
 

@@ -41,12 +41,13 @@ struct handoff {
     /* The bucket of task t, or NULL while its slot is still another task's: look again. Called for
      * tasks in order; several are open at once. */
     struct bucket *(*bucket)(void *context, uint32_t t);
-    /* Collect: this node's ranks have put theirs. Scatter, at home: it has been read. */
+    /* Collect: this node's ranks have put theirs. Scatter: asked at home only: it has been read. */
     int (*filled)(void *context, uint32_t t);
     /* Collect, at home: everything has come, the writer may have it. Scatter, not at home: it has
      * come, this node's ranks may take theirs. */
     void (*arrived)(void *context, uint32_t t);
-    /* It has been handed on, to all who get it from here. */
+    /* It has been handed on, to all who get it from here: collect, not at home; scatter, every
+     * node, also where nobody gets it from here. In a collection the bucket's content is gone. */
     void (*handed)(void *context, uint32_t t);
     /* A failure is known (then messages are empty): 0 or -errno. -EOWNERDEAD: leave at once. */
     int (*failed)(void *context);

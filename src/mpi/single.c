@@ -65,6 +65,7 @@ struct stream_net *net_single(void)
     static struct stream_net self = {.rank = 0,
                                      .size = 1,
                                      .send = single_send,
+                                     .send_matched = single_send,
                                      .receive = single_receive,
                                      .test = single_test,
                                      .broadcast = single_broadcast,

@@ -26,6 +26,9 @@ struct stream_net {
     uint32_t rank, size;
     int (*send)(struct stream_net *net, const void *buf, size_t bytes, uint32_t to, int tag,
                 struct stream_request *request);
+    /* The same, but it is not done before the receiver has asked for it: nothing piles up there. */
+    int (*send_matched)(struct stream_net *net, const void *buf, size_t bytes, uint32_t to, int tag,
+                        struct stream_request *request);
     /* `bytes` is room: a shorter message is fine. Messages of one sender and tag come in order. */
     int (*receive)(struct stream_net *net, void *buf, size_t bytes, uint32_t from, int tag,
                    struct stream_request *request);

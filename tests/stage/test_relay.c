@@ -2,6 +2,7 @@
  * threads with rendezvous semantics: a message is handed over only when both ends have asked. */
 #include "claim.h"
 #include "stream/relay.h"
+#include "threads_net.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,77 +13,6 @@
 
 #define MAX_NODES 8
 #define SEGMENT 1000
-#define POSTS 32
-
-/* ---- a net of threads ---- */
-
-struct post {
-    const void *from;
-    void *to;
-    size_t bytes;
-    uint64_t id;
-};
-
-/* Sends and receives that wait for each other, by receiving node and tag. */
-static struct channel {
-    struct post sends[POSTS], receives[POSTS];
-    uint32_t sent, received, matched;
-} channels[MAX_NODES][3];
-static pthread_mutex_t net_lock = PTHREAD_MUTEX_INITIALIZER;
-static int deaf_node = -1;
-
-static void match(struct channel *c)
-{
-    while (c->matched < c->sent && c->matched < c->received) {
-        struct post *s = &c->sends[c->matched % POSTS], *r = &c->receives[c->matched % POSTS];
-        CHECK(s->bytes <= r->bytes, "message of %zu bytes into %zu", s->bytes, r->bytes);
-        memcpy(r->to, s->from, s->bytes);
-        c->matched++;
-    }
-}
-
-/* A request is (node * 3 + tag) in the high half and its number in the channel in the low one. */
-static int net_send(struct stream_net *net, const void *buf, size_t bytes, uint32_t to, int tag,
-                    struct stream_request *request)
-{
-    (void)net;
-    pthread_mutex_lock(&net_lock);
-    struct channel *c = &channels[to][tag];
-    c->sends[c->sent % POSTS] = (struct post){.from = buf, .bytes = bytes};
-    request->handle.word = (uint64_t)(to * 3 + (uint32_t)tag) << 32 | c->sent++;
-    request->active = 1;
-    match(c);
-    pthread_mutex_unlock(&net_lock);
-    return 0;
-}
-
-static int net_receive(struct stream_net *net, void *buf, size_t bytes, uint32_t from, int tag,
-                       struct stream_request *request)
-{
-    (void)from;
-    pthread_mutex_lock(&net_lock);
-    struct channel *c = &channels[net->rank][tag];
-    request->handle.word = (uint64_t)(net->rank * 3 + (uint32_t)tag) << 32 | c->received;
-    request->active = 1;
-    if ((int)net->rank != deaf_node) {
-        c->receives[c->received++ % POSTS] = (struct post){.to = buf, .bytes = bytes};
-        match(c);
-    }
-    pthread_mutex_unlock(&net_lock);
-    return 0;
-}
-
-static int net_test(struct stream_net *net, struct stream_request *request, int *done)
-{
-    (void)net;
-    pthread_mutex_lock(&net_lock);
-    uint32_t where = (uint32_t)(request->handle.word >> 32);
-    *done = (uint32_t)request->handle.word < channels[where / 3][where % 3].matched;
-    if (*done)
-        request->active = 0;
-    pthread_mutex_unlock(&net_lock);
-    return 0;
-}
 
 /* ---- one node ---- */
 
@@ -171,14 +101,12 @@ static struct plan plan;
 static void prepare(uint32_t n_nodes, uint32_t n_readers, uint32_t n_segments)
 {
     memset(nodes, 0, sizeof nodes);
-    memset(channels, 0, sizeof channels);
     plan_spread(&plan, n_nodes, n_readers, n_segments);
     for (uint32_t i = 0; i < n_nodes; i++) {
         pthread_mutex_init(&nodes[i].lock, NULL);
         nodes[i].plan = &plan;
         nodes[i].timeout_ns = 20000000000u;
-        nodes[i].net = (struct stream_net){
-            .rank = i, .size = n_nodes, .send = net_send, .receive = net_receive, .test = net_test};
+        nodes[i].net = threads_node(i, n_nodes);
     }
 }
 
@@ -257,11 +185,11 @@ static void a_signal_on_one_node_ends_all(void)
 static void a_silent_neighbour_is_given_up_after_the_time_limit(void)
 {
     prepare(3, 1, 20);
-    deaf_node = 1; /* receives nothing: node 0 cannot send, node 2 gets nothing */
+    threads_net.deaf = 1; /* receives nothing: node 0 cannot send, node 2 gets nothing */
     for (uint32_t i = 0; i < 3; i++)
         nodes[i].timeout_ns = 300000000;
     run();
-    deaf_node = -1;
+    threads_net.deaf = STREAM_ANY;
     for (uint32_t i = 0; i < 3; i++)
         CHECK(nodes[i].end == RELAY_STUCK && nodes[i].error == -ETIMEDOUT &&
                   nodes[i].abandoned == 1,
