@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,33 @@ from typing import Any
 from brigade.report.host import host
 
 
-def save(path: Path, name: str, settings: dict[str, Any], samples: list[dict[str, Any]]) -> None:
-    """Write the samples of benchmark `name` as JSON."""
+def save(path: Path, name: str, settings: dict[str, Any], samples: Any, **more: Any) -> None:
+    """Write the samples of benchmark `name` as JSON; `more` stands beside them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"benchmark": name, "host": host(), "settings": settings, "samples": samples}
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    content = {"benchmark": name, "host": host(), "settings": settings, "samples": samples, **more}
+    path.write_text(_dense(json.dumps(content, indent=1)) + "\n", encoding="utf-8")
+
+
+def as_rows(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """Many checkpoint samples as {"columns", "rows"}: a list for each, seconds by phase."""
+    names = ["pattern", "record", "ranks", "variant", "component", "round"]
+    phases = ["open", "move", "close", "total"]
+    ways = [way for way in ("write", "read") if samples and samples[0].get(way)]
+    columns = names + [f"{way}_{phase}" for way in ways for phase in phases]
+    rows = [
+        [one[name] for name in names] + [one[way][phase] for way in ways for phase in phases]
+        for one in samples
+    ]
+    return {"columns": columns, "rows": rows}
+
+
+def _dense(text: str) -> str:
+    """JSON in which a list of plain values stands on one line."""
+    return re.sub(
+        r"\[\n\s+([^\[\]{}]*?)\n\s+\]",
+        lambda found: "[" + re.sub(r"\n\s+", " ", found[1]) + "]",
+        text,
+    )
 
 
 def median(samples: list[dict[str, Any]], key: str, **where: Any) -> float | None:

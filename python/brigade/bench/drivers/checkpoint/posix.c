@@ -59,9 +59,13 @@ static int move(const struct cell *cell, struct target *t, const char *path, cha
     return rc ? outcome_fail(outcome, "%s: %s", path, strerror(rc)) : 0;
 }
 
+/* One rank creates the file: several that do so at once meet EEXIST on some file systems. */
 static int shared_write(const struct cell *cell, const char *buf, struct outcome *outcome)
 {
     struct target t = {.writing = 1};
+    if (cell->rank == 0)
+        close(open(cell->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+    MPI_Barrier(cell->comm);
     return move(cell, &t, cell->path, (char *)buf, 0, outcome);
 }
 

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Measure checkpoints on the local disk and on the lab's MooseFS with 4 nodes: Brigade against its
+peers at several widths, how steady each is beside another job, and what headers do to the rates.
+
+    python bench/checkpoint.py --quick                   2 minutes: 4 ranks, few rounds
+    python bench/checkpoint.py --fs moosefs              7 minutes
+    python bench/checkpoint.py --fs disk --dir /scratch  a disk elsewhere
+
+Everything is measured by `brigade bench checkpoint` and `brigade bench align`. Writes
+OUT/checkpoint-FS.json (raw samples), figures, and prints what of the targets is reached.
+Needs Open MPI with mpicc; measures HDF5 and ADIOS2 where they are (--python: whose ADIOS2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any, Callable
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support import checkpoint_table
+from support.options import numbers, words
+from support.samples import as_rows, save
+
+from brigade.bench.checkpoint import figure, program
+from brigade.lab import Lab
+
+NODES = 4
+STEADY = {"contiguous": "1M", "strided": "64k"}
+Run = Callable[[list[str]], dict[str, Any]]
+
+
+def main() -> int:
+    options = arguments()
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    os.environ["BRIGADE_CACHE"] = str(options.cache)
+    program.prepare(options.cache / "bench", options.mpicc, options.python)  # nodes only use it
+    for fs in options.fs:
+        begin = time.monotonic()
+        with place(fs, options) as run:
+            report = measure(run, options)
+        keep(report, fs, options)
+        print(f"{fs}: {time.monotonic() - begin:.0f} s", flush=True)
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--fs", type=words(), default=["disk", "moosefs"])
+    parser.add_argument("--quick", action="store_true", help="one width, few rounds")
+    parser.add_argument("--ranks", type=numbers, default=[4, 16], help="with all record sizes")
+    parser.add_argument("--wide", type=numbers, default=[32], help="without the largest records")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steady-rounds", type=int, default=30)
+    parser.add_argument("--rival", type=int, default=64, help="MiB of the other job's bursts")
+    parser.add_argument("--dir", default="/var/tmp", help="where the local disk is measured")
+    parser.add_argument("--lab", default="checkpoint", help="name of the lab to bring up")
+    parser.add_argument("--mpicc", default="mpicc.openmpi")
+    parser.add_argument("--python", default=sys.executable, help="whose ADIOS2 is measured")
+    parser.add_argument("--out", type=Path, default=Path("out/checkpoint"))
+    parser.add_argument("--cache", type=Path, default=Path("/var/tmp/brigade-bench"))
+    options = parser.parse_args()
+    if options.quick:
+        options.ranks, options.wide, options.rounds, options.steady_rounds = [4], [], 3, 10
+    return options
+
+
+@contextmanager
+def place(fs: str, options: argparse.Namespace) -> Iterator[Run]:
+    """A way to run `brigade bench WORDS` on a file system; its report."""
+    common = ["--mpicc", options.mpicc, "--json", "--dir"]
+    if fs == "disk":
+        launcher = ["--", "mpirun.openmpi", "--oversubscribe", "-n", "{n}"]
+        yield lambda more: report_of(subprocess.run, more, [*common, options.dir, *launcher])
+        return
+    lab = Lab.up(name=options.lab, nodes=NODES, fs=fs)
+    try:
+        launcher = ["--", "mpirun", "-n", "{n}"]
+        yield lambda more: report_of(lab.run, more, [*common, str(lab.shared), *launcher])
+    finally:
+        lab.down()
+
+
+def report_of(start: Callable[..., Any], more: list[str], common: list[str]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "brigade", "bench", *more, *common]
+    print("--", " ".join(command[3:]), flush=True)
+    done = start(command, cwd="/", stdout=PIPE, stderr=PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"ended with {done.returncode}:\n{done.stderr}")
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def measure(run: Run, options: argparse.Namespace) -> dict[str, Any]:
+    """The reports of all widths in one; with `steady`, of the writes beside another job."""
+    rounds = ["--rounds", str(options.rounds)]
+    checkpoint = ["checkpoint", "--python", options.python, *rounds]
+    report = run([*checkpoint, "-n", ",".join(map(str, options.ranks))])
+    if options.wide:
+        wide = run([*checkpoint, "-n", ",".join(map(str, options.wide)), "--record", "1k,64k,1M"])
+        report["cells"] += wide["cells"]
+        report["samples"] += wide["samples"]
+        report["settings"]["widths"] += wide["settings"]["widths"]
+    steady = [
+        "checkpoint", "-n", str(options.ranks[-1]), "--rounds", str(options.steady_rounds),
+        "--rival", str(options.rival), "--no-read", "--variants",
+        "brigade,ompio,romio,posix-shared,posix-fpp",
+    ]  # fmt: skip
+    report["steady"] = {
+        pattern: run([*steady, "--pattern", pattern, "--record", record])
+        for pattern, record in STEADY.items()
+    }
+    align = ["align", "-n", str(options.ranks[-1]), "--block", "8M"]
+    report["align"] = run(align)["rows"]
+    return report
+
+
+def keep(report: dict[str, Any], fs: str, options: argparse.Namespace) -> None:
+    """The raw samples, the figures, and what of the targets is reached."""
+    title = "local disk" if fs == "disk" else f"{NODES} nodes, {fs}"
+    for direction in ("write", "read"):
+        path = options.out / f"checkpoint-{fs}-{direction}.png"
+        figure.draw_cells(report["cells"], direction, path, f"checkpoints on {title}: {direction}")
+    samples = [one for pattern in STEADY for one in report["steady"][pattern]["samples"]]
+    figure.draw_steadiness(
+        samples, options.out / f"checkpoint-{fs}-steady.png", f"beside another job, {title}"
+    )
+    settings = {**report["settings"], "fs": fs, "absent": report["absent"], "steady": STEADY}
+    settings["steady_rounds"] = options.steady_rounds
+    more = {"steady_samples": as_rows(samples), "align": report["align"]}
+    path = options.out / f"checkpoint-{fs}.json"
+    save(path, "checkpoint", settings, as_rows(report["samples"]), **more)
+    checkpoint_table.print_table(report["cells"])
+    for pattern in STEADY:
+        checkpoint_table.print_steady(report["steady"][pattern]["cells"])
+    checkpoint_table.print_verdicts(report, title)
+    print(f"raw samples: {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
