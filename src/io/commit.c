@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "io/file.h"
+#include "io/pace.h"
+#include "io/yield.h"
 
 /* How long a rank that waits for its own step lets others' failures go unheard. */
 #define LISTEN_MS 200
@@ -31,6 +33,13 @@ static int publish(void *file, struct brg_error *err)
 static drain_job *const steps[] = {flush, settle, publish};
 #define N_STEPS (sizeof steps / sizeof *steps)
 
+void file_busy(brg_file *f, int busy)
+{
+    if (f->busy != busy)
+        yield_busy(busy - f->busy);
+    f->busy = busy;
+}
+
 static void finish(struct brg_request *request, const struct brg_error *failure)
 {
     brg_file *f = request->file;
@@ -38,18 +47,39 @@ static void finish(struct brg_request *request, const struct brg_error *failure)
     request->file = NULL;
     f->request = NULL;
     f->committed = failure->code == 0;
+    file_busy(f, 0);
+}
+
+/* What this rank's calls tell since they were judged last. Where bytes are written by few ranks,
+ * those are late, and the others wait for them: so all hear of it. */
+static int suffers(struct brg_request *request)
+{
+    struct watch_sums sums;
+    yield_sums(&sums);
+    enum pace_verdict verdict = pace_judge(&request->mark, &sums, request->file->hints.slowdown);
+    if (verdict != PACE_UNKNOWN)
+        request->mark = sums;
+    return verdict == PACE_SLOW;
 }
 
 /* One agreement: goes to the next step if this one is done everywhere. */
 static void advance(struct brg_request *request, int wait_ms)
 {
+    enum {
+        ENDED,
+        NO_FAILURE,
+        NO_HARM,
+        N
+    };
     brg_file *f = request->file;
     int ended = drain_ended(f->drain, wait_ms, &f->failure);
-    int64_t v[] = {ended != 0, ended < 0 ? 0 : 1};
-    int rc = world_minimum(f->world, v, 2, &f->failure);
-    if (!rc && !v[1])
+    int64_t v[N] = {ended != 0, ended >= 0, !suffers(request)};
+    int rc = world_minimum(f->world, v, N, &f->failure);
+    if (!rc && !v[NO_FAILURE])
         rc = world_failure(f->world, &f->failure);
-    if (!rc && v[0] && ++request->step < N_STEPS)
+    if (!rc && !v[NO_HARM])
+        drain_hear(f->drain);
+    if (!rc && v[ENDED] && ++request->step < N_STEPS)
         drain_run(f->drain, steps[request->step], f, request->behind);
     if (rc || request->step == N_STEPS)
         finish(request, &f->failure);
@@ -71,6 +101,9 @@ static int start(brg_file *f, struct brg_request *request, int behind, struct br
         return rc;
     *request = (struct brg_request){.file = f, .behind = behind};
     f->request = request;
+    yield_sums(&request->mark);
+    if (behind)
+        file_busy(f, 1);
     drain_run(f->drain, steps[0], f, behind);
     return 0;
 }

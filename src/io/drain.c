@@ -17,10 +17,14 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "io/pace.h"
+#include "io/yield.h"
 
 #define MAX_ENTRIES 4096u /* waiting at once; a power of two */
 #define LARGE (64u << 10) /* entries from here on are aligned to pages, for stores that want it */
 #define PAGE 4096u
+#define PIECE (1u << 20)    /* written at once where the pace matters; blocks of checksums fit */
+#define LOOK_NS 50000000ull /* how often a drain that is held back looks around */
 
 struct entry {
     uint64_t offset; /* in the file */
@@ -40,6 +44,10 @@ struct drain {
     pthread_cond_t moved; /* for the others: room, an entry gone, a job done */
     pthread_t thread;
     int threaded, stop;
+    int waiting; /* how many threads of the program wait for something */
+
+    struct pace pace;
+    int paced, heard;
 
     char *ring;
     uint64_t head, tail;
@@ -52,6 +60,13 @@ struct drain {
     struct brg_error failure; /* the first; code 0: none */
 };
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 int drain_open(struct io_store *store, const struct io_hints *hints, struct drain **drain,
                struct brg_error *err)
 {
@@ -63,11 +78,15 @@ int drain_open(struct io_store *store, const struct io_hints *hints, struct drai
     d->room = (hints->buffer_bytes + PAGE - 1) / PAGE * PAGE;
     for (d->most = PAGE; d->most * 8 <= d->room;)
         d->most *= 2;
+    struct watch_sums sums;
+    yield_sums(&sums);
+    pace_start(&d->pace, (double)hints->rate_bytes_s, hints->slowdown, &sums, now_ns());
+    d->paced = hints->rate_bytes_s || yield_known();
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&d->lock, NULL);
-    pthread_cond_init(&d->work, NULL);
+    pthread_cond_init(&d->work, &clock);
     pthread_cond_init(&d->moved, &clock);
     pthread_condattr_destroy(&clock);
     *drain = d;
@@ -94,18 +113,58 @@ void drain_close(struct drain *d)
     free(d);
 }
 
-/* With the lock held, which is let go meanwhile. */
+/* With the lock held. Waits until so many bytes may go; 0 if the drain ends meanwhile. */
+static int let_go(struct drain *d, size_t bytes)
+{
+    while (!d->stop) {
+        struct watch_sums sums;
+        uint64_t now = now_ns(), next;
+        yield_sums(&sums);
+        pace_look(&d->pace, &sums, d->heard, now);
+        d->heard = 0;
+        next = pace_next_ns(&d->pace, d->waiting);
+        if (next <= now) {
+            pace_go(&d->pace, bytes, d->waiting, now);
+            return 1;
+        }
+        if (next > now + LOOK_NS)
+            next = now + LOOK_NS;
+        struct timespec until = {.tv_sec = (time_t)(next / 1000000000u),
+                                 .tv_nsec = (long)(next % 1000000000u)};
+        pthread_cond_timedwait(&d->work, &d->lock, &until);
+    }
+    return 0;
+}
+
+/* With the lock held, which is let go while the store writes. */
+static void write_piece(struct drain *d, const char *from, size_t bytes, uint64_t offset)
+{
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    pthread_mutex_unlock(&d->lock);
+    uint64_t began = now_ns();
+    store_write(d->store, from, bytes, offset, &failure);
+    uint64_t took = now_ns() - began;
+    pthread_mutex_lock(&d->lock);
+    pace_gone(&d->pace, bytes, took);
+    if (failure.code)
+        d->failure = failure;
+}
+
+/* With the lock held. */
 static void write_oldest(struct drain *d)
 {
     struct entry *entry = &d->entries[d->first % MAX_ENTRIES];
-    struct brg_error failure = {.rank = -1, .offset = -1};
-    if (!d->failure.code && !d->stop) {
-        pthread_mutex_unlock(&d->lock);
-        store_write(d->store, d->ring + entry->at % d->room, entry->bytes, entry->offset, &failure);
-        pthread_mutex_lock(&d->lock);
+    const char *from = d->ring + entry->at % d->room;
+    for (size_t done = 0; done < entry->bytes && !d->failure.code;) {
+        uint64_t offset = entry->offset + done;
+        size_t left = entry->bytes - done, piece = d->paced ? PIECE - offset % PIECE : left;
+        if (piece > left)
+            piece = left;
+        if (!let_go(d, piece))
+            break;
+        write_piece(d, from + done, piece, offset);
+        done += piece;
     }
-    if (failure.code)
-        d->failure = failure;
     d->tail = entry->at + entry->bytes;
     d->first++;
     pthread_cond_broadcast(&d->moved);
@@ -176,6 +235,17 @@ static int have_ring(struct drain *d)
     return 0;
 }
 
+/* With the lock held. Waits for the thread to get on: 0, or not after `until` (NULL: for ever). */
+static int wait_for_thread(struct drain *d, const struct timespec *until)
+{
+    if (!d->waiting++)
+        pthread_cond_signal(&d->work);
+    int rc = until ? pthread_cond_timedwait(&d->moved, &d->lock, until)
+                   : pthread_cond_wait(&d->moved, &d->lock);
+    d->waiting--;
+    return rc;
+}
+
 /* With the lock held: room for `bytes` in one piece, waiting for it; or NULL after a failure. */
 static struct entry *take_room(struct drain *d, size_t bytes, uint64_t offset)
 {
@@ -188,7 +258,7 @@ static struct entry *take_room(struct drain *d, size_t bytes, uint64_t offset)
             at += d->room - at % d->room;
         if (d->next - d->first < MAX_ENTRIES && at + bytes - d->tail <= d->room)
             break;
-        pthread_cond_wait(&d->moved, &d->lock);
+        wait_for_thread(d, NULL);
     }
     if (d->failure.code)
         return NULL;
@@ -250,7 +320,7 @@ int drain_clear(struct drain *d, uint64_t low, uint64_t high, struct brg_error *
 {
     pthread_mutex_lock(&d->lock);
     while (!d->failure.code && holds_some_of(d, low, high))
-        pthread_cond_wait(&d->moved, &d->lock);
+        wait_for_thread(d, NULL);
     int rc = failed(d, err);
     pthread_mutex_unlock(&d->lock);
     return rc;
@@ -278,13 +348,20 @@ int drain_ended(struct drain *d, int wait_ms, struct brg_error *err)
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&d->lock);
     while (!d->ended && !d->failure.code && wait_ms)
-        if (pthread_cond_timedwait(&d->moved, &d->lock, &until))
+        if (wait_for_thread(d, &until))
             break;
     int rc = failed(d, err);
     if (!rc)
         rc = d->ended;
     pthread_mutex_unlock(&d->lock);
     return rc;
+}
+
+void drain_hear(struct drain *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->heard = 1;
+    pthread_mutex_unlock(&d->lock);
 }
 
 uint64_t drain_held(struct drain *d)

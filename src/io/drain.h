@@ -3,8 +3,9 @@
  * With hint async, bytes go into a bounded buffer of this rank, and a thread drains it into the
  * store, in the order in which they came; a full buffer makes the writer wait. Without it, or where
  * there is no memory or no thread for it, every write goes straight to the store. The thread makes
- * no MPI calls and takes no signals. After the first failure nothing more is written, and every
- * later call returns that failure.
+ * no MPI calls and takes no signals. It goes no faster than hint rate, and gives way to the
+ * program's collective calls (pace.h) unless the program waits for it. After the first failure
+ * nothing more is written, and every later call returns that failure.
  *
  * Writes may come from any thread. All else is called by the one that uses the file. */
 #ifndef BRG_IO_DRAIN_H
@@ -37,6 +38,9 @@ void drain_run(struct drain *drain, drain_job *job, void *context, int behind);
 /* Whether that job has ended, after waiting for it for at most wait_ms: 1; 0 not yet; or its
  * failure, or that of a write before it. */
 int drain_ended(struct drain *drain, int wait_ms, struct brg_error *err);
+
+/* Local: the collectives of some rank suffer; this one's own may not, if it is the late one. */
+void drain_hear(struct drain *drain);
 
 /* Bytes that wait to be written. */
 uint64_t drain_held(struct drain *drain);

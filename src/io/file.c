@@ -124,6 +124,7 @@ int brg_file_close(brg_file *f, struct brg_error *err)
     if (!rc && !f->failure.code)
         rc = file_meet(f, FILE_CLOSE, &nothing, err);
     drain_close(f->drain);
+    file_busy(f, 0);
     if (!f->committed && f->hints.async) {
         /* Nobody's thread may still make files when rank 0 removes them. */
         int64_t none = 0;

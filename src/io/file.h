@@ -4,6 +4,7 @@
 
 #include "io/drain.h"
 #include "io/move.h"
+#include "io/watch.h"
 
 /* What a rank has come for, when all meet. The least of all ranks' is done; those who came for
  * more serve it and meet again. */
@@ -19,6 +20,7 @@ struct brg_request {
     brg_file *file; /* NULL once the outcome is known */
     unsigned step;
     int behind;               /* its steps are done by the drain's thread */
+    struct watch_sums mark;   /* of the program's calls when they were judged last */
     struct brg_error outcome; /* code 0: committed */
 };
 
@@ -33,6 +35,7 @@ struct brg_file {
     struct file_hull {
         uint64_t low, high;
     } behind; /* hint async: all that was written and may not have reached the store anywhere */
+    int busy; /* something is written behind the program's back, here or elsewhere */
     uint64_t size;
     struct brg_error failure; /* code != 0: every later call fails with it */
     int committed;
@@ -42,6 +45,9 @@ struct brg_file {
 /* Meets the other ranks with `request` until what this one came for has been done. */
 int file_meet(brg_file *f, enum file_action action, const struct io_request *request,
               struct brg_error *err);
+
+/* Tells those who watch the program's collective calls. */
+void file_busy(brg_file *f, int busy);
 
 /* Ends the commit under way, if there is one; its request stays, with the outcome, which is
  * returned. */

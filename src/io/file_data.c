@@ -38,6 +38,7 @@ static int let_drain(brg_file *f, uint64_t low, uint64_t high)
         drain_clear(f->drain, low, high, &f->failure);
         rc = world_failure(f->world, &f->failure);
     }
+    file_busy(f, 1);
     if (behind->low == behind->high)
         *behind = (struct file_hull){low, high};
     if (low < behind->low)

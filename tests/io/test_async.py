@@ -64,10 +64,10 @@ def names(folder: Path) -> list[str]:
 def test_a_commit_in_the_background_publishes_the_bytes(
     mpi: str, driver: Path, tmp_path: Path, how: str, hints: str
 ) -> None:
-    lines = run(mpi, 3, driver, how, tmp_path / "f", hints, str(3 * MIB + 7))
-    assert [line.code for line in lines] == [0, 0, 0], lines
+    lines = run(mpi, 2, driver, how, tmp_path / "f", hints, str(3 * MIB + 7))
+    assert [line.code for line in lines] == [0, 0], lines
     assert len({line.tests for line in lines}) == 1, "a request is done on all ranks at once"
-    assert (tmp_path / "f").read_bytes() == pattern(3 * (3 * MIB + 7))
+    assert (tmp_path / "f").read_bytes() == pattern(2 * (3 * MIB + 7))
     assert names(tmp_path) == ["f"]
 
 
@@ -81,7 +81,7 @@ def test_two_files_are_committed_at_once(mpi: str, driver: Path, tmp_path: Path)
 def test_of_two_calls_the_later_stays_however_late_the_earlier_is_drained(
     mpi: str, driver: Path, tmp_path: Path
 ) -> None:
-    hints = "async=yes:buffer=32M:sync=no:transport=direct"
+    hints = "async=yes:buffer=32M:sync=no:transport=direct:rate=40M"
     lines = run(mpi, 2, driver, "rewrite", tmp_path / "f", hints, str(2 * MIB))
     assert [line.code for line in lines] == [0, 0], lines
     assert (tmp_path / "f").read_bytes() == pattern(16 * MIB)
@@ -94,7 +94,7 @@ def test_a_failure_in_the_background_is_the_same_on_every_rank_and_publishes_not
     (tmp_path / "f").write_text("old")
     limit = 4 * MIB + 4096  # of rank 1's files: it writes [3 MiB, 6 MiB)
     hints = ASYNC + ":transport=direct"
-    lines = run(mpi, 3, driver, how, tmp_path / "f", hints, str(3 * MIB), str(limit))
+    lines = run(mpi, 2, driver, how, tmp_path / "f", hints, str(3 * MIB), str(limit))
     said = {(line.code, line.failed_rank, line.offset, line.path) for line in lines}
     assert said == {(-errno.EFBIG, 1, limit, str(tmp_path / "f"))}, lines
     assert (tmp_path / "f").read_text() == "old"
@@ -104,7 +104,7 @@ def test_a_failure_in_the_background_is_the_same_on_every_rank_and_publishes_not
 def test_memory_is_bounded_by_the_buffer(mpi: str, driver: Path, tmp_path: Path) -> None:
     hints = ASYNC + ":segment=1M"
     small = run(mpi, 2, driver, "wait", tmp_path / "f", hints, str(MIB // 4))
-    large = run(mpi, 2, driver, "wait", tmp_path / "f", hints, str(96 * MIB))
+    large = run(mpi, 2, driver, "wait", tmp_path / "f", hints, str(48 * MIB))
     most = max(line.memory_kib for line in large) - min(line.memory_kib for line in small)
     assert most < 2048 + 2 * 1024 + 1024, "two segments, the buffer, and a MiB for chance"
 
@@ -112,8 +112,8 @@ def test_memory_is_bounded_by_the_buffer(mpi: str, driver: Path, tmp_path: Path)
 def test_a_file_that_is_closed_before_it_is_committed_leaves_nothing(
     mpi: str, driver: Path, tmp_path: Path
 ) -> None:
-    lines = run(mpi, 3, driver, "drop", tmp_path / "f", ASYNC, str(3 * MIB))
-    assert [line.code for line in lines] == [0, 0, 0], lines
+    lines = run(mpi, 2, driver, "drop", tmp_path / "f", ASYNC, str(3 * MIB))
+    assert [line.code for line in lines] == [0, 0], lines
     assert names(tmp_path) == []
 
 

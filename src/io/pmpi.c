@@ -1,0 +1,160 @@
+/* libbrigade_pmpi.so: stands before MPI and takes the time of a program's own collective calls.
+ *
+ * A program is linked with it before MPI, or it is preloaded. One library serves all MPIs: calls
+ * are passed on in full machine words, whatever they mean. That is right where integers and
+ * pointers are passed alike, in registers or in slots of a word: x86-64 and 64-bit ARM. What comes
+ * next, MPI or another tool, is found as the linker would. No header of an MPI is included here.
+ *
+ * A call inside a call (an MPI that is made of its own) counts as part of it. */
+#include "io/pmpi.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+typedef uintptr_t word;
+
+static struct {
+    pthread_mutex_t lock;
+    int files;
+    unsigned long changes; /* of `files`: a call during which it changed is of neither kind */
+    struct watch watch;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local int depth;
+
+void brg_pmpi_busy(int change)
+{
+    pthread_mutex_lock(&state.lock);
+    state.files += change;
+    state.changes++;
+    pthread_mutex_unlock(&state.lock);
+}
+
+void brg_pmpi_sums(struct watch_sums *sums)
+{
+    pthread_mutex_lock(&state.lock);
+    *sums = state.watch.sums;
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* Python loads MPI where the search behind this library does not come to it. */
+static int note_mpi(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    if (strncmp(slash ? slash + 1 : info->dlpi_name, "libmpi", 6))
+        return 0;
+    void *library = dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD);
+    *(void **)found = library ? dlsym(library, "MPI_Init") ? library : NULL : NULL;
+    return *(void **)found != NULL;
+}
+
+static void *next_of(const char *name)
+{
+    void *next = dlsym(RTLD_NEXT, name), *library = NULL;
+    if (!next && dl_iterate_phdr(note_mpi, &library))
+        next = dlsym(library, name);
+    return next;
+}
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static uint64_t bytes_of(word count, word type)
+{
+    static int (*type_size)(word, int *);
+    int size = 0;
+    if (!type_size)
+        *(void **)&type_size = next_of("PMPI_Type_size");
+    return type_size && type_size(type, &size) == 0 ? (uint64_t)(unsigned)count * (unsigned)size
+                                                    : 0;
+}
+
+struct visit {
+    double began;
+    unsigned long changes;
+};
+
+static struct visit enter(void)
+{
+    pthread_mutex_lock(&state.lock);
+    struct visit visit = {.changes = state.changes};
+    pthread_mutex_unlock(&state.lock);
+    visit.began = seconds_now();
+    return visit;
+}
+
+static void leave(const struct visit *visit, unsigned kind, word communicator, uint64_t bytes)
+{
+    double took = seconds_now() - visit->began;
+    pthread_mutex_lock(&state.lock);
+    if (state.changes == visit->changes)
+        watch_note(&state.watch, watch_key(kind, communicator, bytes), took, state.files > 0);
+    pthread_mutex_unlock(&state.lock);
+}
+
+enum {
+    MPI_FAILED = 1, /* not 0, in any MPI: there is none behind this library */
+    NO_BYTES = 0
+};
+
+/* X(name, parameters, arguments, communicator, bytes that a rank gives) */
+#define WORDS2 (word a, word b)
+#define WORDS3 (word a, word b, word c)
+#define WORDS5 (word a, word b, word c, word d, word e)
+#define WORDS6 (word a, word b, word c, word d, word e, word f)
+#define WORDS7 (word a, word b, word c, word d, word e, word f, word g)
+#define WORDS8 (word a, word b, word c, word d, word e, word f, word g, word h)
+#define WORDS9 (word a, word b, word c, word d, word e, word f, word g, word h, word i)
+#define COLLECTIVES(X)                                                         \
+    X(MPI_Barrier, (word a), (a), a, NO_BYTES)                                 \
+    X(MPI_Bcast, WORDS5, (a, b, c, d, e), e, bytes_of(b, c))                   \
+    X(MPI_Reduce, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(c, d))            \
+    X(MPI_Allreduce, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d))            \
+    X(MPI_Scan, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d))                 \
+    X(MPI_Exscan, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d))               \
+    X(MPI_Reduce_scatter, WORDS6, (a, b, c, d, e, f), f, NO_BYTES)             \
+    X(MPI_Reduce_scatter_block, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d)) \
+    X(MPI_Gather, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES)               \
+    X(MPI_Scatter, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES)              \
+    X(MPI_Allgather, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(e, f))         \
+    X(MPI_Allgatherv, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES)           \
+    X(MPI_Alltoall, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(e, f))          \
+    X(MPI_Alltoallv, WORDS9, (a, b, c, d, e, f, g, h, i), i, NO_BYTES)         \
+    X(MPI_Wait, WORDS2, (a, b), 0, NO_BYTES)                                   \
+    X(MPI_Waitall, WORDS3, (a, b, c), 0, (uint64_t)(unsigned)a)
+
+enum kind {
+    KIND_NONE,
+#define KIND(name, parameters, arguments, communicator, bytes) KIND_##name,
+    COLLECTIVES(KIND)
+#undef KIND
+};
+
+#define WRAP(name, parameters, arguments, communicator, bytes)          \
+    BRG_API int name parameters;                                        \
+    int name parameters                                                 \
+    {                                                                   \
+        static int(*next) parameters;                                   \
+        if (!next)                                                      \
+            *(void **)&next = next_of(#name);                           \
+        if (!next)                                                      \
+            return MPI_FAILED;                                          \
+        if (depth)                                                      \
+            return next arguments;                                      \
+        struct visit visit = enter();                                   \
+        depth++;                                                        \
+        int rc = next arguments;                                        \
+        depth--;                                                        \
+        leave(&visit, KIND_##name, (uintptr_t)(communicator), (bytes)); \
+        return rc;                                                      \
+    }
+
+COLLECTIVES(WRAP)

@@ -1,0 +1,41 @@
+/* How long a program's own collective calls take, while Brigade writes behind its back and while it
+ * does not. Pure: times come from the caller, who also sees to it that one thread at a time calls.
+ *
+ * Calls are told apart by what they are, on which communicator, and how many bytes they move (by
+ * powers of 4). What such a call takes is learned while nothing is written; while something is,
+ * each call of a known sort adds to the sums: its own seconds and what would have been expected. */
+#ifndef BRG_IO_WATCH_H
+#define BRG_IO_WATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WATCH_SORTS 256u  /* remembered; of more than that nothing is known */
+#define WATCH_LEARNT 8u   /* calls of a sort before anything is expected of it */
+#define WATCH_MEMORY 64u  /* calls over which an expectation fades */
+#define WATCH_FARTHEST 16 /* times the expectation: what takes longer counts as this */
+
+/* Of `calls` with seconds x and expectation b each; and of how many sorts something is expected.
+ * Sums only grow: a reader takes differences. */
+struct watch_sums {
+    double calls, x, b, xx, xb, bb, sorts;
+};
+
+struct watch_sort {
+    uint64_t key; /* 0: free */
+    unsigned calls;
+    double seconds; /* expected */
+};
+
+struct watch {
+    struct watch_sort sorts[WATCH_SORTS];
+    struct watch_sums sums;
+};
+
+/* Names a sort of call; `bytes` is what one rank gives. */
+uint64_t watch_key(unsigned kind, uintptr_t communicator, uint64_t bytes);
+
+/* A call of this sort took so long; `busy` if something was being written meanwhile. */
+void watch_note(struct watch *watch, uint64_t key, double seconds, int busy);
+
+#endif

@@ -1,0 +1,213 @@
+/* Yielding, in simulated time: a program that calls collectives all the time, a file system, and
+ * how much the one suffers from the other. */
+#include "io/pace.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../claim.h"
+
+#define FULL 200e6 /* bytes a second */
+#define PIECE (1u << 20)
+#define BARRIER 0.001 /* seconds, alone */
+#define MS 1000000ull
+
+struct run {
+    double harm;     /* a barrier takes 1 + harm times as long while the drain goes at full speed */
+    double noise;    /* standard deviation of a barrier's logarithm */
+    double drift;    /* factor on all barriers, whatever is written, from the first piece on */
+    double cap;      /* bytes a second */
+    double slowdown; /* allowed */
+    int silent_from; /* seconds after which the program calls nothing more; 0: never */
+    /* results */
+    double speed, slower, late_speed;
+};
+
+static double normal(void)
+{
+    double u = (rand() + 1.0) / (RAND_MAX + 2.0), v = (rand() + 1.0) / (RAND_MAX + 2.0);
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+
+static double barrier(const struct run *run, double share)
+{
+    double factor = exp(normal() * run->noise - run->noise * run->noise / 2);
+    return BARRIER * factor * (1 + run->harm * share);
+}
+
+/* Twenty seconds of draining, after a second without. */
+static void simulate(struct run *run)
+{
+    static struct watch watch;
+    struct pace pace;
+    uint64_t key = watch_key(1, 42, 0), now = 1000 * MS, end = now + 20000 * MS, late = end / 2;
+    double bytes = 0, late_bytes = 0, barriers = 0, seconds = 0, share = 0;
+    srand(1);
+    memset(&watch, 0, sizeof watch);
+    for (int i = 0; i < 1000; i++)
+        watch_note(&watch, key, barrier(run, 0), 0);
+    pace_start(&pace, run->cap, run->slowdown, &watch.sums, now);
+    while (now < end) {
+        /* one barrier, and the pieces that go meanwhile; the share of the time they take harms */
+        double took = barrier(run, share) * (run->drift ? run->drift : 1);
+        uint64_t then = now + (uint64_t)(took * 1e9);
+        int calls = !run->silent_from || now < 1000 * MS * (unsigned)(run->silent_from + 1);
+        if (calls) {
+            watch_note(&watch, key, took, 1);
+            barriers++;
+            seconds += took;
+        }
+        double written = 0;
+        for (;;) {
+            pace_look(&pace, &watch.sums, 0, now);
+            uint64_t next = pace_next_ns(&pace, 0), piece_ns = (uint64_t)(PIECE * 1e9 / FULL);
+            if (next > then || pace.last_ns + piece_ns > then)
+                break;
+            uint64_t at = next > pace.last_ns + piece_ns ? next : pace.last_ns + piece_ns;
+            if (at < now)
+                at = now;
+            pace_go(&pace, PIECE, 0, at);
+            pace_gone(&pace, PIECE, piece_ns);
+            written += PIECE;
+            now = at;
+        }
+        bytes += written;
+        if (now > late)
+            late_bytes += written;
+        share += (written / took / FULL - share) / 20; /* servers and caches remember a little */
+        now = then;
+    }
+    run->speed = bytes / 20;
+    run->late_speed = late_bytes / ((double)(end - late) / 1e9);
+    run->slower = barriers > 0 ? seconds / barriers / BARRIER : 0;
+}
+
+static void without_harm_there_is_no_limit_however_noisy_the_calls(void)
+{
+    for (int i = 0; i < 4; i++) {
+        struct run run = {.noise = 0.4 * i, .slowdown = 1.1};
+        simulate(&run);
+        CHECK(run.speed > 0.85 * FULL, "noise %g: %g bytes a second", run.noise, run.speed);
+    }
+}
+
+static void harm_is_held_within_what_is_allowed(void)
+{
+    for (int i = 0; i < 9; i++) {
+        struct run run = {
+            .harm = (double[]){1, 5, 20}[i / 3], .noise = 0.3 * (i % 3), .slowdown = 1.25};
+        simulate(&run);
+        CHECK(run.slower < 1.3, "harm %g, noise %g: %g times", run.harm, run.noise, run.slower);
+        /* and not by stopping: a third of what the allowance is worth */
+        CHECK(run.speed > FULL * 0.25 / run.harm / 3, "harm %g, noise %g: %g bytes a second",
+              run.harm, run.noise, run.speed);
+    }
+}
+
+static void harm_below_what_is_allowed_costs_no_speed(void)
+{
+    struct run run = {.harm = 0.2, .noise = 0.5, .slowdown = 1.5};
+    simulate(&run);
+    CHECK(run.speed > 0.9 * FULL, "%g bytes a second", run.speed);
+}
+
+static void the_cap_holds_always(void)
+{
+    struct run run = {.cap = 30e6, .slowdown = 1.1};
+    simulate(&run);
+    CHECK(run.speed < 1.01 * 30e6 && run.speed > 0.95 * 30e6, "%g bytes a second", run.speed);
+}
+
+static void a_drain_never_stops_whatever_the_calls_say(void)
+{
+    struct run run = {.drift = 10, .slowdown = 1.1};
+    simulate(&run);
+    CHECK(run.speed > 0.8 * FULL / PACE_LEAST, "%g bytes a second", run.speed);
+}
+
+static void a_program_that_falls_silent_is_not_waited_for(void)
+{
+    struct run run = {.harm = 20, .slowdown = 1.1, .silent_from = 2};
+    simulate(&run);
+    CHECK(run.late_speed > 0.2 * FULL, "%g bytes a second", run.late_speed);
+}
+
+static void what_was_never_seen_without_writing_limits_nothing(void)
+{
+    static struct watch watch;
+    for (int i = 0; i < 1000; i++)
+        watch_note(&watch, watch_key(1, 1, 8), 1.0, 1);
+    CHECK(watch.sums.calls == 0, "%g calls", watch.sums.calls);
+    CHECK(pace_judge(&(struct watch_sums){0}, &watch.sums, 1.1) == PACE_UNKNOWN, "no verdict");
+}
+
+static void sorts_of_calls_are_told_apart(void)
+{
+    static struct watch watch;
+    for (int i = 0; i < 20; i++) {
+        watch_note(&watch, watch_key(1, 7, 8), 0.001, 0);
+        watch_note(&watch, watch_key(1, 7, 1 << 20), 0.1, 0);
+        watch_note(&watch, watch_key(2, 7, 8), 0.01, 0);
+        watch_note(&watch, watch_key(1, 9, 8), 0.02, 0);
+    }
+    watch_note(&watch, watch_key(1, 7, 1 << 20), 0.1, 1);
+    watch_note(&watch, watch_key(2, 7, 8), 0.01, 1);
+    watch_note(&watch, watch_key(1, 9, 8), 0.02, 1);
+    CHECK(fabs(watch.sums.x - watch.sums.b) < 1e-9, "%g and %g", watch.sums.x, watch.sums.b);
+    /* More sorts than are remembered: nothing is known of the rest. */
+    for (unsigned i = 0; i < 2 * WATCH_SORTS; i++)
+        watch_note(&watch, watch_key(3, i, 8), 1.0, 0);
+}
+
+static void one_call_out_of_many_decides_nothing(void)
+{
+    static struct watch watch;
+    uint64_t key = watch_key(1, 1, 8);
+    for (int i = 0; i < 20; i++)
+        watch_note(&watch, key, 0.001, 0);
+    for (int i = 0; i < 12; i++)
+        watch_note(&watch, key, i == 5 ? 10 : 0.001, 1);
+    enum pace_verdict verdict = pace_judge(&(struct watch_sums){0}, &watch.sums, 1.1);
+    CHECK(verdict == PACE_UNKNOWN, "verdict %d", verdict);
+}
+
+static void a_waiting_program_meets_the_cap_only(void)
+{
+    struct watch_sums none = {0};
+    struct pace pace;
+    pace_start(&pace, 0, 1.1, &none, 0);
+    pace.full = FULL;
+    pace.rate = FULL / 32;
+    pace_go(&pace, PIECE, 0, MS);
+    CHECK(pace_next_ns(&pace, 0) > 100 * MS, "%llu", (unsigned long long)pace_next_ns(&pace, 0));
+    CHECK(pace_next_ns(&pace, 1) == 0, "%llu", (unsigned long long)pace_next_ns(&pace, 1));
+}
+
+static void what_another_rank_suffers_slows_this_one(void)
+{
+    struct watch_sums none = {0};
+    struct pace pace;
+    pace_start(&pace, 0, 1.1, &none, 0);
+    pace.full = FULL;
+    pace_look(&pace, &none, 1, 100 * MS);
+    CHECK(pace.rate == FULL / 2, "%g", pace.rate);
+    pace_look(&pace, &none, 1, 101 * MS); /* too soon after the last change */
+    CHECK(pace.rate == FULL / 2, "%g", pace.rate);
+}
+
+int main(void)
+{
+    without_harm_there_is_no_limit_however_noisy_the_calls();
+    harm_is_held_within_what_is_allowed();
+    harm_below_what_is_allowed_costs_no_speed();
+    the_cap_holds_always();
+    a_drain_never_stops_whatever_the_calls_say();
+    a_program_that_falls_silent_is_not_waited_for();
+    what_was_never_seen_without_writing_limits_nothing();
+    sorts_of_calls_are_told_apart();
+    one_call_out_of_many_decides_nothing();
+    a_waiting_program_meets_the_cap_only();
+    what_another_rank_suffers_slows_this_one();
+    return failures != 0;
+}

@@ -1,0 +1,103 @@
+"""Writing behind a program's back gives way to its collective calls."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mpi_world import MPIS, compile_mpi, run_mpi
+
+from brigade.paths import native_dir
+
+CALLS = 16  # that are wrapped
+MIB = 1 << 20
+HINTS = "async=yes:buffer=256M:sync=no:uring=no:direct-io=no:transport=direct"
+
+
+@pytest.fixture(scope="module", params=MPIS)
+def mpi(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = Path(__file__).with_name("yield_driver.c")
+    return compile_mpi(mpi, source, tmp_path_factory.mktemp(mpi) / "driver", "-ldl")
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("slow") / "slow.so"
+    source = Path(__file__).with_name("slow_barrier.c")
+    command = ["cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    return library
+
+
+def pmpi() -> str:
+    return str(native_dir() / "libbrigade_pmpi.so")
+
+
+@pytest.mark.parametrize("way", ["linked", "preloaded"])
+def test_every_wrapped_call_does_what_it_did_and_is_seen(
+    mpi: str, driver: Path, tmp_path: Path, way: str
+) -> None:
+    environment = {"LD_PRELOAD": pmpi()} if way == "preloaded" else {}
+    if way == "linked":
+        source = Path(__file__).with_name("yield_driver.c")
+        first = ["-Wl,--no-as-needed", f"-L{native_dir()}", "-lbrigade_pmpi", "-Wl,--as-needed"]
+        driver = compile_mpi(mpi, source, tmp_path / "linked", *first, "-ldl")
+    done = run_mpi(mpi, 2, [driver, "calls"], **environment)
+    assert done.returncode == 0, done.stderr
+    lines = sorted(line.split() for line in done.stdout.splitlines())
+    assert lines == [[str(rank), "0", str(10 * CALLS)] for rank in range(2)]
+
+
+def steps(
+    mpi: str, driver: Path, preload: list[str], path: Path, hints: str, mib: int = 32
+) -> list[float]:
+    """Milliseconds of a barrier alone, and within; how many; MiB a second: of the worst rank."""
+    command: list[str | Path] = [driver, "steps", path, HINTS + hints, str(mib * MIB)]
+    done = run_mpi(mpi, 2, command, LD_PRELOAD=" ".join(preload))
+    assert done.returncode == 0, done.stderr
+    lines = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines] == [0, 0], done.stdout
+    return max(lines, key=lambda line: line[2])[1:]
+
+
+def test_barriers_that_suffer_slow_the_writing_down(
+    mpi: str, driver: Path, slow: Path, tmp_path: Path
+) -> None:
+    if mpi == "mpich":
+        pytest.skip("MPICH's barriers spin: on few cores they take what chance gives them")
+    watched = steps(mpi, driver, [pmpi(), str(slow)], tmp_path / "f", ":slowdown=1.5")
+    alone = steps(mpi, driver, [str(slow)], tmp_path / "f", "")
+    assert watched[1] < 2.5 * watched[0], "within the factor, and what it takes to learn"
+    assert alone[1] > 2 * watched[1], "without the watch they suffer"
+    assert (tmp_path / "f").stat().st_size == 64 * MIB
+
+
+def test_a_cap_on_the_rate_holds(mpi: str, driver: Path, tmp_path: Path) -> None:
+    capped = steps(mpi, driver, [], tmp_path / "f", ":rate=20M", 12)
+    assert 10 < capped[3] < 22, "MiB a second, the first MiB of 12 at once"
+
+
+def test_calls_of_python_are_seen_too() -> None:
+    pytest.importorskip("mpi4py")
+    program = """
+import ctypes
+from mpi4py import MPI
+class Sums(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_double) for name in ("calls", "x", "b", "xx", "xb", "bb", "sorts")]
+watch, sums = ctypes.CDLL(None), Sums()
+for busy in (0, 1):
+    watch.brg_pmpi_busy(busy)
+    for _ in range(20):
+        MPI.COMM_WORLD.Barrier()
+watch.brg_pmpi_sums(ctypes.byref(sums))
+print(int(sums.calls))
+"""
+    done = run_mpi("openmpi", 1, [sys.executable, "-c", program], LD_PRELOAD=pmpi())
+    assert done.stdout == "20\n", done.stderr
