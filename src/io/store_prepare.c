@@ -112,25 +112,48 @@ static int make_base(struct store_token *token, struct brg_error *err)
     return store_failed(err, -EEXIST, token->path, -1, "find a temporary name for");
 }
 
-/* The bytes of the file that is there: shared with it where the file system can. */
+/* [at, end) of the old file, which has data there. 0, or -errno with *at where it failed. */
+static int copy_data(int from, int to, uint64_t *at, uint64_t end)
+{
+    char buf[64 << 10];
+    int rc = 0, by_kernel = 1;
+    while (!rc && *at < end) {
+        loff_t in = (loff_t)*at, out = in;
+        ssize_t n = by_kernel ? copy_file_range(from, &in, to, &out, end - *at, 0) : -1;
+        if (n <= 0 && by_kernel && errno != ENOSPC) {
+            by_kernel = 0;
+            continue;
+        }
+        if (!by_kernel) {
+            n = brg_io_pread(from, buf, end - *at < sizeof buf ? end - *at : sizeof buf, *at);
+            rc = n < 0 ? (int)n : store_io_write(to, buf, (size_t)n, *at, NULL);
+        } else if (n < 0)
+            rc = -errno;
+        if (n == 0)
+            rc = -EIO; /* it became shorter meanwhile */
+        *at += rc ? 0 : (uint64_t)n;
+    }
+    return rc;
+}
+
+/* The bytes of the file that is there: shared with it where the file system can. Holes stay holes,
+ * or a sparse file would fill the disk. */
 static int copy_old(struct store_token *token, int from, struct brg_error *err)
 {
     uint64_t at = 0;
     int rc = 0;
     if (ioctl(token->lock, FICLONE, from) == 0)
         return 0;
+    if (ftruncate(token->lock, (off_t)token->size) != 0)
+        rc = -errno;
     while (!rc && at < token->size) {
-        ssize_t n = copy_file_range(from, NULL, token->lock, NULL, token->size - at, 0);
-        if (n <= 0 && at == 0 && (n == 0 || errno != ENOSPC)) {
-            char buf[64 << 10];
-            for (n = 1; !rc && n > 0; at += (uint64_t)n) {
-                n = brg_io_pread(from, buf, sizeof buf, at);
-                rc = n < 0 ? (int)n : store_io_write(token->lock, buf, (size_t)n, at, NULL);
-            }
-        } else if (n <= 0)
-            rc = n ? -errno : -EIO; /* it became shorter meanwhile */
-        else
-            at += (uint64_t)n;
+        off_t data = lseek(from, (off_t)at, SEEK_DATA), end;
+        if (data < 0 && errno == ENXIO)
+            break; /* the rest is a hole */
+        at = data < 0 ? at : (uint64_t)data;
+        end = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
+        end = end <= (off_t)at || (uint64_t)end > token->size ? (off_t)token->size : end;
+        rc = copy_data(from, token->lock, &at, (uint64_t)end);
     }
     return rc ? store_failed(err, rc, token->path, (int64_t)at, "copy") : 0;
 }
