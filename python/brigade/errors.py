@@ -10,7 +10,8 @@ BrigadeError            what failed, where, and what to do: one message, no trac
 |   `-- LostNodeError   because a node that had begun is not heard of any more
 |-- LabError            the cluster in a box could not be brought up or used
 |-- OverBudget          a start-up asks more of the file system than it may (brigade budget)
-`-- ProgramFailed       the program that was to be judged failed by itself (brigade budget)
+|-- ProgramFailed       the program that was to be judged failed by itself (brigade budget)
+`-- BrigadeIOError      a shared file could not be written or read (brigade.io); an OSError too
 
 `brigade.__main__.main` is the one place that catches it.
 """
@@ -67,3 +68,36 @@ class OverBudget(BrigadeError):
 
 class ProgramFailed(BrigadeError):
     exit_code = 9
+
+
+class BrigadeIOError(BrigadeError, OSError):
+    """A call on a shared file failed: the same on every rank, whichever rank met it.
+
+    `errno`, `strerror` (what failed, in words) and `filename` as of OSError; `rank` (in the file's
+    communicator) and `offset` (byte in the file) where it failed, or None.
+    """
+
+    exit_code = 10
+
+    def __init__(
+        self,
+        code: int,
+        text: str,
+        path: str | None = None,
+        *,
+        rank: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        OSError.__init__(self, code, text, path)
+        self.message = text
+        self.hint = None
+        self.rank = rank
+        self.offset = offset
+
+    def __str__(self) -> str:
+        where = "" if self.rank is None else f" (rank {self.rank})"
+        return f"[Errno {self.errno}] {self.message}{where}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        more = {"rank": self.rank, "offset": self.offset}
+        return type(self), (self.errno, self.message, self.filename), more

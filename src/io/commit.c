@@ -5,7 +5,7 @@
  * meanwhile; the agreement between steps is made where the program calls. */
 #include <stdlib.h>
 
-#include "io/file.h"
+#include "io/file_array.h"
 #include "io/pace.h"
 #include "io/yield.h"
 
@@ -94,9 +94,7 @@ static int outcome_of(const struct brg_request *request, struct brg_error *err)
 
 static int start(brg_file *f, struct brg_request *request, int behind, struct brg_error *err)
 {
-    struct io_request nothing;
-    request_none(&nothing);
-    int rc = file_meet(f, FILE_COMMIT, &nothing, err);
+    int rc = arrays_commit(f, err);
     if (rc)
         return rc;
     *request = (struct brg_request){.file = f, .behind = behind};

@@ -1,5 +1,5 @@
 /* Opening, committing and closing a file. */
-#include "io/file.h"
+#include "io/file_array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -67,6 +67,8 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     else if (!store_open(&f->token, &f->hints, f->world->rank, &f->store, failure))
         drain_open(f->store, &f->hints, &f->drain, failure);
     rc = world_failure(f->world, failure);
+    if (!rc)
+        rc = arrays_load(f);
     if (rc && err)
         *err = *failure;
     return rc;
@@ -91,6 +93,7 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
         store_close(f->store);
     } else if (f->world && f->world->rank == 0)
         store_abandon(&f->token);
+    arrays_destroy(f);
     if (f->world)
         world_close(f->world);
     free(f);
@@ -133,6 +136,7 @@ int brg_file_close(brg_file *f, struct brg_error *err)
     if (!f->committed && f->world->rank == 0)
         store_discard(f->store);
     store_close(f->store);
+    arrays_destroy(f);
     world_close(f->world);
     free(f->spare);
     free(f);

@@ -11,6 +11,7 @@
 enum file_action {
     FILE_WRITE = 1,
     FILE_READ,
+    FILE_DEFINE, /* arrays: file_array.h */
     FILE_COMMIT,
     FILE_CLOSE
 };
@@ -39,12 +40,21 @@ struct brg_file {
     uint64_t size;
     struct brg_error failure; /* code != 0: every later call fails with it */
     int committed;
+    struct file_arrays *arrays; /* NULL: none, or not yet */
+    int container;              /* all have met for commit: some rank has arrays or attributes */
     char explained[2048];
 };
+
+/* Local. Why the file cannot be asked for `action`: -errno. */
+int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err);
 
 /* Meets the other ranks with `request` until what this one came for has been done. */
 int file_meet(brg_file *f, enum file_action action, const struct io_request *request,
               struct brg_error *err);
+
+/* The same with a request that may have failed (rc) on this rank; destroys it. */
+int file_bring(brg_file *f, enum file_action action, struct io_request *request, int rc,
+               struct brg_error *err);
 
 /* Tells those who watch the program's collective calls. */
 void file_busy(brg_file *f, int busy);

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "io/file.h"
+#include "io/file_array.h"
 
-static int refuse(const brg_file *f, enum file_action action, struct brg_error *err)
+int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err)
 {
     if (f->failure.code) {
         if (err)
@@ -64,11 +64,17 @@ static int meet_once(brg_file *f, enum file_action action, const struct io_reque
         LATEST,
         LOW,
         HIGH,
+        DEFINED,
+        CONTAINER,
         N
     };
     struct brg_error *failure = &f->failure;
-    int64_t v[N] = {action, -(int64_t)action, request->bytes ? (int64_t)request->low : INT64_MAX,
-                    -(int64_t)request->high};
+    int64_t v[N] = {action,
+                    -(int64_t)action,
+                    request->bytes ? (int64_t)request->low : INT64_MAX,
+                    -(int64_t)request->high,
+                    arrays_defined(f),
+                    -(f->arrays != NULL)};
     int rc = world_minimum(f->world, v, N, failure);
     if (rc)
         return rc;
@@ -81,6 +87,9 @@ static int meet_once(brg_file *f, enum file_action action, const struct io_reque
         }
         return world_failure(f->world, failure);
     }
+    f->container = -v[CONTAINER] != 0;
+    if (*done == FILE_DEFINE)
+        return arrays_agree(f, action, (size_t)v[DEFINED], (enum file_action) - v[LATEST]);
     if (*done != FILE_WRITE && *done != FILE_READ)
         return 0;
     struct io_plan plan = {.transport = IO_DIRECT};
@@ -101,7 +110,7 @@ int file_meet(brg_file *f, enum file_action action, const struct io_request *req
               struct brg_error *err)
 {
     enum file_action done = 0;
-    int rc = refuse(f, action, err);
+    int rc = file_refuse(f, action, err);
     if (rc)
         return rc;
     while (!rc && done != action)
@@ -111,8 +120,8 @@ int file_meet(brg_file *f, enum file_action action, const struct io_request *req
     return rc;
 }
 
-static int meet_with(brg_file *f, enum file_action action, struct io_request *request, int rc,
-                     struct brg_error *err)
+int file_bring(brg_file *f, enum file_action action, struct io_request *request, int rc,
+               struct brg_error *err)
 {
     /* TODO of the skeleton: a bad argument on one rank must reach the others. */
     if (rc)
@@ -135,8 +144,10 @@ int brg_file_write_pieces(brg_file *f, const brg_piece *pieces, size_t n, const 
                           struct brg_error *err)
 {
     struct io_request request;
-    return meet_with(f, FILE_WRITE, &request, request_of_pieces(&request, pieces, n, buf, err),
-                     err);
+    int rc = request_of_pieces(&request, pieces, n, buf, err);
+    if (!rc && request.bytes)
+        rc = arrays_forbid_bytes(f, err);
+    return file_bring(f, FILE_WRITE, &request, rc, err);
 }
 
 int brg_file_write_block(brg_file *f, uint64_t offset, size_t element_bytes, int ndims,
@@ -144,10 +155,11 @@ int brg_file_write_block(brg_file *f, uint64_t offset, size_t element_bytes, int
                          const int64_t *strides, const void *buf, struct brg_error *err)
 {
     struct io_request request;
-    return meet_with(f, FILE_WRITE, &request,
-                     request_of_block(&request, offset, element_bytes, ndims, shape, start, count,
-                                      strides, buf, err),
-                     err);
+    int rc = request_of_block(&request, offset, element_bytes, ndims, shape, start, count, strides,
+                              buf, err);
+    if (!rc && request.bytes)
+        rc = arrays_forbid_bytes(f, err);
+    return file_bring(f, FILE_WRITE, &request, rc, err);
 }
 
 int brg_file_read(brg_file *f, uint64_t offset, void *buf, size_t nbytes, struct brg_error *err)
@@ -160,7 +172,8 @@ int brg_file_read_pieces(brg_file *f, const brg_piece *pieces, size_t n, void *b
                          struct brg_error *err)
 {
     struct io_request request;
-    return meet_with(f, FILE_READ, &request, request_of_pieces(&request, pieces, n, buf, err), err);
+    return file_bring(f, FILE_READ, &request, request_of_pieces(&request, pieces, n, buf, err),
+                      err);
 }
 
 int brg_file_read_block(brg_file *f, uint64_t offset, size_t element_bytes, int ndims,
@@ -168,8 +181,8 @@ int brg_file_read_block(brg_file *f, uint64_t offset, size_t element_bytes, int 
                         const int64_t *strides, void *buf, struct brg_error *err)
 {
     struct io_request request;
-    return meet_with(f, FILE_READ, &request,
-                     request_of_block(&request, offset, element_bytes, ndims, shape, start, count,
-                                      strides, buf, err),
-                     err);
+    return file_bring(f, FILE_READ, &request,
+                      request_of_block(&request, offset, element_bytes, ndims, shape, start, count,
+                                       strides, buf, err),
+                      err);
 }

@@ -1,0 +1,121 @@
+"""Memory of other people's objects: where it lies, what its elements are, how they lie.
+
+Anything with the buffer protocol will do (NumPy arrays, bytes, array.array, memoryview), and what
+NumPy can look at without copying (PyTorch's tensors on the CPU). NumPy itself is needed for the
+latter only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from ctypes import POINTER, c_char_p, c_int, c_ssize_t, c_void_p, py_object
+from types import TracebackType
+from typing import Any
+
+from brigade.io import _lib
+
+_LETTERS = {letter: number for number, _, _, letter in _lib.TYPES}
+_SIGNED = {1: 1, 2: 3, 4: 5, 8: 7}  #: bytes of an integer -> brg_type; unsigned is one more
+
+
+class _View(ctypes.Structure):
+    """Py_buffer."""
+
+    _fields_ = [
+        ("buf", c_void_p),
+        ("obj", c_void_p),
+        ("len", c_ssize_t),
+        ("itemsize", c_ssize_t),
+        ("readonly", c_int),
+        ("ndim", c_int),
+        ("format", c_char_p),
+        ("shape", POINTER(c_ssize_t)),
+        ("strides", POINTER(c_ssize_t)),
+        ("suboffsets", POINTER(c_ssize_t)),
+        ("internal", c_void_p),
+    ]
+
+
+_WRITABLE, _FORMAT, _STRIDES = 0x1, 0x4, 0x18
+_get = ctypes.pythonapi.PyObject_GetBuffer
+_get.argtypes, _get.restype = [py_object, POINTER(_View), c_int], c_int
+_release = ctypes.pythonapi.PyBuffer_Release
+_release.argtypes, _release.restype = [POINTER(_View)], None
+
+
+class Memory:
+    """An object's memory, while this lives as a context manager.
+
+    `address`, `shape`, `strides` (bytes, may be negative), `itemsize`, `nbytes`, and `letter`, the
+    element's format without its byte order; `swapped` if that is not this machine's.
+    """
+
+    def __init__(self, exporter: Any, writable: bool = False) -> None:
+        self._view = _View()
+        _get(exporter, self._view, _STRIDES | _FORMAT | (_WRITABLE if writable else 0))
+        view, dims = self._view, range(self._view.ndim)
+        self.address = view.buf or 0
+        self.shape = tuple(view.shape[d] for d in dims)
+        self.strides = tuple(view.strides[d] for d in dims)
+        self.itemsize, self.nbytes = view.itemsize, view.len
+        text = (view.format or b"B").decode()
+        order, self.letter = (text[0], text[1:]) if text[0] in "@=<>!" else ("@", text)
+        foreign = ">!" if sys.byteorder == "little" else "<"
+        self.swapped = order in foreign and self.itemsize > 1
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        _release(self._view)
+
+    @property
+    def number(self) -> int | None:
+        """The brg_type of the elements, or None."""
+        if self.letter in ("l", "L", "n", "N"):
+            return _SIGNED[self.itemsize] + (self.letter in "LN")
+        return 2 if self.letter == "c" else _LETTERS.get(self.letter)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the elements lie one after another, in C order."""
+        wanted = self.itemsize
+        for count, stride in zip(reversed(self.shape), reversed(self.strides)):
+            if count != 1 and stride != wanted and self.nbytes:
+                return False
+            wanted *= count
+        return True
+
+
+def exporter(data: Any) -> Any:
+    """`data` itself if it has the buffer protocol, or NumPy's view of it."""
+    try:
+        memoryview(data).release()
+        return data
+    except (TypeError, ValueError) as error:
+        try:
+            import numpy
+        except ImportError:
+            raise TypeError(f"{type(data).__name__} has no buffer, and NumPy is missing") from error
+        return numpy.asarray(data)
+
+
+def elements(data: Any) -> Any:
+    """As `exporter`, in this machine's byte order: the one case that copies."""
+    found = exporter(data)
+    with Memory(found) as memory:
+        if not memory.swapped:
+            return found
+    import numpy
+
+    array = numpy.asarray(found)
+    return array.astype(array.dtype.newbyteorder("="))

@@ -1,0 +1,404 @@
+"""Files that all ranks of a communicator write and read."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from brigade.errors import BrigadeIOError
+from brigade.io import _buffer, _lib
+from brigade.io.array import Array, Attributes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MODES = {
+    "r": _lib.READ,
+    "w": _lib.WRITE | _lib.CREATE,
+    "x": _lib.WRITE | _lib.CREATE | _lib.EXCLUSIVE,
+    "r+": _lib.WRITE,
+}
+
+
+def open_file(comm: Any, path: str | os.PathLike[str], mode: str, info: str) -> File:
+    """See `brigade.io.open`."""
+    if mode not in _MODES:
+        raise ValueError(f"mode {mode!r}: it is one of {', '.join(_MODES)}")
+    name, handle = os.fspath(path), ctypes.c_void_p()
+    arguments = os.fsencode(name), _MODES[mode], info.encode(), ctypes.byref(handle)
+    if comm is None:
+        _lib.call("file_open_alone", *arguments)
+    else:
+        _lib.call("file_open_handle", _handle_of(comm), *arguments)
+    return File(handle, os.fsdecode(name), mode)
+
+
+def _handle_of(comm: Any) -> int:
+    """An mpi4py communicator as C holds it, widened: a pointer (Open MPI) or an int (MPICH)."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not isinstance(comm, mpi.Intracomm) or comm == mpi.COMM_NULL:
+        raise TypeError(
+            f"comm is an intracommunicator of mpi4py or None, not a {type(comm).__name__}"
+        )
+    size, address = mpi._sizeof(comm), mpi._addressof(comm)
+    handle = ctypes.c_int if size == ctypes.sizeof(ctypes.c_int) else ctypes.c_size_t
+    return int(handle.from_address(address).value) & (1 << 8 * ctypes.sizeof(ctypes.c_size_t)) - 1
+
+
+class Request:
+    """A commit that goes on while the program does. Both calls are collective."""
+
+    def __init__(self, file: File, handle: ctypes.c_void_p) -> None:
+        self._file = file
+        self._handle: ctypes.c_void_p | None = handle
+        self._failure: BrigadeIOError | None = None
+
+    def test(self) -> bool:
+        """Whether the commit is done, the same on every rank; raises its failure."""
+        if self._handle is not None:
+            done = ctypes.c_int()
+            self._ask("request_test", ctypes.byref(done))
+            if not done.value:
+                return False
+            self._handle = None
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def wait(self) -> None:
+        """Returns when the commit is done; raises its failure."""
+        if self._handle is not None:
+            self._ask("request_wait")
+            self._handle = None
+        if self._failure is not None:
+            raise self._failure
+
+    def _ask(self, name: str, *arguments: Any) -> None:
+        try:
+            _lib.call(name, self._handle, *arguments)
+        except BrigadeIOError as error:  # the request is done, and freed
+            self._failure, self._handle = error, None
+            raise
+
+
+class File:
+    """A file open on all ranks of a communicator; made by `brigade.io.open`.
+
+    Every method is collective unless it says local; but the number of writes (and of reads) may
+    differ from rank to rank: a rank that has no more goes on to commit, or close, and serves the
+    others there. A failure is the same BrigadeIOError on every rank, and the last word: after it
+    the file can only be closed.
+
+    As a context manager it commits what was written, and closes. If the block is left by an
+    exception nothing is committed; ranks that wait in their own calls raise BrigadeIOError with
+    errno ECANCELED.
+    """
+
+    def __init__(self, handle: ctypes.c_void_p, path: str, mode: str) -> None:
+        self._handle: ctypes.c_void_p | None = handle
+        self._request: Request | None = None
+        self._committed = False
+        self.name = path
+        self.mode = mode
+
+    @property
+    def handle(self) -> ctypes.c_void_p:
+        """What C calls brg_file *."""
+        if self._handle is None:
+            raise ValueError(f"{self.name} is closed")
+        return self._handle
+
+    @property
+    def closed(self) -> bool:
+        return self._handle is None
+
+    # ---- bytes ----
+
+    def write(self, offset: int, data: Any = None) -> None:
+        """Writes the bytes of `data`, anything with a contiguous buffer, at `offset`; None takes
+        part and writes nothing."""
+        if data is None:
+            _lib.call("file_write", self.handle, 0, None, 0)
+            return
+        with _contiguous(data) as memory:
+            _lib.call("file_write", self.handle, offset, memory.address, memory.nbytes)
+
+    def write_pieces(self, pieces: Iterable[tuple[int, int]], data: Any) -> None:
+        """Writes pieces (offset, number of bytes), any order, whose bytes lie one after another in
+        `data`. Of pieces that overlap the last one's bytes stay."""
+        with _contiguous(data) as memory:
+            listed, n = _listed(pieces, memory.nbytes)
+            _lib.call("file_write_pieces", self.handle, listed, n, memory.address)
+
+    def read(self, offset: int, count: int) -> bytes:
+        """`count` bytes from `offset` on."""
+        data = bytearray(count)
+        self.read_into(offset, data)
+        return bytes(data)
+
+    def read_into(self, offset: int, out: Any) -> None:
+        """Fills `out`, anything with a writable contiguous buffer, from `offset` on."""
+        with _contiguous(out, writable=True) as memory:
+            _lib.call("file_read", self.handle, offset, memory.address, memory.nbytes)
+
+    def read_pieces(self, pieces: Iterable[tuple[int, int]], out: Any) -> None:
+        """Reads pieces (offset, number of bytes) one after another into `out`."""
+        with _contiguous(out, writable=True) as memory:
+            listed, n = _listed(pieces, memory.nbytes)
+            _lib.call("file_read_pieces", self.handle, listed, n, memory.address)
+
+    @property
+    def size(self) -> int:
+        """Local. Bytes written and agreed on so far, or of the file that is read."""
+        return int(_lib.function("file_size")(self.handle))
+
+    # ---- arrays ----
+
+    def write_array(
+        self,
+        name: str,
+        data: Any,
+        *,
+        shape: Sequence[int] | None = None,
+        start: Sequence[int] | None = None,
+        dtype: Any = None,
+    ) -> None:
+        """Writes this rank's block of an array.
+
+        `data` is a NumPy array or anything with a buffer, of the block's shape and in any strides:
+        nothing is copied, but where the byte order is not this machine's. `shape` is that of the
+        whole array (default: the block's), `start` the index of the block's first element in it
+        (default: zeros). Name, shape and type are the same on every rank, and every rank makes the
+        first call for each array in the same order; a rank that has nothing of it gives None as
+        data, with shape and dtype, or a block with a dimension of 0.
+        """
+        if data is None:
+            if shape is None or dtype is None:
+                raise ValueError(f"array {name}: without data it needs shape and dtype")
+            self._write_block(name, _number(name, dtype), shape, [0] * len(shape), None, None)
+            return
+        found = _buffer.elements(data)
+        with _buffer.Memory(found) as memory:
+            if memory.number is None:
+                raise TypeError(
+                    f"array {name}: elements of format '{memory.letter}' cannot be written; "
+                    f"these can: {', '.join(_lib.NUMBERS)}"
+                )
+            if dtype is not None and _number(name, dtype) != memory.number:
+                raise TypeError(f"array {name}: the data is {_lib.NAMES[memory.number]}")
+            whole = memory.shape if shape is None else tuple(shape)
+            if len(whole) != len(memory.shape):
+                raise ValueError(
+                    f"array {name}: a block of {len(memory.shape)} dimensions in an array of "
+                    f"{len(whole)}"
+                )
+            first = _start(name, whole, start)
+            self._write_block(name, memory.number, whole, first, memory.shape, memory)
+
+    def _write_block(
+        self,
+        name: str,
+        number: int,
+        shape: Sequence[int],
+        start: Sequence[int],
+        count: Sequence[int] | None,
+        memory: _buffer.Memory | None,
+    ) -> None:
+        _lib.call(
+            "file_write_array", self.handle, name.encode(), number, len(shape),
+            _lib.numbers(shape), _lib.numbers(start),
+            _lib.numbers(count if count is not None else [0] * len(shape)),
+            _lib.signed(memory.strides) if memory else None,
+            memory.address if memory else None,
+        )  # fmt: skip
+
+    def read_array(
+        self,
+        name: str,
+        *,
+        start: Sequence[int] | None = None,
+        count: Sequence[int] | None = None,
+        out: Any = None,
+    ) -> NDArray[Any]:
+        """Reads a block of an array: `count` elements of each dimension (default: the rest) from
+        `start` on (default: zeros), by any number of ranks, each its own block.
+
+        Returns a new NumPy array, or `out`: anything with a writable buffer of the block's shape,
+        type and byte order, in any strides.
+        """
+        array = self[name]
+        first = _start(name, array.shape, start)
+        if count is None:
+            block = tuple(max(0, whole - at) for whole, at in zip(array.shape, first))
+        else:
+            block = tuple(count)
+        if out is None:
+            import numpy
+
+            out = numpy.empty(block, dtype=array.dtype)
+        with _buffer.Memory(_buffer.exporter(out), writable=True) as memory:
+            if memory.number != array.number or memory.shape != block or memory.swapped:
+                raise ValueError(
+                    f"array {name}: out must be {_lib.NAMES[array.number]} of shape {block}"
+                )
+            if len(block) != array.ndim:
+                raise ValueError(f"array {name} has {array.ndim} dimensions, not {len(block)}")
+            _lib.call(
+                "file_read_array", self.handle, name.encode(), _lib.numbers(first),
+                _lib.numbers(block), _lib.signed(memory.strides), memory.address,
+            )  # fmt: skip
+        return out  # type: ignore[no-any-return]
+
+    def __getitem__(self, name: str) -> Array:
+        """Local. The array of that name, or KeyError."""
+        raw = _lib.RawArray()
+        try:
+            _lib.call("file_find_array", self.handle, name.encode(), ctypes.byref(raw))
+        except BrigadeIOError as error:
+            if error.errno == errno.ENOENT:
+                raise KeyError(error.strerror) from None
+            raise
+        return Array(self, raw)
+
+    def __contains__(self, name: str) -> bool:
+        try:
+            self[name]
+        except KeyError:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return int(_lib.function("file_array_count")(self.handle))
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Local. All arrays by name, in the order in which they were first written."""
+        raw, found = _lib.RawArray(), {}
+        for i in range(len(self)):
+            _lib.function("file_array_at")(self.handle, i, ctypes.byref(raw))
+            array = Array(self, raw)
+            found[array.name] = array
+        return found
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the file itself."""
+        return Attributes(self, None)
+
+    # ---- the end ----
+
+    def commit(self, wait: bool = True) -> Request | None:
+        """The file is there under its name, synced and checksummed, whole; or (on failure) what
+        was there before. After it the file can only be closed. wait=False returns a Request."""
+        if wait:
+            _lib.call("file_commit", self.handle)
+            self._committed = True
+            return None
+        handle = ctypes.c_void_p()
+        _lib.call("file_commit_start", self.handle, ctypes.byref(handle))
+        self._committed = True
+        self._request = Request(self, handle)
+        return self._request
+
+    def close(self) -> None:
+        """Collective, and local after a failure. What was not committed leaves nothing behind."""
+        if self._handle is None:
+            return
+        handle, self._handle = self._handle, None
+        _lib.call("file_close", handle)
+
+    def explain(self) -> str:
+        """Local. What was chosen, and why: one fact a line."""
+        return str((_lib.function("file_explain")(self.handle) or b"").decode(errors="replace"))
+
+    def __enter__(self) -> File:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._finish()
+        except BaseException:
+            self._close_quietly()
+            raise
+        if error is None:
+            self.close()
+        else:
+            self._close_quietly()
+
+    def _finish(self) -> None:
+        if self._request is not None:
+            self._request.wait()
+        elif self.mode != "r" and not self._committed and not self.closed:
+            self.commit()
+
+    def _close_quietly(self) -> None:
+        """Closes; what goes wrong then follows from what is being raised already."""
+        try:
+            self.close()
+        except BrigadeIOError:
+            pass
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None:
+            warnings.warn(f"{self.name} was never closed", ResourceWarning, stacklevel=2)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"open, mode {self.mode}"
+        return f"<brigade.io.File {self.name}: {state}>"
+
+
+def _contiguous(data: Any, writable: bool = False) -> _buffer.Memory:
+    memory = _buffer.Memory(_buffer.exporter(data), writable)
+    if not memory.contiguous:
+        memory.release()
+        raise ValueError("the buffer has gaps: write_array and read_array take strides")
+    return memory
+
+
+def _listed(pieces: Iterable[tuple[int, int]], room: int) -> tuple[Any, int]:
+    """Pieces as C has them, and how many; the buffer must have exactly their bytes."""
+    pairs = list(pieces)
+    total = sum(count for _, count in pairs)
+    if total != room:
+        raise ValueError(f"the pieces have {total} bytes, the buffer {room}")
+    listed = (_lib.Piece * max(1, len(pairs)))(*(_lib.Piece(*pair) for pair in pairs))
+    return listed, len(pairs)
+
+
+def _start(name: str, shape: Sequence[int], start: Sequence[int] | None) -> tuple[int, ...]:
+    first = (0,) * len(shape) if start is None else tuple(start)
+    if len(first) != len(shape):
+        raise ValueError(f"array {name}: start has {len(first)} dimensions, shape {len(shape)}")
+    if any(value < 0 for value in (*first, *shape)):
+        raise ValueError(f"array {name}: shape and start are never negative")
+    return first
+
+
+def _number(name: str, dtype: Any) -> int:
+    """The brg_type that NumPy's dtype, or its name, stands for."""
+    text = dtype if isinstance(dtype, str) and dtype in _lib.NUMBERS else _dtype_name(dtype)
+    if text not in _lib.NUMBERS:
+        known = ", ".join(_lib.NUMBERS)
+        raise TypeError(f"array {name}: {dtype} cannot be written; these can: {known}")
+    return _lib.NUMBERS[text]
+
+
+def _dtype_name(dtype: Any) -> str:
+    import numpy
+
+    return str(numpy.dtype(dtype).name)

@@ -1,0 +1,71 @@
+/* Named arrays of an open file: what all ranks must agree on, and when it is written.
+ *
+ * A definition costs no message by itself: arrays are laid out by the same arithmetic on every
+ * rank, and compared when the ranks meet for FILE_DEFINE. Small arrays are kept until then (or
+ * until they fill a fraction of a segment), and written in one call. */
+#ifndef BRG_IO_FILE_ARRAY_H
+#define BRG_IO_FILE_ARRAY_H
+
+#include "io/array_table.h"
+#include "io/file.h"
+
+/* A small array's block, kept until the ranks meet. */
+struct kept_block {
+    size_t array;
+    size_t at; /* in `bytes`: packed, in C order */
+    uint64_t start[BRG_MAX_DIMS], count[BRG_MAX_DIMS];
+};
+
+struct file_arrays {
+    struct array_table table;
+    size_t agreed;           /* arrays that all ranks have defined alike */
+    size_t loaded;           /* arrays that were there when the file was opened */
+    struct brg_error damage; /* code != 0: why the index that is there cannot be used */
+    struct kept_block *kept;
+    size_t n_kept, kept_room;
+    char *bytes;
+    size_t n_bytes, bytes_room;
+    uint64_t kept_whole; /* bytes of the whole arrays that are kept: the same on every rank */
+};
+
+/* Collective, when all have opened the store: reads the index of a file of arrays. A damaged one
+ * is no failure here: only calls that ask for arrays meet it. 0, or the agreed failure. */
+int arrays_load(brg_file *f);
+void arrays_destroy(brg_file *f);
+
+/* Makes f->arrays of a file that has no bytes yet: -EINVAL if it has, -ENOMEM; or the damage. */
+int arrays_begin(brg_file *f, struct brg_error *err);
+
+/* -EINVAL where bytes at offsets of the program's own would lie upon arrays. */
+int arrays_forbid_bytes(const brg_file *f, struct brg_error *err);
+
+/* Number of arrays that this rank has defined so far. */
+int64_t arrays_defined(const brg_file *f);
+
+/* Collective: all arrays that this rank has defined are agreed on, and those that were kept are
+ * written. */
+int arrays_settle(brg_file *f, struct brg_error *err);
+
+/* Collective, the ranks having met for FILE_DEFINE: compares the first `least` definitions, and
+ * writes what was kept of them. This rank came for `action`, the last one for `latest`. */
+int arrays_agree(brg_file *f, enum file_action action, size_t least, enum file_action latest);
+
+/* Collective, in place of file_meet(FILE_COMMIT): all arrays are settled, all ranks have come to
+ * commit, and the index is written. */
+int arrays_commit(brg_file *f, struct brg_error *err);
+
+/* Kept blocks: file_array_kept.c. Whether an array of so many bytes is kept; whether it is time to
+ * settle; keeping; writing (collective) those of arrays before `until`. */
+int kept_is_for(const brg_file *f, uint64_t bytes);
+int kept_full(const brg_file *f);
+int kept_add(brg_file *f, size_t array, const uint64_t *start, const uint64_t *count,
+             const int64_t *strides, const void *buf, struct brg_error *err);
+int kept_write(brg_file *f, size_t until);
+void kept_destroy(struct file_arrays *a);
+
+/* The block of an array as a request of the file. */
+int array_request(struct io_request *request, const struct io_array *array, const uint64_t *start,
+                  const uint64_t *count, const int64_t *strides, const void *buf,
+                  struct brg_error *err);
+
+#endif
