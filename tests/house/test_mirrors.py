@@ -10,6 +10,7 @@ import pytest
 from world_of_c import program
 
 from brigade.image import _lib
+from brigade.io import _lib as _io
 from brigade.native_error import NativeError
 
 INCLUDE = Path(__file__).parents[2] / "include"
@@ -18,6 +19,8 @@ MIRRORS = [
     ("image.h", "brg_image_options", _lib.Options),
     ("image.h", "brg_image_entry", _lib.RawEntry),
     ("image.h", "brg_image_info", _lib.Info),
+    ("io.h", "brg_piece", _io.Piece),
+    ("io.h", "brg_array", _io.RawArray),
 ]
 
 

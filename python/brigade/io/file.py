@@ -120,7 +120,7 @@ class File:
 
     # ---- bytes ----
 
-    def write(self, offset: int, data: Any = None) -> None:
+    def write(self, offset: int = 0, data: Any = None) -> None:
         """Writes the bytes of `data`, anything with a contiguous buffer, at `offset`; None takes
         part and writes nothing."""
         if data is None:

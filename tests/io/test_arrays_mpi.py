@@ -1,0 +1,162 @@
+"""Named arrays written by some ranks and read by others, with both MPIs."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+from mpi_python import run
+from mpi_world import MPIS
+
+WRITE = """
+N, M = 37, 11
+whole = numpy.arange(N * M, dtype="f8").reshape(N, M)
+first, last = rank * N // size, (rank + 1) * N // size
+with brigade.io.open(comm, PATH, "w") as f:
+    f.write_array("rows", whole[first:last], shape=(N, M), start=(first, 0))
+    columns = numpy.asfortranarray(whole[:, rank::size])
+    for i in range(columns.shape[1]):  # the number of calls differs from rank to rank
+        f.write_array("columns", columns[:, i:i+1], shape=(N, M), start=(0, rank + i * size))
+    for i in range(500):
+        mine = numpy.full(3 if i % size == rank else 0, i, "i4")
+        f.write_array(f"small/{i}", mine, shape=(3,))
+    f.write_array("last", None if rank else numpy.arange(100_000), shape=(100_000,), dtype="i8")
+    f.attrs["size"] = size + rank  # rank 0's is kept
+    f["rows"].attrs["unit"] = "K"
+"""
+READ = """
+N, M = 37, 11
+whole = numpy.arange(N * M, dtype="f8").reshape(N, M)
+with brigade.io.open(comm, PATH) as f:
+    out["arrays"], out["size"], out["unit"] = len(f), f.attrs["size"], f["rows"].attrs["unit"]
+    first, last = rank * M // size, (rank + 1) * M // size
+    for name in ("rows", "columns"):
+        got = f.read_array(name, start=(0, first), count=(N, last - first))
+        out[name] = bool((got == whole[:, first:last]).all())
+    if rank == size - 1:  # one rank reads on, the others close
+        out["small"] = all((f.read_array(f"small/{i}") == i).all() for i in range(500))
+        out["last"] = bool((f.read_array("last") == numpy.arange(100_000)).all())
+"""
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+@pytest.mark.parametrize("writers, readers", [(3, 2), (1, 3)])
+def test_any_number_of_ranks_reads_what_any_other_wrote(
+    mpi: str, writers: int, readers: int, tmp_path: Path
+) -> None:
+    run(mpi, writers, WRITE, tmp_path)
+    ranks = run(mpi, readers, READ, tmp_path)
+    for rank in ranks:
+        assert (rank["arrays"], rank["size"], rank["unit"]) == (503, writers, "K")
+        assert rank["rows"] and rank["columns"]
+    assert ranks[-1]["small"] and ranks[-1]["last"]
+
+
+DISAGREE = """
+try:
+    with brigade.io.open(comm, PATH, "w") as f:
+        for i in range(20):
+            f.write_array("same%d" % i, numpy.zeros(5))
+        {different}
+        f.write_array("after", numpy.zeros(100_000))
+except brigade.io.BrigadeIOError as error:
+    out["failure"] = failure(error)
+"""
+
+
+@pytest.mark.parametrize(
+    "different, words",
+    [
+        (
+            'f.write_array("a" if rank < 2 else "b", numpy.zeros(5))',
+            "is a, float64 [5] on rank 0, and b, float64 [5] on rank 2",
+        ),
+        (
+            'f.write_array("a", numpy.zeros(5, "f8" if rank != 1 else "i8"))',
+            "is a, float64 [5] on rank 0, and a, int64 [5] on rank 1",
+        ),
+        (
+            'f.write_array("a", numpy.zeros((2, 3)), shape=(2 + (rank == 1), 3))',
+            "is a, float64 [2, 3] on rank 0, and a, float64 [3, 3] on rank 1",
+        ),
+    ],
+)
+def test_ranks_that_define_different_arrays_all_hear_which_and_who(
+    different: str, words: str, tmp_path: Path
+) -> None:
+    ranks = run("openmpi", 3, DISAGREE.format(different=different), tmp_path)
+    said = [rank["failure"] for rank in ranks]
+    assert said[0] == said[1] == said[2]
+    code, _, _, path, text = said[0]
+    assert code == errno.EINVAL and path == str(tmp_path / "f")
+    assert words in text and "array 20 of" in text
+    assert not (tmp_path / "f").exists()
+
+
+LACKING = """
+try:
+    with brigade.io.open(comm, PATH, "w") as f:
+        f.write_array("all", numpy.zeros(5))
+        if rank != 1:
+            f.write_array("some", numpy.zeros({size}))
+except brigade.io.BrigadeIOError as error:
+    out["failure"] = failure(error)
+"""
+
+
+@pytest.mark.parametrize("size", [5, 100_000])
+def test_a_rank_that_commits_without_an_array_of_the_others_is_named(
+    size: int, tmp_path: Path
+) -> None:
+    ranks = run("openmpi", 3, LACKING.format(size=size), tmp_path)
+    said = [rank["failure"] for rank in ranks]
+    assert said[0] == said[1] == said[2] and said[0][:2] == [errno.EINVAL, 1]
+    assert "without array some" in said[0][4] and not (tmp_path / "f").exists()
+
+
+RAISES = """
+try:
+    with brigade.io.open(comm, PATH, "w") as f:
+        f.write_array("a", numpy.zeros({size}))
+        if rank == 1:
+            raise ZeroDivisionError
+        f.write_array("b", numpy.zeros({size}))
+except (brigade.io.BrigadeIOError, ZeroDivisionError) as error:
+    out["raised"] = type(error).__name__
+    out["errno"] = getattr(error, "errno", None)
+"""
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+@pytest.mark.parametrize("size", [5, 100_000])
+def test_an_exception_on_one_rank_cancels_the_commit_of_all(
+    mpi: str, size: int, tmp_path: Path
+) -> None:
+    (tmp_path / "f").write_text("old")
+    ranks = run(mpi, 3, RAISES.format(size=size), tmp_path)
+    assert ranks[1]["raised"] == "ZeroDivisionError"
+    for rank in (ranks[0], ranks[2]):
+        assert (rank["raised"], rank["errno"]) == ("BrigadeIOError", errno.ECANCELED)
+    assert (tmp_path / "f").read_text() == "old"
+
+
+REWRITTEN = """
+with brigade.io.open(comm, PATH, "w") as f:
+    f.write_array("a", numpy.full(8 if rank == 1 else 0, rank, "i4"), shape=(8,))
+    if rank == 0:
+        f.write_array("a", numpy.full(2, 7, "i4"), shape=(8,), start=(3,))  # a later call wins
+    f.write_array("b", numpy.full(2, rank, "i4"), shape=(6,), start=(2 * rank,))
+    if rank == 0:
+        f.write_array("b", numpy.full(1, 9, "i4"), shape=(6,), start=(2,))
+        f.write_array("a", numpy.full(1, 8, "i4"), shape=(8,), start=(7,))
+with brigade.io.open(comm, PATH) as f:
+    out["a"], out["b"] = f.read_array("a").tolist(), f.read_array("b").tolist()
+"""
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_small_arrays_that_are_kept_obey_the_order_of_calls(mpi: str, tmp_path: Path) -> None:
+    for rank in run(mpi, 3, REWRITTEN, tmp_path):
+        assert rank["a"] == [1, 1, 1, 7, 7, 1, 1, 8]
+        assert rank["b"] == [0, 0, 9, 1, 2, 2]
