@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from mpi_world import EXTENSION, LAUNCHERS, N_MODULES, World, left_in
+from broadcast_world import EXTENSION, LAUNCHERS, N_MODULES, World, left_in
 
 BROADCAST = "brigade.imports.broadcast(comm, IMAGE)\n"
 # each rank its own modules in its own order; the last imports nothing
