@@ -35,7 +35,7 @@ from brigade.bench.checkpoint import figure, program
 from brigade.lab import Lab
 
 NODES = 4
-STEADY = {"contiguous": "1M", "strided": "64k"}
+STEADY = {"contiguous": "16M", "strided": "64k"}
 Run = Callable[[list[str]], dict[str, Any]]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brigade.bench.checkpoint import align, plan, summary
+from brigade.bench.checkpoint import align, plan, program, summary
 from brigade.bench.checkpoint.measure import _of, _turns
 from brigade.errors import UsageError
 
@@ -99,3 +99,12 @@ def test_a_header_moves_every_block_of_a_shared_file():
     plain, offset = align.cells([256], 1 << 20, 4)
     assert (plain.header, offset.header) == (0, 256)
     assert offset.bytes - plain.bytes == 4 * 256
+
+
+@pytest.mark.parametrize(("opened", "taken"), [("Open MPI 4.1.4", True), ("", False)])
+def test_an_hdf5_of_another_mpi_is_not_taken(opened, taken, tmp_path, monkeypatch):
+    (tmp_path / "H5pubconf.h").write_text("#define H5_HAVE_PARALLEL 1\n")
+    said = f"-I{tmp_path} -L/usr/lib/hdf5/openmpi -lhdf5"
+    monkeypatch.setattr(program, "_says", lambda words: said if words[-1] == "hdf5" else "")
+    peer = program._hdf5("mpicc", opened)
+    assert (bool(peer.words), bool(peer.absent)) == (taken, not taken)

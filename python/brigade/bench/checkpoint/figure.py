@@ -29,7 +29,7 @@ def draw_cells(cells: Sequence[dict[str, Any]], direction: str, path: Path, titl
     figure, axes = plt.subplots(
         1,
         len(patterns),
-        figsize=(2.5 + 1.1 * len(cells), 4.4),
+        figsize=(2 + 0.9 * len(cells), 4.4),
         layout="constrained",
         squeeze=False,
         width_ratios=counts,
@@ -42,7 +42,7 @@ def draw_cells(cells: Sequence[dict[str, Any]], direction: str, path: Path, titl
     figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False)
     figure.suptitle(title)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
@@ -77,20 +77,32 @@ def _bars(axis: Any, cells: Sequence[dict[str, Any]], direction: str) -> None:
 
 
 def draw_steadiness(samples: Sequence[dict[str, Any]], path: Path, title: str) -> None:
-    """Distributions of the time to write under a competing load: curves, and boxes."""
+    """Distributions of the time to write beside another job, for each cell: curves, and boxes."""
     plt = _pyplot()
-    names = list(dict.fromkeys(sorted(s["variant"] for s in samples)))
-    values = {
-        name: seconds([s for s in samples if s["variant"] == name], "write") for name in names
-    }
-    figure, (curves, boxes) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    kinds = list(dict.fromkeys((s["pattern"], s["record"]) for s in samples))
+    figure, axes = plt.subplots(
+        len(kinds), 2, figsize=(10, 3.6 * len(kinds)), layout="constrained", squeeze=False
+    )
+    for (pattern, record), (curves, boxes) in zip(kinds, axes):
+        same = [s for s in samples if (s["pattern"], s["record"]) == (pattern, record)]
+        _distributions(curves, boxes, same)
+        curves.set_title(f"{pattern} {size_name(record)}, {same[0]['ranks']} ranks")
+    axes[0][0].legend(frameon=False)
+    figure.suptitle(title)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def _distributions(curves: Any, boxes: Any, samples: Sequence[dict[str, Any]]) -> None:
+    names = sorted({s["variant"] for s in samples})
+    values = {n: seconds([s for s in samples if s["variant"] == n], "write") for n in names}
     for name in names:
         ordered = sorted(values[name])
         shares = [(i + 1) / len(ordered) for i in range(len(ordered))]
         color = COLORS.get(name.partition(":")[0])
         curves.step(ordered, shares, where="post", label=name, color=color, linewidth=2)
     curves.set_ylabel("share of the writes")
-    curves.legend(frameon=False)
     boxes.boxplot([values[name] for name in names], vert=False, whis=(10, 90))
     boxes.set_yticks(range(1, len(names) + 1), names)
     for axis in (curves, boxes):
@@ -98,10 +110,6 @@ def draw_steadiness(samples: Sequence[dict[str, Any]], path: Path, title: str) -
         axis.set_xlim(left=0)
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(title)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
 
 
 def _pyplot() -> Any:

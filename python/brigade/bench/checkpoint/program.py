@@ -117,9 +117,12 @@ def _components() -> dict[str, str]:
 
 
 def _hdf5(mpicc: str, opened: str) -> Peer:
-    """Debian has one for each MPI; elsewhere there is one, and it must be parallel."""
-    for name in ("hdf5-openmpi" if opened else "hdf5-mpich", "hdf5"):
-        words = shlex.split(_says(["pkg-config", "--cflags", "--libs", name]))
+    """Debian has one for each MPI; elsewhere there is one, and it must be parallel. One of another
+    MPI would bring that MPI into the process."""
+    own, other = ("openmpi", "mpich") if opened else ("mpich", "openmpi")
+    for name in (f"hdf5-{own}", "hdf5"):
+        said = _says(["pkg-config", "--cflags", "--libs", name])
+        words = shlex.split(said) if other not in said else []
         folders = [Path(word[2:]) for word in words if word.startswith("-I")]
         parallel = any(
             "#define H5_HAVE_PARALLEL 1" in header.read_text()
@@ -130,7 +133,7 @@ def _hdf5(mpicc: str, opened: str) -> Peer:
             return Peer("hdf5", tuple(words))
     if not shutil.which("pkg-config"):
         return Peer("hdf5", absent="no pkg-config to find it")
-    return Peer("hdf5", absent=f"no parallel HDF5 for {mpicc} (Debian: libhdf5-openmpi-dev)")
+    return Peer("hdf5", absent=f"no parallel HDF5 for {mpicc} (Debian: libhdf5-{own}-dev)")
 
 
 def _adios2(python: str) -> Peer:

@@ -52,7 +52,6 @@ struct outcome {
 struct back_end {
     const char *name;
     int own_files; /* a file for each rank: PATH.RANK */
-    int foreign;   /* not plain bytes: nobody else can check them */
     /* 0, or else outcome->why says what failed. buf holds the blocks of all calls in turn. */
     int (*write)(const struct cell *cell, const char *buf, struct outcome *outcome);
     int (*read)(const struct cell *cell, char *buf, struct outcome *outcome);

@@ -95,17 +95,36 @@ static void remove_file(const char *path)
     remove(path);
 }
 
+/* What Brigade keeps beside a file: its checksums, and the folder of a file in parts. */
+static void remove_beside(const struct cell *cell)
+{
+    char path[sizeof cell->path + 280], hidden[sizeof cell->path];
+    const char *name = strrchr(cell->path, '/') + 1;
+    snprintf(path, sizeof path, "%s.sums", cell->path);
+    remove_file(path);
+    snprintf(hidden, sizeof hidden, ".%s.brg-", name);
+    snprintf(path, sizeof path, "%.*s", (int)(name - cell->path), cell->path);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (strncmp(entry->d_name, hidden, strlen(hidden)) == 0) {
+            snprintf(path, sizeof path, "%.*s%s", (int)(name - cell->path), cell->path,
+                     entry->d_name);
+            remove_file(path);
+        }
+    if (folder)
+        closedir(folder);
+}
+
 static void remove_files(const struct cell *cell, const struct back_end *back)
 {
-    char path[sizeof cell->path + 32];
+    char path[sizeof cell->path + 16];
     MPI_Barrier(cell->comm); /* others may still read */
     if (back->own_files) {
         snprintf(path, sizeof path, "%s.%d", cell->path, rank);
         remove_file(path);
     } else if (rank == 0) {
         remove_file(cell->path);
-        snprintf(path, sizeof path, "%s.sums", cell->path);
-        remove_file(path);
+        remove_beside(cell);
     }
     MPI_Barrier(cell->comm);
 }
@@ -201,7 +220,7 @@ static void run_cell(struct cell *cell, char *buf, char *back_buf)
             fail(cell, reading.why);
         }
     }
-    if (cell->check && !back->own_files && !back->foreign)
+    if (cell->check && !back->own_files && !strstr(cell->hints, "layout=parts"))
         check_file(cell, outcome.base);
     remove_files(cell, back);
     if (rank == 0) {
