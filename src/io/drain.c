@@ -141,9 +141,11 @@ static void write_piece(struct drain *d, const char *from, size_t bytes, uint64_
 {
     struct brg_error failure = {.rank = -1, .offset = -1};
     pthread_mutex_unlock(&d->lock);
+    yield_piece(1);
     uint64_t began = now_ns();
     store_write(d->store, from, bytes, offset, &failure);
     uint64_t took = now_ns() - began;
+    yield_piece(0);
     pthread_mutex_lock(&d->lock);
     pace_gone(&d->pace, bytes, took);
     if (failure.code)

@@ -28,9 +28,13 @@ enum pace_verdict pace_judge(const struct watch_sums *before, const struct watch
     return excess > 0 ? PACE_SLOW : PACE_FINE;
 }
 
-static void slower(struct pace *pace)
+static void slower(struct pace *pace, int heard)
 {
-    double least = pace->full / PACE_LEAST;
+    double least = pace->full / (heard ? PACE_LEAST_HEARD : PACE_LEAST);
+    if (!heard && least > PACE_LEAST_RATE)
+        least = PACE_LEAST_RATE;
+    if (pace->rate > 0 && pace->rate <= least)
+        return;
     pace->harmed = pace->rate > 0 ? pace->rate : pace->full;
     pace->rate = pace->harmed / 2 > least ? pace->harmed / 2 : least;
 }
@@ -42,6 +46,8 @@ static void faster(struct pace *pace)
     double step = pace->rate / 16;
     double way = pace->harmed > 0 ? (pace->harmed - pace->rate) / 2 : pace->rate;
     pace->rate += way > step ? way : step;
+    if (pace->rate > pace->harmed * PACE_BEYOND)
+        pace->harmed = 0;
     if (pace->rate >= pace->full)
         pace->rate = 0;
 }
@@ -52,6 +58,7 @@ void pace_look(struct pace *pace, const struct watch_sums *sums, int heard, uint
     if (since < PACE_SETTLE_NS || pace->full <= 0)
         return;
     enum pace_verdict verdict = pace_judge(&pace->mark, sums, pace->slowdown);
+    heard = heard && verdict != PACE_SLOW;
     if (heard)
         verdict = PACE_SLOW;
     else if (sums->calls <= pace->mark.calls && since >= PACE_SILENCE_NS) {
@@ -61,7 +68,7 @@ void pace_look(struct pace *pace, const struct watch_sums *sums, int heard, uint
     if (verdict == PACE_UNKNOWN)
         return;
     if (verdict == PACE_SLOW)
-        slower(pace);
+        slower(pace, heard);
     else
         faster(pace);
     pace->mark = *sums;

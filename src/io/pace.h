@@ -4,8 +4,9 @@
  * calls take (watch.h). That one falls by half when they take longer than allowed, more clearly
  * than chance would, as MS Manners decides (Douceur and Bolosky, SOSP 1999), and rises when they do
  * not: twofold until it was too much once, then half of the way to what was too much last, then
- * beyond it by small steps, as BIC-TCP looks for a rate (Xu, Harfoush and Rhee, INFOCOM 2004).
- * Where nothing can be told, there is no limit but the cap. */
+ * beyond it by small steps, then twofold again, as BIC-TCP looks for a rate (Xu, Harfoush and Rhee,
+ * INFOCOM 2004). Where nothing can be told, there is no limit but the cap. At the least rate pieces
+ * are so far apart that calls between them tell what is slow for reasons of its own (pmpi.h). */
 #ifndef BRG_IO_PACE_H
 #define BRG_IO_PACE_H
 
@@ -14,10 +15,13 @@
 #define PACE_FEWEST 5.0               /* calls before anything is decided */
 #define PACE_MOST 64.0                /* calls after which what is not clear is decided */
 #define PACE_SIGMAS 2.0               /* standard errors that make it clear */
+#define PACE_BEYOND 1.25              /* times what was too much last: that is no longer so */
 #define PACE_SETTLE_NS 50000000ull    /* between two changes */
 #define PACE_SILENCE_NS 3000000000ull /* without calls: nobody to give way to */
 #define PACE_FIRST 16.0               /* the part of full speed that it begins with */
-#define PACE_LEAST 256.0              /* never below this part of it */
+#define PACE_LEAST 256.0              /* the least part of it, */
+#define PACE_LEAST_RATE 4194304.0     /* or, if that is less, bytes a second */
+#define PACE_LEAST_HEARD 32.0         /* the least part of it for what others say */
 
 enum pace_verdict {
     PACE_UNKNOWN,

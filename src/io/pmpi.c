@@ -20,16 +20,36 @@ static struct {
     pthread_mutex_t lock;
     int files;
     unsigned long changes; /* of `files`: a call during which it changed is of neither kind */
+    int going;             /* pieces */
+    double last;           /* when a piece had gone; 0: none since a file began to be written */
     struct watch watch;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local int depth;
 
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 void brg_pmpi_busy(int change)
 {
     pthread_mutex_lock(&state.lock);
+    if (state.files == 0)
+        state.last = 0;
     state.files += change;
     state.changes++;
+    pthread_mutex_unlock(&state.lock);
+}
+
+void brg_pmpi_piece(int going)
+{
+    double now = seconds_now();
+    pthread_mutex_lock(&state.lock);
+    state.going += going ? 1 : -1;
+    state.last = now;
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -60,13 +80,6 @@ static void *next_of(const char *name)
     return next;
 }
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static uint64_t bytes_of(word count, word type)
 {
     static int (*type_size)(word, int *);
@@ -95,8 +108,12 @@ static void leave(const struct visit *visit, unsigned kind, word communicator, u
 {
     double took = seconds_now() - visit->began;
     pthread_mutex_lock(&state.lock);
+    int quiet = state.last > 0 && !state.going && visit->began - state.last > PMPI_QUIET_S;
     if (state.changes == visit->changes)
-        watch_note(&state.watch, watch_key(kind, communicator, bytes), took, state.files > 0);
+        watch_note(&state.watch, watch_key(kind, communicator, bytes), took,
+                   !state.files ? WATCH_ALONE
+                   : quiet      ? WATCH_QUIET
+                                : WATCH_BUSY);
     pthread_mutex_unlock(&state.lock);
 }
 

@@ -24,7 +24,7 @@ static struct watch_sort *find(struct watch *watch, uint64_t key)
     return NULL;
 }
 
-void watch_note(struct watch *watch, uint64_t key, double seconds, int busy)
+void watch_note(struct watch *watch, uint64_t key, double seconds, enum watch_when when)
 {
     struct watch_sort *sort = find(watch, key);
     if (!sort)
@@ -33,11 +33,12 @@ void watch_note(struct watch *watch, uint64_t key, double seconds, int busy)
     double expected = sort->seconds;
     if (learnt && seconds > WATCH_FARTHEST * expected)
         seconds = WATCH_FARTHEST * expected;
-    if (!busy) {
+    if (when != WATCH_BUSY) {
         if (sort->calls < WATCH_MEMORY && ++sort->calls == WATCH_LEARNT)
             watch->sums.sorts++;
         sort->seconds += (seconds - expected) / sort->calls;
-    } else if (learnt) {
+    }
+    if (when != WATCH_ALONE && learnt) {
         struct watch_sums *s = &watch->sums;
         s->calls++;
         s->x += seconds;

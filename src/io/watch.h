@@ -35,7 +35,12 @@ struct watch {
 /* Names a sort of call; `bytes` is what one rank gives. */
 uint64_t watch_key(unsigned kind, uintptr_t communicator, uint64_t bytes);
 
-/* A call of this sort took so long; `busy` if something was being written meanwhile. */
-void watch_note(struct watch *watch, uint64_t key, double seconds, int busy);
+/* A call of this sort took so long. */
+enum watch_when {
+    WATCH_ALONE, /* nothing is being written: it is learned from */
+    WATCH_QUIET, /* something is, but not just now: it is learned from, and counts */
+    WATCH_BUSY   /* it counts */
+};
+void watch_note(struct watch *watch, uint64_t key, double seconds, enum watch_when when);
 
 #endif

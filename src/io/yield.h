@@ -8,6 +8,9 @@
 /* A file begins (+1) or ends (-1) to be written behind the program's back. */
 void yield_busy(int change);
 
+/* A piece goes now (1), or has gone (0). */
+void yield_piece(int going);
+
 /* Whether the calls are watched. */
 int yield_known(void);
 

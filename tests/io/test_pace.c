@@ -46,7 +46,7 @@ static void simulate(struct run *run)
     srand(1);
     memset(&watch, 0, sizeof watch);
     for (int i = 0; i < 1000; i++)
-        watch_note(&watch, key, barrier(run, 0), 0);
+        watch_note(&watch, key, barrier(run, 0), WATCH_ALONE);
     pace_start(&pace, run->cap, run->slowdown, &watch.sums, now);
     while (now < end) {
         /* one barrier, and the pieces that go meanwhile; the share of the time they take harms */
@@ -54,7 +54,8 @@ static void simulate(struct run *run)
         uint64_t then = now + (uint64_t)(took * 1e9);
         int calls = !run->silent_from || now < 1000 * MS * (unsigned)(run->silent_from + 1);
         if (calls) {
-            watch_note(&watch, key, took, 1);
+            int quiet = pace.last_ns && now > pace.last_ns + 100 * MS;
+            watch_note(&watch, key, took, quiet ? WATCH_QUIET : WATCH_BUSY);
             barriers++;
             seconds += took;
         }
@@ -98,7 +99,7 @@ static void harm_is_held_within_what_is_allowed(void)
         struct run run = {
             .harm = (double[]){1, 5, 20}[i / 3], .noise = 0.3 * (i % 3), .slowdown = 1.25};
         simulate(&run);
-        CHECK(run.slower < 1.3, "harm %g, noise %g: %g times", run.harm, run.noise, run.slower);
+        CHECK(run.slower < 1.35, "harm %g, noise %g: %g times", run.harm, run.noise, run.slower);
         /* and not by stopping: a third of what the allowance is worth */
         CHECK(run.speed > FULL * 0.25 / run.harm / 3, "harm %g, noise %g: %g bytes a second",
               run.harm, run.noise, run.speed);
@@ -119,11 +120,28 @@ static void the_cap_holds_always(void)
     CHECK(run.speed < 1.01 * 30e6 && run.speed > 0.95 * 30e6, "%g bytes a second", run.speed);
 }
 
+static void calls_that_are_slow_for_their_own_reasons_cost_little_speed(void)
+{
+    for (int i = 0; i < 3; i++) {
+        struct run run = {.drift = (double[]){1.5, 3, 10}[i], .noise = 0.3, .slowdown = 1.1};
+        simulate(&run);
+        CHECK(run.late_speed > 0.5 * FULL, "drift %g: %g", run.drift, run.late_speed);
+    }
+}
+
 static void a_drain_never_stops_whatever_the_calls_say(void)
 {
-    struct run run = {.drift = 10, .slowdown = 1.1};
-    simulate(&run);
-    CHECK(run.speed > 0.8 * FULL / PACE_LEAST, "%g bytes a second", run.speed);
+    struct watch_sums sums = {.sorts = 1};
+    struct pace pace;
+    pace_start(&pace, 0, 1.1, &sums, 0);
+    pace_gone(&pace, FULL / 100, 10 * MS);
+    for (uint64_t now = 100 * MS; now < 10000 * MS; now += 100 * MS) {
+        sums.calls += 10;
+        sums.x += 100;
+        sums.b += 1;
+        pace_look(&pace, &sums, 0, now);
+    }
+    CHECK(pace.rate >= FULL / PACE_LEAST, "%g bytes a second", pace.rate);
 }
 
 static void a_program_that_falls_silent_is_not_waited_for(void)
@@ -137,7 +155,7 @@ static void what_was_never_seen_without_writing_limits_nothing(void)
 {
     static struct watch watch;
     for (int i = 0; i < 1000; i++)
-        watch_note(&watch, watch_key(1, 1, 8), 1.0, 1);
+        watch_note(&watch, watch_key(1, 1, 8), 1.0, WATCH_BUSY);
     CHECK(watch.sums.calls == 0, "%g calls", watch.sums.calls);
     CHECK(pace_judge(&(struct watch_sums){0}, &watch.sums, 1.1) == PACE_UNKNOWN, "no verdict");
 }
@@ -146,18 +164,18 @@ static void sorts_of_calls_are_told_apart(void)
 {
     static struct watch watch;
     for (int i = 0; i < 20; i++) {
-        watch_note(&watch, watch_key(1, 7, 8), 0.001, 0);
-        watch_note(&watch, watch_key(1, 7, 1 << 20), 0.1, 0);
-        watch_note(&watch, watch_key(2, 7, 8), 0.01, 0);
-        watch_note(&watch, watch_key(1, 9, 8), 0.02, 0);
+        watch_note(&watch, watch_key(1, 7, 8), 0.001, WATCH_ALONE);
+        watch_note(&watch, watch_key(1, 7, 1 << 20), 0.1, WATCH_ALONE);
+        watch_note(&watch, watch_key(2, 7, 8), 0.01, WATCH_ALONE);
+        watch_note(&watch, watch_key(1, 9, 8), 0.02, WATCH_ALONE);
     }
-    watch_note(&watch, watch_key(1, 7, 1 << 20), 0.1, 1);
-    watch_note(&watch, watch_key(2, 7, 8), 0.01, 1);
-    watch_note(&watch, watch_key(1, 9, 8), 0.02, 1);
+    watch_note(&watch, watch_key(1, 7, 1 << 20), 0.1, WATCH_BUSY);
+    watch_note(&watch, watch_key(2, 7, 8), 0.01, WATCH_BUSY);
+    watch_note(&watch, watch_key(1, 9, 8), 0.02, WATCH_BUSY);
     CHECK(fabs(watch.sums.x - watch.sums.b) < 1e-9, "%g and %g", watch.sums.x, watch.sums.b);
     /* More sorts than are remembered: nothing is known of the rest. */
     for (unsigned i = 0; i < 2 * WATCH_SORTS; i++)
-        watch_note(&watch, watch_key(3, i, 8), 1.0, 0);
+        watch_note(&watch, watch_key(3, i, 8), 1.0, WATCH_ALONE);
 }
 
 static void one_call_out_of_many_decides_nothing(void)
@@ -165,9 +183,9 @@ static void one_call_out_of_many_decides_nothing(void)
     static struct watch watch;
     uint64_t key = watch_key(1, 1, 8);
     for (int i = 0; i < 20; i++)
-        watch_note(&watch, key, 0.001, 0);
+        watch_note(&watch, key, 0.001, WATCH_ALONE);
     for (int i = 0; i < 12; i++)
-        watch_note(&watch, key, i == 5 ? 10 : 0.001, 1);
+        watch_note(&watch, key, i == 5 ? 10 : 0.001, WATCH_BUSY);
     enum pace_verdict verdict = pace_judge(&(struct watch_sums){0}, &watch.sums, 1.1);
     CHECK(verdict == PACE_UNKNOWN, "verdict %d", verdict);
 }
@@ -202,6 +220,7 @@ int main(void)
     harm_is_held_within_what_is_allowed();
     harm_below_what_is_allowed_costs_no_speed();
     the_cap_holds_always();
+    calls_that_are_slow_for_their_own_reasons_cost_little_speed();
     a_drain_never_stops_whatever_the_calls_say();
     a_program_that_falls_silent_is_not_waited_for();
     what_was_never_seen_without_writing_limits_nothing();

@@ -12,7 +12,7 @@ import click
 
 from brigade.bench import layout
 from brigade.bench.plan import PRESETS, Cload, Pynamic, Settings
-from brigade.cli import bench_checkpoint
+from brigade.cli import bench_checkpoint, bench_overlap
 from brigade.cli.counting import counted
 from brigade.errors import UsageError
 
@@ -26,7 +26,8 @@ Examples:
   brigade bench pynamic --preset llnl-495 -- brigade run -- srun -N 4 -n 16
   brigade bench cload --preset cload-710 --layout long -- mpirun -n 64
   brigade bench checkpoint -n 4,16 --dir /scratch/me -- srun -n {n}
-  brigade bench align -n 8 --block 64M --dir /scratch/me"""
+  brigade bench align -n 8 --block 64M --dir /scratch/me
+  brigade bench overlap -n 64 --size 256M --dir /scratch/me -- srun -n {n}"""
 )
 def command() -> None:
     """Benchmarks: how long do loading many libraries, and writing shared files, take?
@@ -35,12 +36,14 @@ def command() -> None:
     start it under your launcher. Every rank says how long each phase took, and what it has called.
 
     checkpoint and align write and read the same bytes through Brigade and through its peers, in
-    turn, and compare them (the MPI's compiler is needed).
+    turn, and compare them (the MPI's compiler is needed). overlap takes the time of a program's
+    barriers while its checkpoint is written.
     """
 
 
 command.add_command(bench_checkpoint.checkpoint)
 command.add_command(bench_checkpoint.align)
+command.add_command(bench_overlap.overlap)
 
 
 def _layout_help(layouts: dict[str, str]) -> str:

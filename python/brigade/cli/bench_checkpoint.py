@@ -240,10 +240,15 @@ def _run(
     made = program.prepare(cache_dir() / "bench", mpicc, python)
     samples: list[dict[str, Any]] = []
     about: dict[str, Any] = {}
-    with _scratch(folder) as place, neighbour(place, rival), counted("measuring") as progress:
+    with scratch(folder) as place, neighbour(place, rival), counted("measuring") as progress:
         for number, ranks in enumerate(widths):
             settings = measure.Settings(
-                place, _launcher(launcher, ranks, made), rounds, sync, read, seed
+                place,
+                launcher_words(launcher, ranks, bool(made.components)),
+                rounds,
+                sync,
+                read,
+                seed,
             )
             ways = _variants(wanted, made, ranks)
             shown = progress and _part(progress, number, len(widths))
@@ -255,7 +260,8 @@ def _run(
         "host": host(),
         "settings": {
             **about, "widths": list(widths), "rounds": rounds, "sync": sync, "rival_mib": rival,
-            "launcher": list(_launcher(launcher, widths[-1], made)), "folder": folder, "seed": seed,
+            "launcher": list(launcher_words(launcher, widths[-1], bool(made.components))),
+            "folder": folder, "seed": seed,
         },
         "absent": made.absent,
         "cells": summary.summarize(samples),
@@ -280,16 +286,17 @@ def _variants(wanted: Sequence[str] | None, made: Program, ranks: int) -> list[p
     return [plan.variant(name.replace("{ranks}", str(ranks)), made.components) for name in wanted]
 
 
-def _launcher(words: Sequence[str], ranks: int, made: Program) -> tuple[str, ...]:
+def launcher_words(words: Sequence[str], ranks: int, open_mpi: bool) -> tuple[str, ...]:
+    """The launcher of so many ranks: the user's words, or this machine's."""
     if not words:
         words = ["mpirun", "--oversubscribe", "-n", "{n}"]
-        if not made.components:
+        if not open_mpi:
             words = ["mpiexec", "-n", "{n}"]
     return tuple(word.replace("{n}", str(ranks)) for word in words)
 
 
 @contextmanager
-def _scratch(folder: str) -> Iterator[Path]:
+def scratch(folder: str) -> Iterator[Path]:
     """A folder of our own below `folder`."""
     try:
         place = Path(tempfile.mkdtemp(prefix="brigade-bench-", dir=Path(folder).absolute()))

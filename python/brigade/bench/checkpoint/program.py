@@ -43,7 +43,7 @@ class Program:
 def prepare(base: Path, mpicc: str, python: str = sys.executable) -> Program:
     """Compile the program below `base` if it is not there; BrigadeError if it cannot be. `python`
     is the one whose ADIOS2 is measured."""
-    opened = _says([*shlex.split(mpicc), "--showme:version"])
+    opened = says([*shlex.split(mpicc), "--showme:version"])
     peers = [_hdf5(mpicc, opened), _adios2(python)]
     here = [peer for peer in peers if not peer.absent]
     absent = {peer.name: peer.absent for peer in peers if peer.absent}
@@ -53,13 +53,18 @@ def prepare(base: Path, mpicc: str, python: str = sys.executable) -> Program:
             absent[name] = (
                 f"this Open MPI has no {name}" if opened else f"{mpicc} is not Open MPI's compiler"
             )
-    words = _words(mpicc, here)
-    text = "\0".join([*words, platform.machine(), *(s.read_text() for s in _sources())])
-    path = base / f"checkpoint-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+    path = compiled(base, "checkpoint", _words(mpicc, here), _sources())
+    return Program(path, mpicc, components, absent)
+
+
+def compiled(base: Path, name: str, words: list[str], sources: list[Path]) -> Path:
+    """The program that this command makes of these sources, below `base`, made if need be."""
+    text = "\0".join([*words, platform.machine(), *(s.read_text() for s in sources)])
+    path = base / f"{name}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
     if not path.exists():
         base.mkdir(parents=True, exist_ok=True)
         _compile(words, path)
-    return Program(path, mpicc, components, absent)
+    return path
 
 
 def _sources() -> list[Path]:
@@ -95,7 +100,7 @@ def _compile(words: list[str], path: Path) -> None:
         making.unlink(missing_ok=True)
 
 
-def _says(command: list[str]) -> str:
+def says(command: list[str]) -> str:
     """What a command prints; "" if it cannot be had."""
     try:
         done = subprocess.run(command, capture_output=True, text=True)
@@ -107,7 +112,7 @@ def _says(command: list[str]) -> str:
 def _components() -> dict[str, str]:
     """Open MPI's components for MPI-IO: {"ompio": "ompio", "romio": "romio321"}."""
     found = {}
-    for line in _says(["ompi_info", "--parsable", "--param", "io", "all"]).splitlines():
+    for line in says(["ompi_info", "--parsable", "--param", "io", "all"]).splitlines():
         parts = line.split(":")
         if parts[:2] == ["mca", "io"] and len(parts) > 2:
             for name in ("ompio", "romio"):
@@ -121,7 +126,7 @@ def _hdf5(mpicc: str, opened: str) -> Peer:
     MPI would bring that MPI into the process."""
     own, other = ("openmpi", "mpich") if opened else ("mpich", "openmpi")
     for name in (f"hdf5-{own}", "hdf5"):
-        said = _says(["pkg-config", "--cflags", "--libs", name])
+        said = says(["pkg-config", "--cflags", "--libs", name])
         words = shlex.split(said) if other not in said else []
         folders = [Path(word[2:]) for word in words if word.startswith("-I")]
         parallel = any(
@@ -142,7 +147,7 @@ def _adios2(python: str) -> Peer:
         "import importlib.util as u; s = u.find_spec('adios2'); "
         "print(s.submodule_search_locations[0] if s else '')"
     )
-    folder = _says([python, "-c", find]).strip()
+    folder = says([python, "-c", find]).strip()
     if not folder or not (Path(folder) / "include/adios2_c.h").exists():
         return Peer("adios2", absent=f"{python} has no ADIOS2 (pip install adios2)")
     link = ["-Wl,--allow-shlib-undefined", f"-L{folder}", f"-Wl,-rpath,{folder}", "-ladios2_c"]
