@@ -19,6 +19,7 @@ COMMANDS = {
     "stage": "Leave an image in nodes' memory for several jobs.",
     "unstage": "Take away what `brigade stage` has left.",
     "image": "Create, look into and check images.",
+    "file": "Shared files and checkpoints: convert, look into, check.",
     "clean": "Remove what dead jobs have left in nodes' memory.",
     "doctor": "Say what this machine allows, what would be chosen, and why.",
     "profile": "What a start-up costs the file system, why, and what to do.",

@@ -17,6 +17,7 @@ from brigade.native_error import NativeError
 
 READ, WRITE, CREATE, EXCLUSIVE = 1, 2, 4, 8
 MAX_DIMS = 16
+ATTRIBUTE_BYTES = 1 << 20  #: of one attribute, at most
 
 #: (brg_type, NumPy's name, bytes, what struct and memoryview call it); TEXT is of attributes only
 TYPES = [

@@ -27,7 +27,8 @@ class Attributes(MutableMapping[str, Any]):
         self._file = file
         self._array = None if array is None else array.encode()
 
-    def __getitem__(self, name: str) -> Any:
+    def _get(self, name: str) -> tuple[int, int, bytes]:
+        """(brg_type, number of elements, their bytes)."""
         number, count, values = ctypes.c_int(), ctypes.c_size_t(), ctypes.c_void_p()
         try:
             _lib.call(
@@ -38,10 +39,23 @@ class Attributes(MutableMapping[str, Any]):
             if error.errno in (errno.ENODATA, errno.ENOENT):
                 raise KeyError(name) from None
             raise
-        if number.value == _lib.TEXT:
-            return ctypes.string_at(values, count.value).decode(errors="surrogateescape")
-        data = ctypes.string_at(values, count.value * _lib.SIZES[number.value])
-        return _values(number.value, data, count.value)
+        size = 1 if number.value == _lib.TEXT else _lib.SIZES[number.value]
+        return number.value, count.value, ctypes.string_at(values, count.value * size)
+
+    def __getitem__(self, name: str) -> Any:
+        number, count, data = self._get(name)
+        if number == _lib.TEXT:
+            return data.decode(errors="surrogateescape")
+        return _values(number, data, count)
+
+    def typed(self, name: str) -> Any:
+        """Text as str, all else as a one-dimensional NumPy array of the type it was set with."""
+        number, _, data = self._get(name)
+        if number == _lib.TEXT:
+            return data.decode(errors="surrogateescape")
+        import numpy
+
+        return numpy.frombuffer(data, dtype=_lib.NAMES[number])
 
     def __setitem__(self, name: str, value: Any) -> None:
         if isinstance(value, str):
@@ -52,6 +66,8 @@ class Attributes(MutableMapping[str, Any]):
         self._set(name, number, count, data)
 
     def _set(self, name: str, number: int, count: int, data: bytes) -> None:
+        if len(data) > _lib.ATTRIBUTE_BYTES:
+            raise ValueError(f"attribute {name} has {len(data)} bytes: make it an array")
         _lib.call(
             "file_set_attribute", self._file.handle, self._array, name.encode(),
             number, count, data,

@@ -1,0 +1,224 @@
+"""`brigade file export` and `import`: HDF5 and Zarr hold what the file held, and the way back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import brigade.io
+from brigade.io import _lib
+from brigade.io.transfer.blocks import block_shape, blocks, slices
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = {"h5": "h5py", "zarr": "zarr"}
+
+
+def brigade_file(*words: str | Path, without: str = "") -> subprocess.CompletedProcess[str]:
+    code = f"import sys; sys.modules.update(dict.fromkeys({without.split()!r}))\n"
+    code += "from brigade.__main__ import main; sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-B", "-c", code, "file", *map(str, words)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        text=True,
+        capture_output=True,
+    )
+
+
+def done(*words: str | Path) -> str:
+    result = brigade_file(*words)
+    assert result.returncode == 0, result.stderr
+    return result.stderr
+
+
+@pytest.fixture(params=FORMATS)
+def suffix(request: pytest.FixtureRequest) -> str:
+    pytest.importorskip(FORMATS[request.param])
+    return str(request.param)
+
+
+ARRAYS: dict[str, Any] = {
+    **{f"types/{name}": numpy.arange(6).reshape(2, 3).astype(name) for name in _lib.NUMBERS},
+    "group/deeper/large": numpy.arange(1_500_000.0).reshape(1000, 1500),
+    "none": numpy.zeros((0, 4)),
+    "scalar": numpy.int16(-5),
+    "ä": numpy.ones(3, "u1"),
+}
+ATTRIBUTES = {"title": "Prüfung", "time": 1.5, "step": -7, "on": True, "list": [1.5, 2.5]}
+
+
+def write(path: Path) -> None:
+    with brigade.io.open(None, path, "w", sync=False) as f:
+        f.attrs.update(ATTRIBUTES)
+        for name, array in ARRAYS.items():
+            f.write_array(name, array)
+            f[name].attrs.update({"unit": name, "index": 3})
+
+
+def test_what_goes_out_comes_back(tmp_path: Path, suffix: str) -> None:
+    first, out, second = tmp_path / "first", tmp_path / f"out.{suffix}", tmp_path / "second"
+    write(first)
+    assert done("export", first, out) == "" == done("import", out, second)
+    with brigade.io.open(None, second) as f:
+        assert sorted(f) == sorted(ARRAYS)
+        for name, array in ARRAYS.items():
+            back = f.read_array(name)
+            assert back.dtype == array.dtype and back.shape == array.shape
+            assert (back == array).all()
+            assert dict(f[name].attrs) == {"unit": name, "index": 3}
+        found = {name: f.attrs[name] for name in f.attrs}
+        assert found.pop("list").tolist() == ATTRIBUTES["list"]
+        assert found == {name: value for name, value in ATTRIBUTES.items() if name != "list"}
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_librarys_own_reader_finds_the_arrays(tmp_path: Path, suffix: str) -> None:
+    write(tmp_path / "f")
+    done("export", tmp_path / "f", tmp_path / f"o.{suffix}")
+    library = pytest.importorskip(FORMATS[suffix])
+    opener = library.File if suffix == "h5" else library.open_group
+    root = opener(str(tmp_path / f"o.{suffix}"), mode="r")
+    assert (root["group/deeper/large"][10:12, 5] == ARRAYS["group/deeper/large"][10:12, 5]).all()
+    assert root["group"]["deeper"]["large"].attrs["unit"] == "group/deeper/large"
+    assert root["scalar"][()] == -5 and root.attrs["title"] == "Prüfung"
+
+
+def test_hdf5_keeps_the_types_of_attributes(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    values = [numpy.float32(0.1), numpy.array([1, 2], "u2"), numpy.complex64(1j), numpy.int8(3)]
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        for i, value in enumerate(values):
+            f.attrs[f"a{i}"] = value
+    done("export", tmp_path / "f", tmp_path / "o.h5")
+    with h5py.File(tmp_path / "o.h5") as file:
+        assert [file.attrs[f"a{i}"].dtype for i in range(4)] == [value.dtype for value in values]
+    done("import", tmp_path / "o.h5", tmp_path / "g")
+    with brigade.io.open(None, tmp_path / "g") as f:
+        assert f.attrs["a0"] == values[0] and f.attrs["a1"].tolist() == [1, 2]
+
+
+def test_what_hdf5_has_and_we_have_not_is_told(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["group/a"] = numpy.arange(5, dtype=">i4")
+        file["group/text"] = ["one", "two"]
+        file["records"] = numpy.zeros(3, "i4,f8")
+        file["soft"] = h5py.SoftLink("/group/a")
+        file["group"].attrs["of group"] = 1
+        file["group/a"].attrs["names"] = ["x", "y"]
+        file["group/a"].attrs["unit"] = numpy.bytes_(b"K")
+        file.create_dataset("chunked", data=numpy.arange(60).reshape(6, 10), chunks=(4, 3))
+    refused = brigade_file("import", tmp_path / "in.h5", tmp_path / "f")
+    assert refused.returncode == 2 and "array records" in refused.stderr
+    assert "array group/text" in refused.stderr and "--skip" in refused.stderr
+    assert not (tmp_path / "f").exists()
+    told = done("import", "--skip", tmp_path / "in.h5", tmp_path / "f")
+    for words in ("link soft", "attributes of group group", "attribute names of array group/a"):
+        assert words in told
+    with brigade.io.open(None, tmp_path / "f") as f:
+        assert sorted(f) == ["chunked", "group/a"]
+        assert f.read_array("group/a").tolist() == [0, 1, 2, 3, 4]
+        assert f["group/a"].attrs["unit"] == "K"
+        assert (f.read_array("chunked") == numpy.arange(60).reshape(6, 10)).all()
+
+
+def test_what_zarr_cannot_hold_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("zarr")
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        f.write_array("a", numpy.zeros(3))
+        f["a"].attrs["complex"] = 1j
+    assert "attribute complex of array a" in done("export", tmp_path / "f", tmp_path / "o.zarr")
+
+
+def test_what_is_there_is_replaced_only_if_asked_and_only_if_it_is_such_a_file(
+    tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"o.{suffix}"
+    write(tmp_path / "f")
+    done("export", tmp_path / "f", out)
+    again = brigade_file("export", tmp_path / "f", out)
+    assert again.returncode == 2 and "--force" in again.stderr
+    done("export", "--force", tmp_path / "f", out)
+    back = brigade_file("import", out, tmp_path / "f")
+    assert back.returncode == 2 and "--force" in back.stderr
+    folder = tmp_path / "precious.zarr"
+    folder.mkdir()
+    (folder / "letter").write_text("dear")
+    if suffix == "zarr":
+        kept = brigade_file("export", "--force", tmp_path / "f", folder)
+        assert kept.returncode == 2 and "left alone" in kept.stderr
+    assert (folder / "letter").read_text() == "dear"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_missing_library_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:
+    write(tmp_path / "f")
+    for suffix, library in FORMATS.items():
+        said = brigade_file("export", tmp_path / "f", tmp_path / f"o.{suffix}", without=library)
+        assert said.returncode == 2 and f"pip install {library}" in said.stderr
+    said = brigade_file("export", tmp_path / "f", tmp_path / "o.txt")
+    assert said.returncode == 2 and ".zarr (Zarr)" in said.stderr
+
+
+def test_plain_bytes_and_damaged_files_are_one_message(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    (tmp_path / "plain").write_bytes(b"x" * 100)
+    said = brigade_file("export", tmp_path / "plain", tmp_path / "o.h5")
+    assert said.returncode == 2 and "holds no arrays" in said.stderr
+    (tmp_path / "no.h5").write_bytes(b"x" * 100)
+    said = brigade_file("import", tmp_path / "no.h5", tmp_path / "f")
+    assert said.returncode != 0 and "Traceback" not in said.stderr, said.stderr
+    assert not (tmp_path / "f").exists() and not (tmp_path / "o.h5").exists()
+
+
+MEMORY = """
+import resource, sys
+from pathlib import Path
+from brigade.io.transfer import foreign, leave, take
+one, out, two = map(Path, sys.argv[1:4])
+leave.export(one, out, foreign.of(out), lambda done, total: None)
+take.take(out, two, foreign.of(out), lambda done, total: None)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_the_arrays(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    peaks = []
+    for mib in (1, 128):
+        one, out, two = (tmp_path / f"{mib}{name}" for name in ("one", "out.h5", "two"))
+        with brigade.io.open(None, one, "w", sync=False) as f:
+            f.write_array("a", numpy.zeros((mib, 1 << 17)))
+        done_ = subprocess.run(
+            [sys.executable, "-B", "-c", MEMORY, str(one), str(out), str(two)],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+            text=True, capture_output=True, check=True,
+        )  # fmt: skip
+        peaks.append(int(done_.stdout))
+    assert peaks[1] - peaks[0] < 64 << 10, "KiB"
+
+
+@given(st.data())
+def test_blocks_cover_an_array_once_and_keep_their_bound(data: st.DataObject) -> None:
+    draw = data.draw
+    shape = draw(st.lists(st.integers(0, 12), max_size=4))
+    grain = [draw(st.integers(1, 14)) for _ in shape] if draw(st.booleans()) else None
+    limit, itemsize = draw(st.integers(1, 500)), draw(st.sampled_from([1, 8]))
+    block = block_shape(shape, itemsize, limit, grain)
+    seen = numpy.zeros(shape, int)
+    for start, count in blocks(shape, block):
+        seen[slices(start, count)] += 1
+        assert all(n <= b for n, b in zip(count, block))
+    assert (seen == 1).all()
+    unit = [min(n, g) for n, g in zip(shape, grain or [1] * len(shape))]
+    assert numpy.prod(block) * itemsize <= max(
+        limit, numpy.prod([max(1, n) for n in unit]) * itemsize
+    )
+    assert all(b % max(1, u) == 0 or b == n for b, u, n in zip(block, unit, shape))
