@@ -30,8 +30,8 @@ uint64_t io_fault_add(uint64_t n)
     return atomic_fetch_add(&counted, n);
 }
 
-void io_fault_step(void)
+void io_fault_kill(enum io_fault_point point)
 {
-    if (io_fault_counted(IO_FAULT_KILL))
+    if (io_fault_counted(point))
         kill(getpid(), SIGKILL);
 }

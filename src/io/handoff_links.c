@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "io/fault.h"
 #include "io/handoff_parts.h"
 
 #define TAG_HEADER 0x4201
@@ -120,6 +121,7 @@ static int advance_receive(struct handoff_run *r, uint32_t i)
         return net_failed(r, rc, "receiving from", in->source);
     if (!done)
         return 0;
+    io_fault_kill(IO_FAULT_PASS);
     rc = in->step == RECEIVE_HEADER ? take_header(r, in) : take_body(r, in);
     return rc ? rc : 1;
 }
@@ -201,6 +203,7 @@ static int advance_send(struct handoff_run *r, uint32_t i)
         return net_failed(r, rc, "sending to", out->target);
     if (!done)
         return 0;
+    io_fault_kill(IO_FAULT_PASS);
     if (out->step == SEND_HEADER && out->header.body) {
         out->step = SEND_WAIT;
         return 1;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "io/fault.h"
 
 #define TAG_DEATH 0x4200 /* a word, from any rank to a leader: the rank that died, a uint32_t */
 #define POLL_NS UINT64_C(20000) /* how long a leader looks for MPI's messages without sleeping */
@@ -23,20 +24,23 @@ static uint64_t now_ns(void)
 
 /* ---- what breaks a world ---- */
 
-/* The first survivor of the node where a rank died tells the other leaders, dead as its own leader
- * may be. The words are small: MPI sends them without waiting for anybody. */
-static void tell(struct io_world *w, uint32_t dead_local)
+/* Who learns of a death tells the leaders: the first survivor of its node, dead as its own leader
+ * may be, and each leader the ones beside it. The words are small: they wait for nobody. */
+static void tell(struct io_world *w, uint32_t dead)
 {
-    if (w->told || w->n_nodes == 1 || !dead_local || w->local != (dead_local == 1))
+    static uint32_t word; /* outlives the world */
+    if (w->told || w->n_nodes == 1)
         return;
     w->told = 1;
-    static uint32_t word; /* outlives the world */
-    word = w->order[w->first_of[w->node] + dead_local - 1];
+    word = dead;
+    if (w->lifeline)
+        lifeline_tell(w->lifeline, dead);
     for (uint32_t node = 0; node < w->n_nodes; node++) {
         struct stream_request request = {.active = 0};
+        uint32_t leader = w->order[w->first_of[node]];
         int done = 0;
-        if (node == w->node || w->all->send(w->all, &word, sizeof word, w->order[w->first_of[node]],
-                                            TAG_DEATH, &request))
+        if (node == w->node || leader == dead ||
+            w->all->send(w->all, &word, sizeof word, leader, TAG_DEATH, &request))
             continue;
         for (int tries = 0; tries < 100 && !done; tries++)
             if (w->all->test(w->all, &request, &done))
@@ -57,12 +61,32 @@ int world_broke(struct io_world *w, struct brg_error *err)
             brg_error_set(&w->broken, atomic_load(&head->code),
                           "MPI failed between the ranks of the file");
     }
-    tell(w, here);
+    if (w->broken.rank >= 0 && (w->lifeline || (here && w->local == (here == 1))))
+        tell(w, (uint32_t)w->broken.rank);
     if (err)
         *err = w->broken;
     return w->broken.code;
 }
 
+static void learn(struct io_world *w, uint32_t dead)
+{
+    uint32_t nobody = 0;
+    atomic_compare_exchange_strong(&w->area->head->dead_elsewhere, &nobody, dead + 1);
+}
+
+/* The neighbours, who pass on what they learn. */
+static void look_beside(struct io_world *w)
+{
+    uint32_t dead;
+    int side, news = w->lifeline ? lifeline_look(w->lifeline, &side, &dead) : 0;
+    if (!news)
+        return;
+    if (news == LIFELINE_ENDED)
+        dead = w->order[w->first_of[(w->node + (side > 0 ? 1 : w->n_nodes - 1)) % w->n_nodes]];
+    learn(w, dead);
+}
+
+/* Only leaders have words to hear. */
 static int listen(struct io_world *w)
 {
     uint32_t dead;
@@ -73,8 +97,9 @@ static int listen(struct io_world *w)
         while (!heard && w->all->test(w->all, &request, &heard) == 0)
             ; /* it is there already */
         if (heard)
-            atomic_store(&w->area->head->dead_elsewhere, dead + 1);
+            learn(w, dead);
     }
+    look_beside(w);
     uint64_t now = now_ns();
     if (now - w->looked_ns > LOOK_NS) {
         w->looked_ns = now;
@@ -160,6 +185,7 @@ int world_meet(struct io_world *w, int64_t *values, int n, int (*alone)(void *, 
     struct area_head *head = w->area->head;
     if (w->broken.code)
         return world_broke(w, err);
+    io_fault_kill(IO_FAULT_MEET);
     memcpy(head->cells[w->local].values, values, (size_t)n * sizeof *values);
     w->met++;
     uint32_t all = w->met * w->n_local;

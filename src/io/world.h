@@ -9,6 +9,7 @@
 
 #include "brigade/io.h"
 #include "io/area.h"
+#include "io/lifeline.h"
 #include "mpi/mpi.h"
 
 #define WORLD_VALUES AREA_VALUES
@@ -23,6 +24,7 @@ struct io_world {
     uint32_t *order;            /* [size] ranks by (node, rank) */
     struct stream_net *all;     /* every rank */
     struct stream_net *leaders; /* rank = node; NULL unless local == 0 and there are others */
+    struct lifeline *lifeline;  /* to the leaders before and after; NULL where leaders is */
     struct io_area *area;
     struct brg_error broken;         /* code != 0: what ended this world */
     const struct mpi_interface *mpi; /* NULL: one process */
@@ -32,8 +34,8 @@ struct io_world {
     uint64_t segment_bytes;
     uint32_t met;           /* meetings so far */
     uint32_t shared_chunks; /* by world_share so far */
-    uint64_t looked_ns;     /* when the leader last looked whether its ranks live */
-    int told;               /* the other leaders have been told that a rank of this node died */
+    uint64_t looked_ns;     /* when the leader last looked whether others live */
+    int told;               /* this rank has told the other leaders that one died */
     struct io_world *next;  /* of the same communicator, with other arguments */
 };
 

@@ -10,6 +10,9 @@
 #include "io/nodes.h"
 #include "io/world.h"
 
+#define TAG_CARD 0x4210
+#define CALL_NS UINT64_C(3000000000) /* the longest that neighbours try to reach each other */
+
 /* MPI is ending: its communicators are not freed any more, in whatever order it ends them. */
 static int ending;
 
@@ -120,18 +123,45 @@ static int make_nodes(struct io_world *w)
     }
 }
 
+/* Leaders that have no way to call each other do without. */
+static int make_lifeline(struct io_world *w)
+{
+    struct lifeline_card right = {.port = 0};
+    struct stream_request out = {.active = 0}, in = {.active = 0};
+    struct stream_net *net = w->leaders;
+    w->lifeline = calloc(1, sizeof *w->lifeline);
+    if (w->lifeline)
+        lifeline_start(w->lifeline);
+    static const struct lifeline_card none;
+    int rc = net->receive(net, &right, sizeof right, (w->node + 1) % w->n_nodes, TAG_CARD, &in);
+    if (!rc)
+        rc = net->send(net, w->lifeline ? &w->lifeline->card : &none, sizeof right,
+                       (w->node + w->n_nodes - 1) % w->n_nodes, TAG_CARD, &out);
+    rc = world_finish(w, net, &in, rc);
+    rc = world_finish(w, net, &out, rc);
+    if (!rc && w->lifeline)
+        lifeline_connect(w->lifeline, &right, CALL_NS);
+    return rc;
+}
+
 static int make_leaders(struct io_world *w)
 {
     if (w->n_nodes == 1)
         return 0;
     int rc = w->mpi->split(w->all, w->local ? -1 : 0, (int)w->node, &w->leaders);
-    return agree_code(w, w->all, rc);
+    rc = agree_code(w, w->all, rc);
+    if (rc)
+        return rc;
+    return agree_code(w, w->all, w->leaders ? make_lifeline(w) : 0);
 }
 
 /* ---- one world ---- */
 
 static void destroy(struct io_world *w)
 {
+    if (w->lifeline)
+        lifeline_close(w->lifeline);
+    free(w->lifeline);
     area_destroy(w->area);
     if (w->mpi && !ending && !w->broken.code) {
         if (w->leaders)
