@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/io.h"
-#include "io/store_inside.h"
+#include "io/check_inside.h"
 #include "io/store_io.h"
 
 #define CHUNK (1u << 20)
@@ -157,8 +157,14 @@ int check_file(const char *path, check_progress *progress, void *context, struct
     if (fd < 0 || fstat(fd, &st))
         return store_failed(err, fd < 0 ? fd : -errno, path, -1, "open");
     r->size = (uint64_t)st.st_size;
-    int rc = strlen(real) < STORE_PATH ? check_shared(fd, real, progress, context, r, err)
-                                       : store_failed(err, -ENAMETOOLONG, path, -1, "verify");
+    int rc = strlen(real) < STORE_PATH - 64 ? 0 : -ENAMETOOLONG;
+    if (rc)
+        store_failed(err, rc, path, -1, "verify");
+    if (!rc) {
+        rc = check_parts(real, progress, context, r, err);
+        if (rc == -EMEDIUMTYPE)
+            rc = check_shared(fd, real, progress, context, r, err);
+    }
     close(fd);
     return rc;
 }

@@ -51,6 +51,7 @@ static int let_drain(brg_file *f, uint64_t low, uint64_t high)
 static void write_call(const struct io_call *call, struct io_store *store,
                        struct brg_error *failure)
 {
+    store_begin_call(store);
     if (move_write(call, failure) == 0)
         store_end_call(store, failure);
 }

@@ -26,6 +26,7 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
     s->verify = hints->verify;
     s->async = hints->async;
     s->rank = rank;
+    s->memory = (size_t)hints->segment_bytes;
     s->fd = -1;
     if (rank != 0)
         s->token.lock = -1;
@@ -39,12 +40,18 @@ void store_close(struct io_store *s)
         sums_close(s->sums);
     if (s->known)
         sums_file_close(s->known);
+    if (s->part)
+        parts_writer_close(s->part);
+    if (s->reader)
+        parts_reader_close(s->reader);
     if (s->fd >= 0)
         close(s->fd);
     if (s->token.lock >= 0)
         close(s->token.lock);
     free(s->sums);
     free(s->known);
+    free(s->part);
+    free(s->reader);
     free(s);
 }
 
@@ -78,10 +85,38 @@ static int sums_failed(struct io_store *s, int rc, struct brg_error *err)
     return rc ? store_failed(err, rc, s->token.path, -1, "write the checksums of") : 0;
 }
 
+static int need_part(struct io_store *s, struct brg_error *err)
+{
+    char folder[STORE_NAME_BYTES];
+    if (s->part)
+        return 0;
+    s->part = malloc(sizeof *s->part);
+    if (!s->part)
+        return brg_error_set(err, -ENOMEM, "no memory for a part");
+    store_parts_folder(folder, s->token.base);
+    int rc =
+        parts_writer_open(s->part, folder, s->rank, (unsigned)s->token.mode, s->token.stripe_bytes);
+    return rc ? store_failed(err, rc, s->token.path, -1, "create a part of") : 0;
+}
+
+static int write_part(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,
+                      struct brg_error *err)
+{
+    size_t done = 0;
+    int rc = need_part(s, err);
+    if (rc)
+        return rc;
+    io_fault_step();
+    rc = parts_writer_put(s->part, buf, bytes, offset, atomic_load(&s->call), &done);
+    return rc ? store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write") : 0;
+}
+
 int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err)
 {
     size_t done = 0;
+    if (s->token.layout == IO_PARTS)
+        return write_part(s, buf, bytes, offset, err);
     int rc = need_file(s, err);
     rc = rc ? rc : need_sums(s, err);
     if (rc)
@@ -93,6 +128,11 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     return s->sums ? sums_failed(s, sums_note(s->sums, buf, bytes, offset), err) : 0;
 }
 
+void store_begin_call(struct io_store *s)
+{
+    atomic_fetch_add(&s->call, 1);
+}
+
 int store_end_call(struct io_store *s, struct brg_error *err)
 {
     /* With async, writes of this call are still to come, and keep the order themselves. */
@@ -102,9 +142,34 @@ int store_end_call(struct io_store *s, struct brg_error *err)
     return sums_failed(s, sums_end_call(s->sums), err);
 }
 
+static int read_parts(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
+                      struct brg_error *err)
+{
+    int rc = 0;
+    if (!s->reader) {
+        s->reader = malloc(sizeof *s->reader);
+        if (!s->reader)
+            return brg_error_set(err, -ENOMEM, "no memory for an index of parts");
+        rc = parts_reader_open(s->reader, s->token.path, err);
+        if (rc) {
+            free(s->reader);
+            s->reader = NULL;
+        }
+    }
+    if (rc)
+        return rc;
+    if (io_fault_at(IO_FAULT_READ, s->read + bytes))
+        return store_failed(err, -EIO, s->token.path, (int64_t)offset, "read");
+    rc = parts_read(s->reader, buf, bytes, offset, s->verify, got, err);
+    s->read += rc ? 0 : *got;
+    return rc;
+}
+
 int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
                struct brg_error *err)
 {
+    if (s->token.layout == IO_PARTS)
+        return read_parts(s, buf, bytes, offset, got, err);
     int rc = need_file(s, err);
     if (rc)
         return rc;
@@ -125,6 +190,11 @@ int store_flush(struct io_store *s, struct brg_error *err)
 {
     int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
     io_fault_step();
+    if (s->part) {
+        rc = parts_writer_flush(s->part, s->sync);
+        if (rc)
+            return store_failed(err, rc, s->token.path, -1, "sync a part of");
+    }
     if (!rc && s->fd >= 0 && s->sync) {
         rc = store_io_sync(s->fd);
         if (rc)
@@ -160,7 +230,8 @@ int store_settle(struct io_store *s, uint32_t n_ranks, uint64_t size, struct brg
 {
     uint64_t block = s->token.stripe_bytes, first, end, failed = 0;
     uint64_t n_blocks = (size + block - 1) / block;
-    if (!s->checksums || !has_share(s->rank, n_ranks, n_blocks, &first, &end))
+    if (s->token.layout == IO_PARTS || !s->checksums ||
+        !has_share(s->rank, n_ranks, n_blocks, &first, &end))
         return 0;
     int rc = need_sums(s, err);
     if (rc)

@@ -8,6 +8,7 @@
  *   .NAME.brg-ID          its bytes; rank 0 holds a lock on it for as long as it lives
  *   .NAME.brg-ID.blocks   checksums as they become known (sums.h)
  *   .NAME.brg-ID.sums     becomes NAME.sums
+ *   .NAME.brg-ID.parts/   with layout=parts (parts.h): stays; then .NAME.brg-ID is the index
  */
 #ifndef BRG_IO_STORE_H
 #define BRG_IO_STORE_H
@@ -49,6 +50,9 @@ void store_close(struct io_store *store);
  * or that one rank writes from beginning to end in one call, have their checksums from memory. */
 int store_write(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
+/* Every rank, before its first write of a call: of bytes that several calls write, the last call's
+ * stay. */
+void store_begin_call(struct io_store *store);
 /* Every rank, after its last write of a call and before the ranks agree on it: writes of later
  * calls come after those of this one. */
 int store_end_call(struct io_store *store, struct brg_error *err);

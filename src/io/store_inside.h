@@ -2,6 +2,7 @@
 #ifndef BRG_IO_STORE_INSIDE_H
 #define BRG_IO_STORE_INSIDE_H
 
+#include "io/parts.h"
 #include "io/store.h"
 #include "io/sums.h"
 
@@ -15,6 +16,11 @@ struct io_store {
     /* verify=yes: the sections that have matched all that was read so far */
     struct sums_file *known;
     unsigned candidates;
+    /* layout=parts */
+    struct parts_writer *part;   /* mine, from the first write on */
+    struct parts_reader *reader; /* or of the file that is read */
+    _Atomic uint64_t call;
+    size_t memory; /* for making the index */
 };
 
 /* A name beside a file: its path and a suffix (".sums"). */
@@ -27,6 +33,18 @@ int store_check(struct io_store *store, const void *buf, size_t bytes, uint64_t 
 
 /* Removes .NAME.brg-ID and all that belongs to it, or what of it is there. */
 void store_remove_temporary(const char *base);
+
+/* The folder of parts of .NAME.brg-ID. */
+void store_parts_folder(char folder[STORE_NAME_BYTES], const char *base);
+
+/* The folder of parts that were made for the file `path` and go away with it, or "". */
+void store_parts_of(char folder[STORE_PATH + PARTS_FOLDER], const char *path);
+
+/* store_publish where the layout is one of parts: store_publish_parts.c. */
+int store_publish_parts(struct io_store *store, uint64_t size, struct brg_error *err);
+
+/* Sums of another file are worse than none; but somebody else's NAME.sums stays. 0 or -errno. */
+int store_remove_sums(const char *path);
 
 /* Removes temporary files of `path` whose job has died on this very host. */
 void store_sweep(const char *path, uint32_t host);

@@ -66,6 +66,27 @@ static int look(const char *path, unsigned flags, struct stat *st, struct brg_er
                : 0;
 }
 
+/* A file that is there has the layout that it has. */
+static int look_for_parts(struct store_token *token, struct brg_error *err)
+{
+    struct parts_head head;
+    struct brg_error found;
+    int rc = parts_head_read(token->path, &head, &found);
+    token->layout = rc == -EMEDIUMTYPE ? IO_SHARED : IO_PARTS;
+    if (rc == -EMEDIUMTYPE)
+        return 0;
+    if (rc && err)
+        *err = found;
+    if (rc)
+        return rc;
+    token->size = head.size;
+    return token->flags & BRG_READ
+               ? 0
+               : refuse(err, -EOPNOTSUPP, token->path,
+                        "it is made of parts, which are not changed; `brigade file join` makes a "
+                        "plain file of it");
+}
+
 /* Nobody's file may be lost to ours because it is called NAME.sums. */
 static int check_sums_name(const char *path, struct brg_error *err)
 {
@@ -144,8 +165,7 @@ static int copy_old(struct store_token *token, int from, struct brg_error *err)
     int rc = 0;
     if (ioctl(token->lock, FICLONE, from) == 0)
         return 0;
-    if (ftruncate(token->lock, (off_t)token->size) != 0)
-        rc = -errno;
+    rc = store_io_resize(token->lock, token->size);
     while (!rc && at < token->size) {
         off_t data = lseek(from, (off_t)at, SEEK_DATA), end;
         if (data < 0 && errno == ENXIO)
@@ -186,10 +206,24 @@ static int make_sums(struct store_token *token, const struct stat *old, struct b
     return rc ? store_failed(err, rc, token->path, -1, "keep checksums of") : 0;
 }
 
+static int make_parts(struct store_token *token, struct brg_error *err)
+{
+    char folder[STORE_NAME_BYTES];
+    store_parts_folder(folder, token->base);
+    /* whoever may read the file may look into the folder */
+    int rc = mkdir(folder, 0700) ? -errno : 0;
+    mode_t mode = 0700 | ((mode_t)token->mode & 0044) | ((mode_t)token->mode & 0044) >> 2;
+    if (!rc && chmod(folder, mode))
+        rc = -errno;
+    return rc ? store_failed(err, rc, token->path, -1, "make a folder for the parts of") : 0;
+}
+
 static int make_files(struct store_token *token, const struct io_hints *hints,
                       const struct stat *old, struct brg_error *err)
 {
     int rc = 0;
+    if (token->layout == IO_PARTS)
+        return make_parts(token, err);
     if (hints->checksums)
         rc = make_sums(token, old, err);
     io_fault_step();
@@ -212,11 +246,14 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
     if (rc)
         return rc;
     token->size = (uint64_t)old.st_size;
+    rc = old.st_nlink && !(flags & BRG_CREATE) ? look_for_parts(token, err) : 0;
+    if (rc)
+        return rc;
     token->stripe_bytes = hints->stripe_bytes ? hints->stripe_bytes : 1u << 20;
     memcpy(token->temporary, token->path, sizeof token->path);
     if (flags & BRG_READ)
         return 0;
-    rc = hints->checksums ? check_sums_name(token->path, err) : 0;
+    rc = hints->checksums && token->layout == IO_SHARED ? check_sums_name(token->path, err) : 0;
     if (rc)
         return rc;
     store_sweep(token->path, store_host());

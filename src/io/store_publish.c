@@ -99,10 +99,20 @@ static int write_sums(struct io_store *s, const char *path, const char *now, uin
     return rc;
 }
 
+int store_remove_sums(const char *path)
+{
+    char sums[STORE_NAME_BYTES];
+    struct sums_file file;
+    store_name(sums, path, ".sums");
+    int there = sums_file_open(&file, sums, NULL);
+    if (there == 0)
+        sums_file_close(&file);
+    return (there == 0 || there == -EBADMSG) && unlink(sums) ? -errno : 0;
+}
+
 static int publish_sums(struct io_store *s, uint64_t size, uint64_t inode)
 {
     char now[STORE_NAME_BYTES], next[STORE_NAME_BYTES];
-    struct sums_file file;
     store_name(now, s->token.path, ".sums");
     store_name(next, s->token.base, ".sums");
     if (s->checksums) {
@@ -110,17 +120,17 @@ static int publish_sums(struct io_store *s, uint64_t size, uint64_t inode)
         io_fault_step();
         return rc ? rc : store_io_rename(next, now, 1);
     }
-    /* Sums of another file are worse than none. Somebody else's NAME.sums stays. */
-    int there = sums_file_open(&file, now, NULL);
-    if (there == 0)
-        sums_file_close(&file);
-    return (there == 0 || there == -EBADMSG) && unlink(now) ? -errno : 0;
+    return store_remove_sums(s->token.path);
 }
 
 int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
 {
+    char parts[STORE_PATH + PARTS_FOLDER];
     uint64_t inode = 0;
+    if (s->token.layout == IO_PARTS)
+        return store_publish_parts(s, size, err);
     io_fault_step();
+    store_parts_of(parts, s->token.path);
     int rc = finish_data(s, size, &inode);
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "finish");
@@ -137,11 +147,19 @@ int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
     rc = s->sync ? brg_io_sync_folder_of(s->token.path) : 0;
     io_fault_step();
     store_remove_temporary(s->token.base);
+    if (!rc && parts[0])
+        parts_remove(parts);
     return rc ? store_failed(err, rc, s->token.path, -1, "sync the folder of the published") : 0;
 }
 
 void store_discard(struct io_store *s)
 {
-    if (!(s->token.flags & BRG_READ))
-        store_remove_temporary(s->token.base);
+    if (s->token.flags & BRG_READ)
+        return;
+    if (s->token.layout == IO_PARTS) {
+        char folder[STORE_NAME_BYTES];
+        store_parts_folder(folder, s->token.base);
+        parts_remove(folder);
+    }
+    store_remove_temporary(s->token.base);
 }

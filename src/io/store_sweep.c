@@ -39,20 +39,58 @@ void store_remove_temporary(const char *base)
     unlink(base); /* last: as long as it is there, the rest has an owner */
 }
 
-/* Whether nobody holds the lock; a file that is gone was published or discarded. */
-static int dead(const char *base)
+void store_parts_folder(char folder[STORE_NAME_BYTES], const char *base)
+{
+    store_name(folder, base, ".parts");
+}
+
+void store_parts_of(char folder[STORE_PATH + PARTS_FOLDER], const char *path)
+{
+    struct parts_head head;
+    folder[0] = '\0';
+    if (parts_head_read(path, &head, NULL))
+        return;
+    /* only if made for this name: a copy of an index has the parts of another */
+    char own[256];
+    int n = snprintf(own, sizeof own, ".%.200s.brg-", strrchr(path, '/') + 1);
+    if (strncmp(head.folder, own, (size_t)n))
+        return;
+    snprintf(folder, STORE_PATH + PARTS_FOLDER, "%.*s%s", (int)(strrchr(path, '/') - path) + 1,
+             path, head.folder);
+}
+
+enum owner {
+    OWNER_LIVES,
+    OWNER_GONE, /* its file was published or discarded */
+    OWNER_DEAD  /* its file is there, and nobody holds the lock */
+};
+
+static enum owner owner_of(const char *base)
 {
     int fd = open(base, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT;
+        return errno == ENOENT ? OWNER_GONE : OWNER_LIVES;
     int free = flock(fd, LOCK_EX | LOCK_NB) == 0;
     close(fd);
-    return free;
+    return free ? OWNER_DEAD : OWNER_LIVES;
+}
+
+/* Parts whose index is not there any more may be those of a published file, whatever it is called
+ * now: they stay. */
+static void remove_dead(const char *base)
+{
+    char folder[STORE_NAME_BYTES];
+    enum owner owner = owner_of(base);
+    store_parts_folder(folder, base);
+    if (owner == OWNER_DEAD)
+        parts_remove(folder);
+    if (owner != OWNER_LIVES)
+        store_remove_temporary(base);
 }
 
 void store_sweep(const char *path, uint32_t host)
 {
-    char folder[STORE_PATH], prefix[256], base[STORE_PATH + 256];
+    char folder[STORE_PATH], prefix[256], base[STORE_PATH];
     const char *name = strrchr(path, '/') + 1;
     snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
     int length = snprintf(prefix, sizeof prefix, ".%.200s.brg-%08x", name, host);
@@ -62,9 +100,9 @@ void store_sweep(const char *path, uint32_t host)
         if (strncmp(entry->d_name, prefix, (size_t)length) ||
             strspn(entry->d_name + length, "0123456789abcdef") != 8)
             continue;
-        snprintf(base, sizeof base, "%s%.*s", folder, length + 8, entry->d_name);
-        if (dead(base))
-            store_remove_temporary(base);
+        if (snprintf(base, sizeof base, "%s%.*s", folder, length + 8, entry->d_name) >= STORE_PATH)
+            continue;
+        remove_dead(base);
     }
     if (dir)
         closedir(dir);

@@ -30,11 +30,14 @@ static int load(struct io_store *s, struct brg_error *err)
     s->known = malloc(sizeof *s->known);
     if (!s->known)
         return brg_error_set(err, -ENOMEM, "no memory for checksums");
-    int rc = sums_file_open(s->known, path, err);
+    struct brg_error found;
+    int rc = sums_file_open(s->known, path, &found);
     if (rc == -ENOENT || rc == -EMEDIUMTYPE) {
         s->verify = 0;
         return 0;
     }
+    if (rc && err)
+        *err = found;
     for (uint32_t i = 0; !rc && i < s->known->n; i++)
         if (s->known->section[i].size == s->token.size)
             s->candidates |= 1u << i;

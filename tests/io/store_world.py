@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy
+import pytest
 from mpi_world import INCLUDE, compile_mpi, run_mpi
 
 from brigade.paths import native, native_dir
 
 SOURCE = Path(__file__).with_name("store_driver.c")
 MIB = 1 << 20
+#: system calls by which a commit can be told from another
+CALLS = "openat,close,pwrite64,pread64,fsync,rename,renameat2,unlink,fchmod,ftruncate,flock"
 
 
 class Told(NamedTuple):
@@ -78,3 +82,19 @@ def verify(path: Path) -> dict[str, Any]:
 def assert_whole(path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
     assert verify(path).get("damaged") == 0, verify(path)
+
+
+def killed_at(call: int, command: list[str]) -> bool:
+    """Whether the program was killed at its call-th system call, rather than ended before."""
+    if not shutil.which("strace"):
+        pytest.skip("needs Debian package strace")
+    inject = f"inject={CALLS}:signal=SIGKILL:when={call}"
+    done = subprocess.run(
+        ["strace", "-f", "-o", "/dev/null", "-e", f"trace={CALLS}", "-e", inject, *command],
+        text=True,
+        capture_output=True,
+    )
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("needs ptrace")
+    assert done.returncode in (0, -9, 137), done.stderr
+    return done.returncode != 0

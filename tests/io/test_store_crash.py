@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from mpi_world import MPIS, run_mpi
-from store_world import MIB, assert_whole, compile_alone, compile_for, names, pattern, words
+from store_world import (
+    MIB,
+    assert_whole,
+    compile_alone,
+    compile_for,
+    killed_at,
+    names,
+    pattern,
+    words,
+)
 
-CALLS = "openat,close,pwrite64,pread64,fsync,rename,renameat2,unlink,fchmod,ftruncate,flock"
 SIZE = MIB + 5000  # a block whose checksum comes from memory, and one that is read back
 
 
@@ -19,24 +26,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_alone(tmp_path_factory.mktemp("alone") / "driver")
 
 
-def killed_at(call: int, command: list[str]) -> bool:
-    """Whether the program was killed at its call-th system call, rather than ended before."""
-    inject = f"inject={CALLS}:signal=SIGKILL:when={call}"
-    done = subprocess.run(
-        ["strace", "-f", "-o", "/dev/null", "-e", f"trace={CALLS}", "-e", inject, *command],
-        text=True,
-        capture_output=True,
-    )
-    if "Operation not permitted" in done.stderr:
-        pytest.skip("needs ptrace")
-    assert done.returncode in (0, -9, 137), done.stderr
-    return done.returncode != 0
-
-
 def one_by_one(alone: Path, path: Path, way: str, hints: str) -> int:
     """Kills at every system call in turn; returns how many there are."""
-    if not shutil.which("strace"):
-        pytest.skip("needs Debian package strace")
     path.parent.mkdir()
     now = 1
     subprocess.run([alone, *words(path, "create", "sync=no", SIZE, 1, now)], check=True)
