@@ -47,8 +47,9 @@ def test_every_wrapped_call_does_what_it_did_and_is_seen(
     environment = {"LD_PRELOAD": pmpi()} if way == "preloaded" else {}
     if way == "linked":
         source = Path(__file__).with_name("yield_driver.c")
-        first = ["-Wl,--no-as-needed", f"-L{native_dir()}", "-lbrigade_pmpi", "-Wl,--as-needed"]
-        driver = compile_mpi(mpi, source, tmp_path / "linked", *first, "-ldl")
+        words = [sys.executable, "-m", "brigade", "io-config", "--pmpi"]
+        first = subprocess.run(words, text=True, capture_output=True, check=True).stdout.strip()
+        driver = compile_mpi(mpi, source, tmp_path / "linked", first, "-ldl")
     done = run_mpi(mpi, 2, [driver, "calls"], **environment)
     assert done.returncode == 0, done.stderr
     lines = sorted(line.split() for line in done.stdout.splitlines())

@@ -15,15 +15,20 @@ Examples:
   mpicc -o app app.c $(brigade io-config --cflags --libs)
   mpifort -o app $(brigade io-config --fortran) app.f90 $(brigade io-config --libs)
   cmake -S . -B build -Dbrigade_DIR=$(brigade io-config --cmake)
+  mpicc -o app app.c $(brigade io-config --pmpi --cflags --libs)
+  mpirun -x LD_PRELOAD=$(brigade io-config --pmpi) python app.py
   export PKG_CONFIG_PATH=$(brigade io-config --pkgconfig); pkg-config --libs brigade-io
 """
 )
+@click.option("--pmpi", is_flag=True, help="What takes the time of collective calls: before MPI.")
 @click.option("--cflags", is_flag=True, help="Where brigade/io.h is, for the C or C++ compiler.")
 @click.option("--libs", is_flag=True, help="The library, for the linker.")
 @click.option("--fortran", is_flag=True, help="The source of the Fortran module brigade_io.")
 @click.option("--cmake", is_flag=True, help="The folder of the CMake package, for brigade_DIR.")
 @click.option("--pkgconfig", is_flag=True, help="The folder of brigade-io.pc.")
-def command(cflags: bool, libs: bool, fortran: bool, cmake: bool, pkgconfig: bool) -> None:
+def command(
+    pmpi: bool, cflags: bool, libs: bool, fortran: bool, cmake: bool, pkgconfig: bool
+) -> None:
     """Print what builds a program with libbrigade_io, on one line, in the order below.
 
     The library belongs to this installation: a program that is built with it finds it there by
@@ -34,6 +39,7 @@ def command(cflags: bool, libs: bool, fortran: bool, cmake: bool, pkgconfig: boo
     folder = native_dir().absolute()
     include = folder / "include"
     said = [
+        (pmpi, str(folder / "libbrigade_pmpi.so")),
         (cflags, f"-I{include}"),
         (libs, f"-L{folder} -Wl,-rpath,{folder} -lbrigade_io"),
         (fortran, str(include / "brigade" / "brigade_io.F90")),
