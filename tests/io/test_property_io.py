@@ -9,44 +9,13 @@ from __future__ import annotations
 import os
 import random
 import secrets
-import subprocess
 from pathlib import Path
 
 import pytest
-from mpi_world import MPIS, compile_mpi, run_mpi
+from io_cases import RANKS, case, driver_of, make
+from mpi_world import MPIS
 
 SEED = os.environ.get("BRIGADE_TEST_SEED") or str(secrets.randbelow(10**9))
-TRANSPORTS = ("auto", "direct", "simple", "brigade", "rotate")
-STRETCHES, PIECES, ALL = 3, 6, 31
-RANKS = {"openmpi": (1, 3, 5, 8), "mpich": (1, 2, 3, 3)}  # MPICH's ranks spin while they wait
-
-
-def hints(pick: random.Random) -> str:
-    chosen = {"transport": pick.choice(TRANSPORTS), "sync": "no"}
-    optional = {
-        "segment": ("64K", "128K", "1M"),
-        "stripe": ("64K", "256K", "1M"),
-        "writers": ("1", "2", "3", "7"),
-        "share": ("no", "no", "yes"),
-        "checksums": ("yes", "no"),
-        "async": ("yes",),
-    }
-    for name, values in optional.items():
-        if pick.random() < 0.6:
-            chosen[name] = pick.choice(values)
-    return ":".join(f"{name}={value}" for name, value in chosen.items())
-
-
-def case(pick: random.Random, ranks: int) -> str:
-    size = pick.choice([2, 1000, 70_000, 300_000, 300_000, 1_500_000])
-    gap = pick.choice([0, 0, 0, 1 << 20, 5 << 30, 1 << 36])
-    apart = 1 if ranks > 1 else pick.randint(0, 1)
-    return (
-        f"seed={pick.randrange(10**9)} writers={pick.randint(1, ranks)} "
-        f"readers={pick.randint(1, ranks)} calls={pick.choice([1, 1, 2, 4])} size={size} "
-        f"gap={gap} kinds={pick.choice([STRETCHES, PIECES, 16, ALL, ALL])} apart={apart} "
-        f"update={pick.choice(['none', 'none', 'none', 'copy', 'in-place'])} hints={hints(pick)}"
-    )
 
 
 @pytest.fixture(scope="module", params=MPIS)
@@ -56,25 +25,7 @@ def mpi(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    source = Path(__file__).with_name("io_driver.c")
-    return compile_mpi(mpi, source, tmp_path_factory.mktemp(mpi) / "driver", "-O1")
-
-
-def make(mpi: str, driver: Path, folder: Path, ranks: int, cases: list[str]) -> None:
-    """Make the cases; what is wrong, or where it hung, is said with the line of its case."""
-    told = folder / "cases"
-    told.write_text("".join(f"{one}\n" for one in cases))
-    files = folder / "files"
-    files.mkdir()
-    try:
-        done = run_mpi(mpi, ranks, [driver, told, files])
-    except subprocess.TimeoutExpired as error:
-        said = (error.stdout or b"").decode().splitlines()
-        pytest.fail(f"it hung in {said[-1] if said else 'the first case'}")
-    wrong = [line for line in done.stdout.splitlines() if line.startswith("WRONG")]
-    assert not wrong, "\n".join(wrong[:5])
-    assert done.returncode == 0, done.stdout[-500:] + done.stderr[-2000:]
-    assert not [path for path in files.iterdir() if path.name.startswith(".") and path.is_file()]
+    return driver_of(mpi, tmp_path_factory.mktemp(mpi))
 
 
 @pytest.mark.parametrize("world", range(3))
