@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy
 import pytest
@@ -14,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import brigade.io
+from brigade.__main__ import main
 from brigade.io import _lib
 from brigade.io.transfer.blocks import block_shape, blocks, slices
 
@@ -21,15 +25,22 @@ ROOT = Path(__file__).resolve().parents[2]
 FORMATS = {"h5": "h5py", "zarr": "zarr"}
 
 
-def brigade_file(*words: str | Path, without: str = "") -> subprocess.CompletedProcess[str]:
-    code = f"import sys; sys.modules.update(dict.fromkeys({without.split()!r}))\n"
-    code += "from brigade.__main__ import main; sys.exit(main())"
-    return subprocess.run(
-        [sys.executable, "-B", "-c", code, "file", *map(str, words)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
-        text=True,
-        capture_output=True,
-    )
+class Said(NamedTuple):
+    returncode: int
+    stderr: str
+
+
+def brigade_file(*words: str | Path, without: str = "") -> Said:
+    """The command, in this process: h5py and zarr take long to load."""
+    err = io.StringIO()
+    command = ["brigade", "file", *map(str, words)]
+    hidden = {without: None} if without else {}
+    with redirect_stderr(err), patch.object(sys, "argv", command), patch.dict(sys.modules, hidden):
+        try:
+            code = main()
+        except SystemExit as end:
+            code = end.code
+    return Said(int(code or 0), err.getvalue())
 
 
 def done(*words: str | Path) -> str:
@@ -174,7 +185,7 @@ def test_plain_bytes_and_damaged_files_are_one_message(tmp_path: Path) -> None:
     assert said.returncode == 2 and "holds no arrays" in said.stderr
     (tmp_path / "no.h5").write_bytes(b"x" * 100)
     said = brigade_file("import", tmp_path / "no.h5", tmp_path / "f")
-    assert said.returncode != 0 and "Traceback" not in said.stderr, said.stderr
+    assert said.returncode != 0 and "importing failed" in said.stderr
     assert not (tmp_path / "f").exists() and not (tmp_path / "o.h5").exists()
 
 
