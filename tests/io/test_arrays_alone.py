@@ -222,7 +222,7 @@ def test_an_exception_in_the_block_leaves_what_was_there(tmp_path: Path) -> None
 
 
 def test_a_commit_may_go_on_while_the_program_does(tmp_path: Path) -> None:
-    with brigade.io.open(None, tmp_path / "f", "w") as f:
+    with brigade.io.open(None, tmp_path / "f", "w", async_=True) as f:
         f.write_array("a", numpy.arange(5))
         request = f.commit(wait=False)
         assert request is not None

@@ -35,7 +35,7 @@ def open(  # as in io, gzip, tarfile
     comm    an mpi4py communicator, or None: this process alone
     mode    "r" reads; "w" makes a new file, which takes the place of one of that name at commit;
             "x" the same, if the name is free; "r+" changes a file that is there
-    hints   as in docs/reference/io.md, with _ for -: writers=8, memory="64M", direct_io=True.
+    hints   as in docs/reference/io.md, with _ for -, and async_: writers=8, memory="64M".
             BRIGADE_IO in the environment wins over them.
     """
     return open_file(comm, path, mode, ":".join(_hint(*item) for item in hints.items()))
@@ -44,4 +44,4 @@ def open(  # as in io, gzip, tarfile
 def _hint(key: str, value: Any) -> str:
     if isinstance(value, bool):
         value = "yes" if value else "no"
-    return f"{key.replace('_', '-')}={value}"
+    return f"{key.rstrip('_').replace('_', '-')}={value}"
