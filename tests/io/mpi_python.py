@@ -7,6 +7,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,6 @@ def environment(mpi: str, folder: Path) -> dict[str, str]:
 
 def run(mpi: str, ranks: int, body: str, folder: Path, hints: str = "") -> list[dict[str, Any]]:
     """Runs `body` on each rank; `out` of each rank comes back, by rank. PATH is folder/f."""
-    import shutil
-
     if not shutil.which(LAUNCHERS[mpi][0]):
         pytest.skip(f"{LAUNCHERS[mpi][0]} is not installed")
     said = folder / "said"

@@ -9,48 +9,89 @@ import pytest
 from mpi_python import run
 from mpi_world import MPIS
 
+HINTS = [
+    {},
+    {"transport": "direct", "async_": True},
+    {"transport": "simple", "writers": 2, "segment": "64K"},
+    {"transport": "brigade", "writers": 2, "segment": "64K"},
+    {"transport": "rotate", "writers": 2},
+    {"transport": "brigade", "share": False, "segment": "64K"},
+    {"layout": "parts", "writers": 2},
+]
 WRITE = """
 N, M = 37, 11
 whole = numpy.arange(N * M, dtype="f8").reshape(N, M)
 first, last = rank * N // size, (rank + 1) * N // size
-with brigade.io.open(comm, PATH, "w") as f:
-    f.write_array("rows", whole[first:last], shape=(N, M), start=(first, 0))
-    columns = numpy.asfortranarray(whole[:, rank::size])
-    for i in range(columns.shape[1]):  # the number of calls differs from rank to rank
-        f.write_array("columns", columns[:, i:i+1], shape=(N, M), start=(0, rank + i * size))
-    for i in range(500):
-        mine = numpy.full(3 if i % size == rank else 0, i, "i4")
-        f.write_array(f"small/{i}", mine, shape=(3,))
-    f.write_array("last", None if rank else numpy.arange(100_000), shape=(100_000,), dtype="i8")
-    f.attrs["size"] = size + rank  # rank 0's is kept
-    f["rows"].attrs["unit"] = "K"
+for k, hints in enumerate(HINTS):
+    with brigade.io.open(comm, PATH + str(k), "w", sync=False, **hints) as f:
+        f.write_array("rows", whole[first:last], shape=(N, M), start=(first, 0))
+        columns = numpy.asfortranarray(whole[:, rank::size])
+        for i in range(columns.shape[1]):  # the number of calls differs from rank to rank
+            f.write_array("columns", columns[:, i:i+1], shape=(N, M), start=(0, rank + i * size))
+        for i in range(100):
+            mine = numpy.full(3 if i % size == rank else 0, i, "i4")
+            f.write_array(f"small/{i}", mine, shape=(3,))
+        f.write_array("late", None if rank else numpy.arange(90_000), shape=(90_000,), dtype="i8")
+        f.attrs["size"] = size + rank  # rank 0's is kept
+        f["rows"].attrs["unit"] = "K"
 """
 READ = """
 N, M = 37, 11
 whole = numpy.arange(N * M, dtype="f8").reshape(N, M)
-with brigade.io.open(comm, PATH) as f:
-    out["arrays"], out["size"], out["unit"] = len(f), f.attrs["size"], f["rows"].attrs["unit"]
-    first, last = rank * M // size, (rank + 1) * M // size
-    for name in ("rows", "columns"):
-        got = f.read_array(name, start=(0, first), count=(N, last - first))
-        out[name] = bool((got == whole[:, first:last]).all())
-    if rank == size - 1:  # one rank reads on, the others close
-        out["small"] = all((f.read_array(f"small/{i}") == i).all() for i in range(500))
-        out["last"] = bool((f.read_array("last") == numpy.arange(100_000)).all())
+first, last = rank * M // size, (rank + 1) * M // size
+out["wrong"] = []
+for k, hints in enumerate(HINTS):
+    hints.pop("layout", None)
+    with brigade.io.open(comm, PATH + str(k), **hints) as f:
+        found = len(f), f.attrs["size"], f["rows"].attrs["unit"]
+        right = found == (103, WRITERS, "K")
+        for name in ("rows", "columns"):
+            got = f.read_array(name, start=(0, first), count=(N, last - first))
+            right = right and bool((got == whole[:, first:last]).all())
+        if rank == size - 1:  # one rank reads on, the others close
+            right = right and all((f.read_array(f"small/{i}") == i).all() for i in range(100))
+            right = right and bool((f.read_array("late") == numpy.arange(90_000)).all())
+    if not right:
+        out["wrong"].append([hints, found])
 """
 
 
 @pytest.mark.parametrize("mpi", MPIS)
 @pytest.mark.parametrize("writers, readers", [(3, 2), (1, 3)])
-def test_any_number_of_ranks_reads_what_any_other_wrote(
+def test_any_number_of_ranks_reads_what_any_other_wrote_however_it_travels(
     mpi: str, writers: int, readers: int, tmp_path: Path
 ) -> None:
-    run(mpi, writers, WRITE, tmp_path)
-    ranks = run(mpi, readers, READ, tmp_path)
-    for rank in ranks:
-        assert (rank["arrays"], rank["size"], rank["unit"]) == (503, writers, "K")
-        assert rank["rows"] and rank["columns"]
-    assert ranks[-1]["small"] and ranks[-1]["last"]
+    hints = f"HINTS, WRITERS = {HINTS!r}, {writers}\n"
+    run(mpi, writers, hints + WRITE, tmp_path)
+    ranks = run(mpi, readers, hints + READ, tmp_path)
+    assert [rank["wrong"] for rank in ranks] == [[]] * readers
+
+
+CHANGE = """
+with brigade.io.open(comm, PATH, "w", sync=False) as f:
+    f.write_array("old", numpy.full(10, rank, "i4"), shape=(10 * size,), start=(10 * rank,))
+    f.attrs["time"], f.attrs["kept"] = 1.0, "yes"
+with brigade.io.open(comm, PATH, "r+", sync=False) as f:
+    out["before"] = [f.attrs["time"], list(f)]
+    seven = numpy.full(int(rank == 1), 7, "i4")
+    f.write_array("old", seven, shape=(10 * size,), start=(3,))
+    f.write_array("new", numpy.full(100_000, rank, "i4"), shape=(size * 100_000,),
+                  start=(rank * 100_000,))
+    f.attrs["time"] = 2.0
+with brigade.io.open(comm, PATH) as f:
+    out["after"] = [f.attrs["time"], f.attrs["kept"], list(f)]
+    out["old"] = f.read_array("old").tolist()
+    out["new"] = bool((f.read_array("new") == numpy.repeat(numpy.arange(size), 100_000)).all())
+"""
+
+
+def test_a_file_that_is_changed_keeps_what_was_not(tmp_path: Path) -> None:
+    old = [*[0] * 10, *[1] * 10]
+    old[3] = 7
+    for rank in run("openmpi", 2, CHANGE, tmp_path):
+        assert rank["before"] == [1.0, ["old"]]
+        assert rank["after"] == [2.0, "yes", ["old", "new"]]
+        assert rank["old"] == old and rank["new"]
 
 
 DISAGREE = """
