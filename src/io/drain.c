@@ -143,7 +143,9 @@ static void write_piece(struct drain *d, const char *from, size_t bytes, uint64_
     pthread_mutex_unlock(&d->lock);
     yield_piece(1);
     uint64_t began = now_ns();
-    store_write(d->store, from, bytes, offset, &failure);
+    int rc = store_write(d->store, from, bytes, offset, &failure);
+    if (!rc && d->paced)
+        store_push(d->store, bytes, offset, &failure);
     uint64_t took = now_ns() - began;
     yield_piece(0);
     pthread_mutex_lock(&d->lock);

@@ -53,6 +53,9 @@ int store_write(struct io_store *store, const void *buf, size_t bytes, uint64_t 
 /* Every rank, before its first write of a call: of bytes that several calls write, the last call's
  * stay. */
 void store_begin_call(struct io_store *store);
+/* These bytes, the last that were written, begin to go to the disk; waits for those of four pushes
+ * ago. A failure to write them comes out here. With sync=no it does nothing. */
+int store_push(struct io_store *store, size_t bytes, uint64_t offset, struct brg_error *err);
 /* Every rank, after its last write of a call and before the ranks agree on it: writes of later
  * calls come after those of this one. */
 int store_end_call(struct io_store *store, struct brg_error *err);

@@ -6,6 +6,13 @@
 #include "io/store.h"
 #include "io/sums.h"
 
+/* Bytes of a file on disk that may not be there yet. */
+struct store_range {
+    uint64_t at;
+    size_t bytes;
+};
+#define STORE_PUSHES 4u
+
 struct io_store {
     struct store_token token;
     int sync, checksums, verify, async;
@@ -21,6 +28,9 @@ struct io_store {
     struct parts_reader *reader; /* or of the file that is read */
     _Atomic uint64_t call;
     size_t memory; /* for making the index */
+    /* store_push: the last ones */
+    struct store_range pushed[STORE_PUSHES];
+    unsigned pushes;
 };
 
 /* A name beside a file: its path and a suffix (".sums"). */

@@ -37,8 +37,8 @@ def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_mpi(mpi, source, tmp_path_factory.mktemp(mpi) / "driver")
 
 
-def run(mpi: str, ranks: int, *command: str | Path) -> list[Line]:
-    done = run_mpi(mpi, ranks, list(command))
+def run(mpi: str, ranks: int, *command: str | Path, **environment: str) -> list[Line]:
+    done = run_mpi(mpi, ranks, list(command), **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split(maxsplit=6) for line in done.stdout.splitlines()]
     found = [Line(*map(int, line[:6]), line[6] if line[6:] else "") for line in lines]
@@ -98,6 +98,31 @@ def test_a_failure_in_the_background_is_the_same_on_every_rank_and_publishes_not
     said = {(line.code, line.failed_rank, line.offset, line.path) for line in lines}
     assert said == {(-errno.EFBIG, 1, limit, str(tmp_path / "f"))}, lines
     assert (tmp_path / "f").read_text() == "old"
+    assert names(tmp_path) == ["f"], "nothing is left beside the old file"
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize(
+    "fault, code, rank, how, layout",
+    [
+        ("io.write:1000000@1", errno.ENOSPC, 1, "test", "shared"),
+        ("io.write:1000000@1", errno.ENOSPC, 1, "close", "parts"),
+        ("io.eio:0@1", errno.EIO, 1, "wait", "shared"),
+        ("io.fsync:0@1", errno.EIO, 1, "test", "shared"),
+        ("io.rename:1", errno.EIO, 0, "close", "shared"),
+    ],
+)
+def test_a_fault_at_any_point_in_the_background_fails_all_alike(
+    driver: Path, tmp_path: Path, mpi: str, fault: str, code: int, rank: int, how: str, layout: str
+) -> None:
+    (tmp_path / "f").write_text("old")
+    hints = f"async=yes:buffer=2M:transport=direct:layout={layout}"
+    where = tmp_path / "f"
+    lines = run(mpi, 3, driver, how, where, hints, str(3 * MIB), BRIGADE_FAULT=fault)
+    said = {(line.code, line.failed_rank, line.offset) for line in lines}
+    assert len(said) == 1, lines
+    assert (lines[0].code, lines[0].failed_rank) == (-code, rank), lines
+    assert where.read_text() == "old"
     assert names(tmp_path) == ["f"], "nothing is left beside the old file"
 
 

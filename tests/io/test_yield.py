@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,21 @@ def test_barriers_that_suffer_slow_the_writing_down(
 def test_a_cap_on_the_rate_holds(mpi: str, driver: Path, tmp_path: Path) -> None:
     capped = steps(mpi, driver, [], tmp_path / "f", ":rate=20M", 12)
     assert 10 < capped[3] < 22, "MiB a second, the first MiB of 12 at once"
+
+
+def test_what_is_held_back_reaches_the_disk_as_it_goes(
+    mpi: str, driver: Path, tmp_path: Path
+) -> None:
+    """And not all at the end, when nothing holds the kernel back."""
+    if not shutil.which("strace"):
+        pytest.skip("needs Debian package strace")
+    for hints, most in (":rate=40M:sync=yes", 2 * 8 - 4), (":rate=40M", 0), (":sync=yes", 0):
+        trace = tmp_path / "trace"
+        only = ["strace", "-f", "-o", trace, "-e", "trace=sync_file_range"]
+        command = [*only, driver, "steps", tmp_path / "f", HINTS + hints, str(8 * MIB)]
+        done = run_mpi(mpi, 1, command)
+        assert done.returncode == 0, done.stderr
+        assert trace.read_text().count("sync_file_range(") == most, hints
 
 
 def test_calls_of_python_are_seen_too() -> None:
