@@ -84,8 +84,8 @@ static int map(int fd, uint32_t local, uint32_t n_local, size_t room_bytes, stru
     }
     area->head = at;
     area->room = (char *)at + head_bytes(n_local);
-    area->head->cells[local].pid = (int32_t)getpid();
     area->head->cells[local].started = started_at((int32_t)getpid(), &state);
+    atomic_store_explicit(&area->head->cells[local].pid, (int32_t)getpid(), memory_order_release);
     *out = area;
     return 0;
 }
@@ -159,7 +159,10 @@ void area_destroy(struct io_area *area)
 static int is_dead(const struct area_cell *cell)
 {
     char state = '?';
-    int fd = (int)syscall(SYS_pidfd_open, cell->pid, 0);
+    int32_t pid = atomic_load_explicit(&cell->pid, memory_order_acquire);
+    if (!pid)
+        return 0;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0 && errno == ESRCH)
         return 1;
     if (fd >= 0) {
@@ -169,7 +172,7 @@ static int is_dead(const struct area_cell *cell)
         if (ended)
             return 1;
     }
-    uint64_t started = started_at(cell->pid, &state);
+    uint64_t started = started_at(pid, &state);
     if (!started)
         return fd < 0 && cell->started != 0; /* no /proc: then pidfd has said it */
     return (cell->started && started != cell->started) || state == 'Z' || state == 'X';
@@ -218,6 +221,12 @@ void area_doze(_Atomic uint32_t *counter, uint32_t seen, uint64_t ns)
 
 int area_wait(struct io_area *area, _Atomic uint32_t *counter, uint32_t value)
 {
+    return area_wait_unless(area, counter, value, NULL);
+}
+
+int area_wait_unless(struct io_area *area, _Atomic uint32_t *counter, uint32_t value,
+                     _Atomic uint32_t *cancel)
+{
     uint64_t ns = SLEEP_NS;
     for (unsigned i = 0; i < area->spins; i++) {
         if (area_reached(counter, value))
@@ -231,6 +240,8 @@ int area_wait(struct io_area *area, _Atomic uint32_t *counter, uint32_t value)
         if ((int32_t)(seen - value) >= 0)
             return 0;
         int rc = area_broken(area);
+        if (!rc && cancel && atomic_load_explicit(cancel, memory_order_relaxed))
+            rc = -ECANCELED;
         if (rc)
             return rc;
         struct timespec limit = {.tv_nsec = (long)ns};

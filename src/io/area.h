@@ -26,8 +26,8 @@ struct area_token {
 
 struct area_cell {
     _Alignas(64) int64_t values[AREA_VALUES];
-    uint64_t started; /* clock ticks, field 22 of /proc/PID/stat */
-    int32_t pid;
+    uint64_t started;    /* clock ticks, field 22 of /proc/PID/stat */
+    _Atomic int32_t pid; /* 0 until the rank has opened the area */
 };
 
 /* Lies in the shared memory. Counters only grow, and wrap. */
@@ -66,6 +66,9 @@ void area_destroy(struct io_area *area);
 
 /* Waits until *counter has reached `value`. 0, -EOWNERDEAD, or the area's code. */
 int area_wait(struct io_area *area, _Atomic uint32_t *counter, uint32_t value);
+/* The same; -ECANCELED once *cancel is not 0. Whoever sets it should wake the counters. */
+int area_wait_unless(struct io_area *area, _Atomic uint32_t *counter, uint32_t value,
+                     _Atomic uint32_t *cancel);
 static inline int area_reached(_Atomic uint32_t *counter, uint32_t value)
 {
     return (int32_t)(atomic_load_explicit(counter, memory_order_acquire) - value) >= 0;

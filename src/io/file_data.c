@@ -1,22 +1,28 @@
 /* Reading and writing: every rank meets the others with its request. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "io/file_array.h"
 
-int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err)
+/* What is the same on every rank, and known without the others. */
+static int fail_at_once(const brg_file *f, enum file_action action, struct brg_error *err)
 {
-    if (f->failure.code) {
-        if (err)
-            *err = f->failure;
+    if (f->failure.code && err)
+        *err = f->failure;
+    if (f->failure.code)
         return f->failure.code;
-    }
-    if (action == FILE_CLOSE)
-        return 0;
-    if (f->request)
+    if (f->request && action != FILE_CLOSE)
         return brg_error_set(err, -EBUSY, "%s is being committed: wait for its request first",
                              f->token.path);
+    return 0;
+}
+
+static int refuse(const brg_file *f, enum file_action action, struct brg_error *err)
+{
+    if (action == FILE_CLOSE)
+        return 0;
     if (f->committed)
         return brg_error_set(err, -EBADF, "%s was committed already: only close may follow",
                              f->token.path);
@@ -24,6 +30,20 @@ int file_refuse(const brg_file *f, enum file_action action, struct brg_error *er
         return brg_error_set(err, -EBADF, "%s was opened for %s", f->token.path,
                              f->token.flags & BRG_READ ? "reading" : "writing");
     return 0;
+}
+
+int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err)
+{
+    int rc = fail_at_once(f, action, err);
+    return rc ? rc : refuse(f, action, err);
+}
+
+/* A failure names the file and a rank, whoever met it. */
+static int complete_failure(const brg_file *f, struct brg_error *failure)
+{
+    if (failure->code && !failure->path[0])
+        memcpy(failure->path, f->token.path, sizeof failure->path - 1);
+    return failure->code;
 }
 
 /* With hint async: what was written before, by whomever, must not arrive after what is written now
@@ -48,90 +68,212 @@ static int let_drain(brg_file *f, uint64_t low, uint64_t high)
     return rc;
 }
 
-static void write_call(const struct io_call *call, struct io_store *store,
-                       struct brg_error *failure)
+/* ---- a meeting ---- */
+
+enum {
+    ACTION,
+    LATEST,
+    LOW,
+    HIGH,
+    MOST,
+    RUN,
+    REFUSED, /* rank of the lowest that refuses what it was asked */
+    PAST,    /* reading: the lowest byte behind the end */
+    DEFINED,
+    CONTAINER,
+    N_VALUES
+};
+
+static void fill_values(const brg_file *f, enum file_action action, const struct io_request *r,
+                        int refused, int64_t *v)
 {
-    store_begin_call(store);
-    if (move_write(call, failure) == 0)
-        store_end_call(store, failure);
+    struct io_cursor cursor;
+    v[ACTION] = action;
+    v[LATEST] = -(int64_t)action;
+    v[LOW] = r->bytes ? (int64_t)r->low : INT64_MAX;
+    v[HIGH] = -(int64_t)r->high;
+    v[MOST] = -(int64_t)r->bytes;
+    v[RUN] = r->bytes ? (int64_t)request_mean_run(r) : INT64_MAX;
+    v[REFUSED] = refused ? f->world->rank : INT64_MAX;
+    v[DEFINED] = arrays_defined(f);
+    v[CONTAINER] = -(f->arrays != NULL);
+    v[PAST] = INT64_MAX;
+    if (action == FILE_READ && r->high > f->size) {
+        cursor_seek(&cursor, r, f->size);
+        v[PAST] = (int64_t)cursor_at(&cursor);
+    }
 }
 
-/* One meeting. *done becomes the action that was served. */
-static int meet_once(brg_file *f, enum file_action action, const struct io_request *request,
-                     enum file_action *done)
+static int end_before(brg_file *f, int64_t past, int mine, struct brg_error *err)
 {
-    enum {
-        ACTION,
-        LATEST,
-        LOW,
-        HIGH,
-        DEFINED,
-        CONTAINER,
-        N
-    };
+    int64_t rank = mine ? (int64_t)f->world->rank : INT64_MAX;
+    int rc = world_minimum(f->world, &rank, 1, &f->failure);
+    if (rc)
+        return rc;
+    brg_error_set(err, -ENODATA, "%s ends at byte %llu: there is no byte %lld", f->token.path,
+                  (unsigned long long)f->size, (long long)past);
+    err->rank = (int)rank;
+    err->offset = past;
+    return err->code;
+}
+
+static void explain(brg_file *f, const struct io_plan *plan)
+{
+    const struct io_world *w = f->world;
+    snprintf(f->explained, sizeof f->explained,
+             "transport: %s (%s)\nwriters: %u of %u ranks\nwindow: %llu bytes\nstripe: %llu "
+             "bytes\nnodes: %u, segments of %llu bytes\n",
+             io_transport_names[plan->transport], plan->reason, plan->n_writers, w->size,
+             (unsigned long long)plan->window_bytes, (unsigned long long)plan->stripe_bytes,
+             w->n_nodes, (unsigned long long)w->segment_bytes);
+}
+
+static int move_bytes(brg_file *f, enum file_action action, const struct io_request *request,
+                      const int64_t *v)
+{
+    struct io_world *w = f->world;
+    struct io_extent extent = {.low = (uint64_t)v[LOW],
+                               .high = (uint64_t)-v[HIGH],
+                               .most = (uint64_t)-v[MOST],
+                               .run = (uint64_t)v[RUN]};
+    struct plan_ranks ranks = {.size = w->size,
+                               .n_nodes = w->n_nodes,
+                               .order = w->order,
+                               .room_bytes = w->area->room_bytes};
+    struct io_plan plan;
+    struct io_call call = {
+        .world = w, .plan = &plan, .store = f->store, .drain = f->drain, .request = request};
+    int rc = 0;
+    plan_make(&plan, &f->hints, f->token.stripe_bytes, &extent, &ranks);
+    explain(f, &plan);
+    if (action == FILE_READ)
+        return move_read(&call, &f->failure);
+    rc = let_drain(f, extent.low, extent.high);
+    if (!rc)
+        rc = move_write(&call, &f->failure);
+    if (!rc && extent.high > f->size && extent.low < extent.high)
+        f->size = extent.high;
+    return rc;
+}
+
+/* One meeting. *done becomes the action that was served. `refusal` (code 0: none) becomes that of
+ * the lowest rank that has one; then nothing is moved, and the file remains as it is. */
+static int meet_once(brg_file *f, enum file_action action, const struct io_request *request,
+                     struct brg_error *refusal, enum file_action *done)
+{
     struct brg_error *failure = &f->failure;
-    int64_t v[N] = {action,
-                    -(int64_t)action,
-                    request->bytes ? (int64_t)request->low : INT64_MAX,
-                    -(int64_t)request->high,
-                    arrays_defined(f),
-                    -(f->arrays != NULL)};
-    int rc = world_minimum(f->world, v, N, failure);
+    int64_t v[N_VALUES];
+    fill_values(f, action, request, refusal->code != 0, v);
+    int mine = v[PAST] != INT64_MAX;
+    int64_t past = v[PAST];
+    int rc = world_minimum(f->world, v, N_VALUES, failure);
     if (rc)
         return rc;
     *done = (enum file_action)v[ACTION];
+    if (v[REFUSED] != INT64_MAX)
+        return world_failure_of(f->world, v[REFUSED], refusal);
     if (*done == FILE_COMMIT && -v[LATEST] == FILE_CLOSE) {
-        if (action == FILE_CLOSE) {
+        if (action == FILE_CLOSE)
             brg_error_set(failure, -ECANCELED, "%s was closed by one rank while others commit it",
                           f->token.path);
-            strncpy(failure->path, f->token.path, sizeof failure->path - 1);
-        }
         return world_failure(f->world, failure);
     }
     f->container = -v[CONTAINER] != 0;
     if (*done == FILE_DEFINE)
         return arrays_agree(f, action, (size_t)v[DEFINED], (enum file_action) - v[LATEST]);
-    if (*done != FILE_WRITE && *done != FILE_READ)
-        return 0;
-    struct io_plan plan = {.transport = IO_DIRECT};
-    struct io_call call = {
-        .world = f->world, .plan = &plan, .store = f->store, .drain = f->drain, .request = request};
-    if (*done == FILE_WRITE && (rc = let_drain(f, (uint64_t)v[LOW], (uint64_t)-v[HIGH])))
+    if (v[PAST] != INT64_MAX)
+        return end_before(f, v[PAST], mine && past == v[PAST], refusal);
+    if (*done == FILE_WRITE || *done == FILE_READ)
+        return move_bytes(f, *done, request, v);
+    return 0;
+}
+
+/* Meets until what this rank came for has been done, with `refusal` to begin with. Closing goes on
+ * whatever others refuse: they will close as well. */
+static int meet(brg_file *f, enum file_action action, const struct io_request *request,
+                struct brg_error *refusal, struct brg_error *err)
+{
+    enum file_action done = 0;
+    int rc = fail_at_once(f, action, err);
+    if (rc)
         return rc;
-    if (*done == FILE_WRITE)
-        write_call(&call, f->store, failure);
-    else
-        move_read(&call, failure);
-    if ((uint64_t)-v[HIGH] > f->size && *done == FILE_WRITE)
-        f->size = (uint64_t)-v[HIGH];
-    return world_failure(f->world, failure);
+    if (!refusal->code)
+        refuse(f, action, refusal);
+    do {
+        struct brg_error now = *refusal;
+        rc = meet_once(f, action, request, &now, &done);
+        complete_failure(f, &f->failure);
+        if (complete_failure(f, &now) && action == FILE_CLOSE && !f->failure.code) {
+            done = 0;
+            rc = 0;
+        }
+        if (rc && err)
+            *err = f->failure.code ? f->failure : now;
+    } while (!rc && done != action);
+    return rc;
 }
 
 int file_meet(brg_file *f, enum file_action action, const struct io_request *request,
               struct brg_error *err)
 {
-    enum file_action done = 0;
-    int rc = file_refuse(f, action, err);
-    if (rc)
-        return rc;
-    while (!rc && done != action)
-        rc = meet_once(f, action, request, &done);
-    if (rc && err)
-        *err = f->failure;
-    return rc;
+    struct brg_error none = {.code = 0};
+    return meet(f, action, request, &none, err);
 }
 
 int file_bring(brg_file *f, enum file_action action, struct io_request *request, int rc,
                struct brg_error *err)
 {
-    /* TODO of the skeleton: a bad argument on one rank must reach the others. */
+    struct brg_error bad = {.code = 0};
+    if (rc && err)
+        bad = *err;
+    else if (rc)
+        brg_error_system(&bad, rc, "cannot use the arguments");
     if (rc)
-        return rc;
-    rc = file_meet(f, action, request, err);
+        request_none(request);
+    rc = meet(f, action, request, &bad, err);
     if (!rc && action == FILE_READ)
         request_repeat(request);
     request_destroy(request);
     return rc;
+}
+
+/* Bytes at offsets of the program's own. *err (not NULL) says what is wrong with them. */
+static int check(const brg_file *f, enum file_action action, struct io_request *request,
+                 const void *buf, struct brg_error *err)
+{
+    int rc = 0;
+    if (request->bytes && !buf)
+        rc = brg_error_set(err, -EINVAL, "there are bytes to move, but no memory: buf is NULL");
+    if (!rc && request->bytes && action == FILE_WRITE)
+        rc = arrays_forbid_bytes(f, err);
+    if (rc)
+        request_destroy(request);
+    return rc;
+}
+
+static int bring_pieces(brg_file *f, enum file_action action, const brg_piece *pieces, size_t n,
+                        const void *buf, struct brg_error *err)
+{
+    struct io_request request;
+    struct brg_error unwanted;
+    err = err ? err : &unwanted; /* the words must reach the other ranks */
+    int rc = request_of_pieces(&request, pieces, n, buf, err);
+    rc = rc ? rc : check(f, action, &request, buf, err);
+    return file_bring(f, action, &request, rc, err);
+}
+
+static int bring_block(brg_file *f, enum file_action action, uint64_t offset, size_t element_bytes,
+                       int ndims, const uint64_t *shape, const uint64_t *start,
+                       const uint64_t *count, const int64_t *strides, const void *buf,
+                       struct brg_error *err)
+{
+    struct io_request request;
+    struct brg_error unwanted;
+    err = err ? err : &unwanted;
+    int rc = request_of_block(&request, offset, element_bytes, ndims, shape, start, count, strides,
+                              buf, err);
+    rc = rc ? rc : check(f, action, &request, buf, err);
+    return file_bring(f, action, &request, rc, err);
 }
 
 int brg_file_write(brg_file *f, uint64_t offset, const void *buf, size_t nbytes,
@@ -144,23 +286,15 @@ int brg_file_write(brg_file *f, uint64_t offset, const void *buf, size_t nbytes,
 int brg_file_write_pieces(brg_file *f, const brg_piece *pieces, size_t n, const void *buf,
                           struct brg_error *err)
 {
-    struct io_request request;
-    int rc = request_of_pieces(&request, pieces, n, buf, err);
-    if (!rc && request.bytes)
-        rc = arrays_forbid_bytes(f, err);
-    return file_bring(f, FILE_WRITE, &request, rc, err);
+    return bring_pieces(f, FILE_WRITE, pieces, n, buf, err);
 }
 
 int brg_file_write_block(brg_file *f, uint64_t offset, size_t element_bytes, int ndims,
                          const uint64_t *shape, const uint64_t *start, const uint64_t *count,
                          const int64_t *strides, const void *buf, struct brg_error *err)
 {
-    struct io_request request;
-    int rc = request_of_block(&request, offset, element_bytes, ndims, shape, start, count, strides,
-                              buf, err);
-    if (!rc && request.bytes)
-        rc = arrays_forbid_bytes(f, err);
-    return file_bring(f, FILE_WRITE, &request, rc, err);
+    return bring_block(f, FILE_WRITE, offset, element_bytes, ndims, shape, start, count, strides,
+                       buf, err);
 }
 
 int brg_file_read(brg_file *f, uint64_t offset, void *buf, size_t nbytes, struct brg_error *err)
@@ -172,18 +306,13 @@ int brg_file_read(brg_file *f, uint64_t offset, void *buf, size_t nbytes, struct
 int brg_file_read_pieces(brg_file *f, const brg_piece *pieces, size_t n, void *buf,
                          struct brg_error *err)
 {
-    struct io_request request;
-    return file_bring(f, FILE_READ, &request, request_of_pieces(&request, pieces, n, buf, err),
-                      err);
+    return bring_pieces(f, FILE_READ, pieces, n, buf, err);
 }
 
 int brg_file_read_block(brg_file *f, uint64_t offset, size_t element_bytes, int ndims,
                         const uint64_t *shape, const uint64_t *start, const uint64_t *count,
                         const int64_t *strides, void *buf, struct brg_error *err)
 {
-    struct io_request request;
-    return file_bring(f, FILE_READ, &request,
-                      request_of_block(&request, offset, element_bytes, ndims, shape, start, count,
-                                       strides, buf, err),
-                      err);
+    return bring_block(f, FILE_READ, offset, element_bytes, ndims, shape, start, count, strides,
+                       buf, err);
 }

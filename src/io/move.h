@@ -16,8 +16,8 @@ struct io_call {
     const struct io_request *request; /* this rank's; may be empty */
 };
 
-/* Collective. Failures of this rank alone come back here and are agreed on by the caller;
- * -EOWNERDEAD is everybody's. Failed bytes have no effect on what other ranks move. */
+/* Collective, and agreed on: 0, or the same failure on every rank. Failed bytes have no effect on
+ * what other ranks move before the failure is agreed on. */
 int move_write(const struct io_call *call, struct brg_error *err);
 int move_read(const struct io_call *call, struct brg_error *err);
 

@@ -21,6 +21,13 @@ void request_destroy(struct io_request *request)
     request_none(request);
 }
 
+uint64_t request_mean_run(const struct io_request *request)
+{
+    if (request->ndims)
+        return request->count[request->ndims - 1];
+    return request->n_pieces ? request->bytes / request->n_pieces : 0;
+}
+
 /* ---- pieces ---- */
 
 static int by_offset(const void *a, const void *b)

@@ -46,6 +46,9 @@ void request_destroy(struct io_request *request);
  * copied to the others. */
 void request_repeat(const struct io_request *request);
 
+/* Bytes by parts; 0 where there are none. */
+uint64_t request_mean_run(const struct io_request *request);
+
 struct io_cursor {
     const struct io_request *request;
     size_t piece;

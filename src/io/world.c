@@ -258,19 +258,30 @@ int world_share(struct io_world *w, void *buf, size_t bytes, uint32_t root, stru
     return 0;
 }
 
-int world_failure(struct io_world *world, struct brg_error *mine)
+int64_t world_failure_key(const struct io_world *world, const struct brg_error *mine)
 {
-    int64_t rank = mine->code ? (int64_t)world->rank : INT64_MAX;
+    return mine->code ? (int64_t)world->rank : INT64_MAX;
+}
+
+int world_failure_of(struct io_world *world, int64_t least, struct brg_error *mine)
+{
     struct brg_error err;
-    if (world_minimum(world, &rank, 1, &err)) {
-        *mine = err;
-        return err.code;
-    }
-    if (rank == INT64_MAX)
+    if (least == INT64_MAX)
         return 0;
     if (mine->code && mine->rank < 0)
         mine->rank = (int)world->rank;
-    if (world_share(world, mine, sizeof *mine, (uint32_t)rank, &err))
+    if (world_share(world, mine, sizeof *mine, (uint32_t)least, &err))
         *mine = err;
     return mine->code;
+}
+
+int world_failure(struct io_world *world, struct brg_error *mine)
+{
+    int64_t least = world_failure_key(world, mine);
+    struct brg_error err;
+    if (world_minimum(world, &least, 1, &err)) {
+        *mine = err;
+        return err.code;
+    }
+    return world_failure_of(world, least, mine);
 }

@@ -67,6 +67,11 @@ int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
  * *mine, and is returned; rank, offset and path come with it. */
 int world_failure(struct io_world *world, struct brg_error *mine);
 
+/* The same in two steps: a value of which the least of all ranks is agreed on (with others, in one
+ * meeting), and what follows from it. */
+int64_t world_failure_key(const struct io_world *world, const struct brg_error *mine);
+int world_failure_of(struct io_world *world, int64_t least, struct brg_error *mine);
+
 /* Not collective: what leaders do while they wait for each other. */
 
 /* Waits until a request of `net` that returned rc is done. 0 or -errno. */

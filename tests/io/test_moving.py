@@ -1,0 +1,104 @@
+"""Bytes from random ranks to random places, and back: as if one process had done it all.
+
+The program (moving.c) draws pieces that are contiguous, strided, anywhere, overlapping or none, in
+an unequal number of calls, and compares byte by byte.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from mpi_world import MPIS, compile_mpi, run_mpi
+
+SOURCE = Path(__file__).with_name("moving.c")
+SEED = os.environ.get("BRIGADE_TEST_SEED", "1")
+#: how a job's ranks are put on N nodes of one machine: another host name is another node
+AS_NODES = r"""
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; n=$1; shift
+exec unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$((rank % n))" "$@"
+"""
+
+
+@pytest.fixture(scope="module", params=MPIS)
+def mpi(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def moving(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_mpi(mpi, SOURCE, tmp_path_factory.mktemp(mpi) / "moving")
+
+
+def move(
+    mpi: str,
+    ranks: int,
+    program: Path,
+    folder: Path,
+    hints: str,
+    cases: int,
+    most: int = 1 << 20,
+    nodes: int = 0,
+) -> None:
+    words: list[str | Path] = [program, folder, f"sync=no:{hints}", SEED, str(cases), str(most)]
+    if nodes:
+        words = ["sh", "-c", AS_NODES, "nodes", str(nodes), *words]
+    done = run_mpi(mpi, ranks, words)
+    assert done.returncode == 0 and done.stdout.startswith("ok"), done.stdout + done.stderr
+
+
+def can_be_nodes() -> bool:
+    unshare = shutil.which("unshare")
+    return bool(unshare) and subprocess.run(["unshare", "--uts", "true"]).returncode == 0
+
+
+needs_nodes = pytest.mark.skipif(not can_be_nodes(), reason="needs the right to unshare --uts")
+
+
+@pytest.mark.parametrize("hints", ["transport=direct", "transport=simple", "transport=rotate"])
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_on_one_node(mpi: str, moving: Path, tmp_path: Path, ranks: int, hints: str):
+    move(mpi, ranks, moving, tmp_path, hints, 15)
+
+
+def test_slots_are_used_again_and_again(mpi: str, moving: Path, tmp_path: Path):
+    """The smallest segments hold four windows of 16 KiB: writers have threads."""
+    move(mpi, 3, moving, tmp_path, "transport=simple:segment=64K:stripe=64K", 10)
+
+
+@pytest.mark.parametrize("transport", ["direct", "simple", "brigade"])
+def test_ranks_that_share_no_memory(mpi: str, moving: Path, tmp_path: Path, transport: str):
+    move(mpi, 3, moving, tmp_path, f"share=no:transport={transport}:segment=64K:stripe=64K", 10)
+
+
+@needs_nodes
+@pytest.mark.parametrize("transport", ["direct", "simple", "brigade"])
+def test_nodes_of_several_ranks(mpi: str, moving: Path, tmp_path: Path, transport: str):
+    ranks = 6 if mpi == "openmpi" else 4  # MPICH's ranks spin
+    move(
+        mpi,
+        ranks,
+        moving,
+        tmp_path,
+        f"transport={transport}:segment=128K:stripe=64K",
+        10,
+        1 << 20,
+        2,
+    )
+
+
+@needs_nodes
+@pytest.mark.all
+@pytest.mark.parametrize("transport", ["direct", "simple", "brigade", "rotate"])
+@pytest.mark.parametrize("nodes", [0, 2, 5])
+@pytest.mark.parametrize("segment", ["64K", "1M", "4M"])
+def test_many_cases(
+    mpi: str, moving: Path, tmp_path: Path, transport: str, nodes: int, segment: str
+):
+    ranks = 8 if mpi == "openmpi" else 5
+    move(
+        mpi, ranks, moving, tmp_path, f"transport={transport}:segment={segment}", 60, 3 << 20, nodes
+    )
