@@ -44,6 +44,17 @@ int store_check(struct io_store *store, const void *buf, size_t bytes, uint64_t 
 /* Removes .NAME.brg-ID and all that belongs to it, or what of it is there. */
 void store_remove_temporary(const char *base);
 
+/* The same with its parts: it was not published. */
+void store_remove_all(const struct store_token *token);
+
+/* Whose .NAME.brg-ID is. */
+enum owner {
+    OWNER_LIVES, /* or nothing can be known */
+    OWNER_GONE,  /* it is not there: published or discarded */
+    OWNER_DEAD   /* it is there, and nobody holds the lock */
+};
+enum owner store_owner(const char *base);
+
 /* The folder of parts of .NAME.brg-ID. */
 void store_parts_folder(char folder[STORE_NAME_BYTES], const char *base);
 

@@ -274,7 +274,7 @@ void store_abandon(const struct store_token *token)
 {
     if (token->flags & BRG_READ || !token->base[0])
         return;
-    store_remove_temporary(token->base);
+    store_remove_all(token);
     if (token->lock >= 0)
         close(token->lock);
 }

@@ -154,12 +154,6 @@ int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
 
 void store_discard(struct io_store *s)
 {
-    if (s->token.flags & BRG_READ)
-        return;
-    if (s->token.layout == IO_PARTS) {
-        char folder[STORE_NAME_BYTES];
-        store_parts_folder(folder, s->token.base);
-        parts_remove(folder);
-    }
-    store_remove_temporary(s->token.base);
+    if (!(s->token.flags & BRG_READ))
+        store_remove_all(&s->token);
 }

@@ -59,13 +59,16 @@ void store_parts_of(char folder[STORE_PATH + PARTS_FOLDER], const char *path)
              path, head.folder);
 }
 
-enum owner {
-    OWNER_LIVES,
-    OWNER_GONE, /* its file was published or discarded */
-    OWNER_DEAD  /* its file is there, and nobody holds the lock */
-};
+void store_remove_all(const struct store_token *token)
+{
+    char folder[STORE_NAME_BYTES];
+    store_parts_folder(folder, token->base);
+    if (token->layout == IO_PARTS)
+        parts_remove(folder);
+    store_remove_temporary(token->base);
+}
 
-static enum owner owner_of(const char *base)
+enum owner store_owner(const char *base)
 {
     int fd = open(base, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -80,7 +83,7 @@ static enum owner owner_of(const char *base)
 static void remove_dead(const char *base)
 {
     char folder[STORE_NAME_BYTES];
-    enum owner owner = owner_of(base);
+    enum owner owner = store_owner(base);
     store_parts_folder(folder, base);
     if (owner == OWNER_DEAD)
         parts_remove(folder);

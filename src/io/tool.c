@@ -1,20 +1,33 @@
 /* brigade-file: what `brigade file` does to files, one JSON object a line.
  *
- *     brigade-file verify PATH
- *
  * Lines {"done": BYTES, "total": BYTES} tell how far it is; the last line is the outcome, or
- * {"error": TEXT, "errno": NUMBER}. Ends with 0, or 1 after an error. */
+ * {"error": TEXT, "errno": NUMBER, "path": ...}. Ends with 0, or 1 after an error. Ctrl-C and
+ * SIGTERM end what writes; then nothing of it is left. */
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "io/check.h"
+#include "io/tool.h"
 
 #define PROGRESS_NS 100000000
 
-static void tell_progress(void *context, uint64_t done, uint64_t total)
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+int tool_stopped(void)
+{
+    return stop;
+}
+
+void tool_progress(void *context, uint64_t done, uint64_t total)
 {
     static uint64_t last;
     struct timespec now;
@@ -25,44 +38,40 @@ static void tell_progress(void *context, uint64_t done, uint64_t total)
     if (ns - last < PROGRESS_NS)
         return;
     last = ns;
-    json_add(&j, "{\"done\": %llu, \"total\": %llu}", (unsigned long long)done,
-             (unsigned long long)total);
+    json_add(&j, "{");
+    tool_add_number(&j, "done", done);
+    tool_add_number(&j, "total", total);
+    json_add(&j, "}");
     json_print(&j, STDOUT_FILENO);
 }
 
-static int tell_error(const struct brg_error *err)
+static void add_key(struct json *j, const char *key)
+{
+    json_add(j, "%s\"%s\": ", j->n && j->text[j->n - 1] != '{' ? ", " : "", key);
+}
+
+void tool_add_string(struct json *j, const char *key, const char *text)
+{
+    add_key(j, key);
+    json_add_string(j, text, strlen(text));
+}
+
+void tool_add_number(struct json *j, const char *key, uint64_t number)
+{
+    add_key(j, key);
+    json_add(j, "%llu", (unsigned long long)number);
+}
+
+int tool_error(const struct brg_error *err)
 {
     struct json j = {0};
-    json_add(&j, "{\"error\": ");
-    json_add_string(&j, err->text, strlen(err->text));
-    json_add(&j, ", \"errno\": %d}", -err->code);
+    json_add(&j, "{");
+    tool_add_string(&j, "error", err->text);
+    tool_add_number(&j, "errno", (uint64_t)-err->code);
+    tool_add_string(&j, "path", err->path);
+    json_add(&j, "}");
     json_print(&j, STDOUT_FILENO);
     return 1;
-}
-
-static int verify(char **words)
-{
-    static struct check_report report; /* too large for a stack */
-    struct brg_error err;
-    struct json j = {0};
-    if (check_file(words[0], tell_progress, NULL, &report, &err))
-        return tell_error(&err);
-    json_add(&j, "{\"bytes\": %llu, \"block_bytes\": %llu, \"blocks\": %llu, \"parts\": %d, ",
-             (unsigned long long)report.size, (unsigned long long)report.block_bytes,
-             (unsigned long long)report.n_blocks, report.parts);
-    json_add(&j, "\"damaged\": %llu, \"listed\": [", (unsigned long long)report.n_bad);
-    for (uint64_t i = 0; i < report.n_bad && i < CHECK_LISTED; i++) {
-        const struct check_bad *bad = &report.bad[i];
-        json_add(&j, "%s{\"path\": ", i ? ", " : "");
-        json_add_string(&j, bad->path, strlen(bad->path));
-        json_add(&j,
-                 ", \"offset\": %llu, \"bytes\": %llu, \"what\": ", (unsigned long long)bad->offset,
-                 (unsigned long long)bad->bytes);
-        json_add_string(&j, bad->what, strlen(bad->what));
-        json_add(&j, "}");
-    }
-    json_add(&j, "]}");
-    return json_print(&j, STDOUT_FILENO) != 0;
 }
 
 int main(int argc, char **argv)
@@ -71,10 +80,15 @@ int main(int argc, char **argv)
         const char *name;
         int words;
         int (*run)(char **words);
-    } commands[] = {{"verify", 1, verify}};
+    } commands[] = {{"verify", 1, tool_verify},       {"info", 1, tool_info},
+                    {"join", 2, tool_join},           {"split", 3, tool_split},
+                    {"leftovers", 1, tool_leftovers}, {"remove", 1, tool_remove}};
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0 && argc == 2 + commands[i].words)
             return commands[i].run(argv + 2);
-    fprintf(stderr, "brigade-file: called by `brigade file`\n");
+    fprintf(stderr, "brigade-file is called by `brigade file`\n");
     return 2;
 }

@@ -1,0 +1,28 @@
+"""`brigade file split`: parts of one plain file."""
+
+from __future__ import annotations
+
+import click
+
+from brigade.cli.file_tool import ask
+
+
+@click.command(
+    "split",
+    epilog="""\b
+Examples:
+  brigade file split -n 16 input.dat input.parts     each part on its own server""",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option(
+    "-n", "--parts", type=click.IntRange(1, 100000), required=True, help="How many parts."
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("target", type=click.Path(dir_okay=False))
+def command(file: str, target: str, parts: int, quiet: bool) -> None:
+    """Make a file of parts of a plain file, or of one of other parts: equal shares in order.
+
+    What is read is compared with its checksums, where it has any.
+    """
+    outcome = ask("split", file, target, str(parts), quiet=quiet)
+    click.echo(f"{outcome['file']}: {outcome['bytes']:,} bytes")

@@ -1,0 +1,114 @@
+"""`brigade file`: what people see of a file, its checksums and its parts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from store_world import MIB, assert_whole, compile_alone, names, pattern, told, words
+
+BAD = 10
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_alone(tmp_path_factory.mktemp("alone") / "driver")
+
+
+def write(alone: Path, path: Path, hints: str, salt: int) -> None:
+    command = [alone, *words(path, "create", hints, 2 * MIB + 5, 2, salt)]
+    done = subprocess.run(command, text=True, capture_output=True, check=True)
+    assert told(done.stdout)[0].code == 0
+
+
+def brigade(*args: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "brigade", "file", *map(str, args)]
+    return subprocess.run(command, text=True, capture_output=True)
+
+
+def ask(*args: str | Path) -> str:
+    done = brigade(*args)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_split_and_join_keep_every_byte(alone: Path, tmp_path: Path):
+    plain, parts, again = tmp_path / "plain", tmp_path / "parts", tmp_path / "again"
+    write(alone, plain, "", 1)
+    ask("split", "-n", "3", plain, parts)
+    facts = json.loads(ask("info", "--json", parts))
+    assert (facts["layout"], facts["bytes"]) == ("parts", 2 * MIB + 5)
+    assert sum(part["bytes"] for part in facts["parts"]) == 2 * MIB + 5
+    assert "all 3 blocks are as they were written" in ask("verify", parts)
+    ask("join", parts, again)
+    assert_whole(again, pattern(2 * MIB + 5, 1))
+    ask("join", parts, parts)  # in its own place; the parts go
+    assert_whole(parts, pattern(2 * MIB + 5, 1))
+    assert names(tmp_path) == sorted(
+        f"{n}{s}" for n in ("again", "parts", "plain") for s in ("", ".sums")
+    )
+
+
+def test_damage_is_named_and_ends_with_code_10(alone: Path, tmp_path: Path):
+    good, bad, bare = tmp_path / "good", tmp_path / "bad", tmp_path / "bare"
+    for path in (good, bad):
+        write(alone, path, "", 1)
+    bare.write_bytes(b"no checksums")
+    with bad.open("r+b") as file:
+        file.seek(MIB + 3)
+        file.write(b"!")
+    done = brigade("verify", good, bad, bare)
+    assert done.returncode == BAD
+    assert f"{bad}, bytes {MIB} to {2 * MIB}: its checksum differs" in done.stdout
+    assert "has no checksums" in done.stdout
+    outcomes = json.loads(brigade("verify", "--json", good, bad).stdout)
+    assert [outcome["damaged"] for outcome in outcomes] == [0, 1]
+
+
+def test_damage_is_not_copied_into_a_file_with_new_checksums(alone: Path, tmp_path: Path):
+    bad, out = tmp_path / "bad", tmp_path / "out"
+    write(alone, bad, "layout=parts", 1)
+    (part,) = tmp_path.glob(".bad.*/000000")
+    part.write_bytes(b"!" + part.read_bytes()[1:])
+    done = brigade("join", bad, out)
+    assert done.returncode == BAD
+    assert "does not match its checksum" in done.stderr
+    assert not [name for name in names(tmp_path) if "out" in name]
+
+
+def test_clean_removes_what_dead_jobs_left_and_nothing_else(alone: Path, tmp_path: Path):
+    write(alone, tmp_path / "kept", "layout=parts", 1)
+    (tmp_path / "kept").rename(tmp_path / "moved")
+    before = names(tmp_path)
+    for layout in ("shared", "parts"):
+        command = [alone, *words(tmp_path / layout, "create", f"layout={layout}", MIB, 1, 1)]
+        env = {**os.environ, "BRIGADE_FAULT": "io.kill:3"}
+        assert subprocess.run(command, env=env).returncode == -signal.SIGKILL
+    left = names(tmp_path)
+    assert len(left) > len(before)
+    assert ask("clean", "--dry-run", tmp_path).count("dead; would be removed") == 2
+    assert names(tmp_path) == left
+    assert ask("clean", tmp_path).count("dead; removed") == 2
+    assert names(tmp_path) == before
+
+
+def test_clean_leaves_what_may_be_of_a_living_job(alone: Path, tmp_path: Path):
+    elsewhere = tmp_path / ".ckpt.brg-0123456789abcdef"
+    elsewhere.write_bytes(b"another host's")
+    orphan = tmp_path / ".gone.brg-0123456789abcdef.parts"
+    orphan.mkdir()
+    (orphan / "000000").write_bytes(b"parts")
+    before = names(tmp_path)
+    assert ask("clean", tmp_path).count("stays") == 2
+    assert names(tmp_path) == before
+    holder = elsewhere.open("rb")
+    subprocess.run(["flock", "-n", str(holder.fileno())], pass_fds=[holder.fileno()], check=True)
+    assert "in use; stays" in ask("clean", "--force", tmp_path)
+    holder.close()
+    assert "removed" in ask("clean", "--force", tmp_path)
+    assert names(tmp_path) == []
