@@ -74,10 +74,14 @@ def test_barriers_that_suffer_slow_the_writing_down(
 ) -> None:
     if mpi == "mpich":
         pytest.skip("MPICH's barriers spin: on few cores they take what chance gives them")
-    watched = steps(mpi, driver, [pmpi(), str(slow)], tmp_path / "f", ":slowdown=1.5")
-    alone = steps(mpi, driver, [str(slow)], tmp_path / "f", "")
-    assert watched[1] < 2.5 * watched[0], "within the factor, and what it takes to learn"
-    assert alone[1] > 2 * watched[1], "without the watch they suffer"
+    for _ in range(3):  # others on this machine slow barriers down as well
+        watched = steps(mpi, driver, [pmpi(), str(slow)], tmp_path / "f", ":slowdown=1.5")
+        alone = steps(mpi, driver, [str(slow)], tmp_path / "f", "")
+        within = watched[1] < 2.5 * watched[0]  # the factor, and what it takes to learn
+        if within and alone[1] > 2 * watched[1]:
+            break
+    else:
+        raise AssertionError(f"watched {watched}, not watched {alone}")
     assert (tmp_path / "f").stat().st_size == 64 * MIB
 
 
