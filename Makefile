@@ -38,7 +38,7 @@ lint: build ## formatter, linter and types, without changing anything
 format: build ## format every C and Python file in place
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix-only .
-	@find src include tests bench -name '*.[ch]' | xargs -r $(BIN)/clang-format -i
+	@find src include examples tests bench -name '*.[ch]' | xargs -r $(BIN)/clang-format -i
 
 packages: ## install the Debian packages of tools/packages.txt that are missing
 	@tools/packages

@@ -87,7 +87,7 @@ def lint() -> Tally:
     """Formatters, linter and types."""
     sources = [
         path
-        for folder in ("src", "include", "tests", "bench")
+        for folder in ("src", "include", "examples", "tests", "bench")
         for path in sorted((ROOT / folder).rglob("*.[ch]"))
     ]
     checks: dict[str, list[object]] = {

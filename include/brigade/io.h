@@ -89,6 +89,9 @@ BRG_API int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flag
 /* The same for a Fortran communicator. */
 BRG_API int brg_file_open_fortran(int32_t comm, const char *path, unsigned flags, const char *info,
                                   brg_file **f, struct brg_error *err);
+/* For all ranks of MPI_COMM_WORLD, from a program that has no mpi.h. */
+BRG_API int brg_file_open_world(const char *path, unsigned flags, const char *info, brg_file **f,
+                                struct brg_error *err);
 /* One process, no MPI. */
 BRG_API int brg_file_open_alone(const char *path, unsigned flags, const char *info, brg_file **f,
                                 struct brg_error *err);

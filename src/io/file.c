@@ -106,6 +106,14 @@ int brg_file_open_alone(const char *path, unsigned flags, const char *info, brg_
     return brg_file_open_handle(0, path, flags, info, f, err);
 }
 
+int brg_file_open_world(const char *path, unsigned flags, const char *info, brg_file **f,
+                        struct brg_error *err)
+{
+    const struct mpi_interface *mpi;
+    int rc = mpi_join(&mpi, err);
+    return rc ? rc : brg_file_open_handle(mpi->world, path, flags, info, f, err);
+}
+
 int brg_file_open_fortran(int32_t comm, const char *path, unsigned flags, const char *info,
                           brg_file **f, struct brg_error *err)
 {

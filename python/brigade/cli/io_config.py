@@ -24,10 +24,11 @@ Examples:
 @click.option("--cflags", is_flag=True, help="Where brigade/io.h is, for the C or C++ compiler.")
 @click.option("--libs", is_flag=True, help="The library, for the linker.")
 @click.option("--fortran", is_flag=True, help="The source of the Fortran module brigade_io.")
+@click.option("--adios2", is_flag=True, help="The source of the engine for ADIOS2.")
 @click.option("--cmake", is_flag=True, help="The folder of the CMake package, for brigade_DIR.")
 @click.option("--pkgconfig", is_flag=True, help="The folder of brigade-io.pc.")
 def command(
-    pmpi: bool, cflags: bool, libs: bool, fortran: bool, cmake: bool, pkgconfig: bool
+    pmpi: bool, cflags: bool, libs: bool, fortran: bool, adios2: bool, cmake: bool, pkgconfig: bool
 ) -> None:
     """Print what builds a program with libbrigade_io, on one line, in the order below.
 
@@ -43,6 +44,7 @@ def command(
         (cflags, f"-I{include}"),
         (libs, f"-L{folder} -Wl,-rpath,{folder} -lbrigade_io"),
         (fortran, str(include / "brigade" / "brigade_io.F90")),
+        (adios2, str(include / "brigade" / "brigade_adios2.cpp")),
         (cmake, str(folder / "cmake" / "brigade")),
         (pkgconfig, str(folder / "pkgconfig")),
     ]

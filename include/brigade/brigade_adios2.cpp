@@ -1,0 +1,575 @@
+// An engine for ADIOS2 that writes and reads through libbrigade_io: many ranks, few writers,
+// constant memory. ADIOS2 loads it as a plug-in; docs/how-to/adios2.md shows how.
+//
+// Each step is a file of named arrays, FILE.0, FILE.1 and so on, published whole by EndStep: a
+// program that is killed leaves its last step whole, and any reader of such files reads it.
+//
+// What must stay true. ADIOS2 lets every rank put and get what it likes, when it likes; a call on a
+// shared file is collective. So a put only notes the block (Deferred) or copies it (Sync,
+// PerformPuts), and EndStep, which is collective, writes: first each variable that this IO knows,
+// in the order of their names, which is the same on every rank; then further blocks. A get that
+// cannot wait for EndStep reads alone, through a handle of this process.
+//
+// A variable that no rank has put in a step is in its file too, without bytes. Array 0 of a file,
+// "adios2.put", has a 1 for each that was put, in the order of the arrays that follow it.
+#include <algorithm>
+#include <cerrno>
+#include <complex>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <adios2/plugin/PluginEngineInterface.h>
+
+#include <brigade/io.h>
+
+#if ADIOS2_PLUGIN_ENGINE_INTERFACE < 2
+#error "ADIOS2 2.12 or later is needed: earlier ones have no interface of their own for plug-ins"
+#endif
+
+namespace brigade {
+using adios2::Dims;
+using adios2::Mode;
+using adios2::StepStatus;
+
+constexpr const char *PUT = "adios2.put";   // the array of what was put
+constexpr const char *RUN = "adios2.run";   // attribute: the run that wrote a step
+constexpr const char *TYPE = "adios2.type"; // attribute of an array: its type, where io.h has none
+
+[[noreturn]] void fail(const std::string &what)
+{
+    throw std::runtime_error("Brigade: " + what);
+}
+
+void check(int code, const brg_error &err)
+{
+    if (code)
+        fail(err.text);
+}
+
+template <class T> struct is_complex : std::false_type {
+};
+template <class T> struct is_complex<std::complex<T>> : std::true_type {
+};
+
+// The brg_type of T, or 0 where there is none (text, long double).
+template <class T> constexpr brg_type type_of()
+{
+    if (std::is_same<T, float>::value)
+        return BRG_FLOAT32;
+    if (std::is_same<T, double>::value)
+        return BRG_FLOAT64;
+    if (is_complex<T>::value)
+        return sizeof(T) == 8 ? BRG_COMPLEX64 : BRG_COMPLEX128;
+    if (!std::is_integral<T>::value)
+        return brg_type(0);
+    int power = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    return brg_type(BRG_INT8 + 2 * power + (std::is_signed<T>::value ? 0 : 1));
+}
+
+size_t product(const Dims &dims)
+{
+    size_t n = 1;
+    for (size_t d : dims)
+        n *= d;
+    return n;
+}
+
+std::vector<uint64_t> widened(const Dims &dims)
+{
+    return {dims.begin(), dims.end()};
+}
+
+// A file that is closed where the program leaves it.
+struct closer {
+    void operator()(brg_file *f) const
+    {
+        brg_file_close(f, nullptr);
+    }
+};
+using file = std::unique_ptr<brg_file, closer>;
+
+// A part of a variable, in the program's memory or, once copied, in `own`.
+struct block {
+    std::string name;
+    Dims start, count;
+    const void *data;
+    size_t bytes;
+    std::vector<char> own;
+
+    void copy()
+    {
+        if (own.empty() && bytes) {
+            own.assign(static_cast<const char *>(data), static_cast<const char *>(data) + bytes);
+            data = own.data();
+        }
+    }
+};
+
+struct wish {
+    std::string name;
+    Dims start, count;
+    void *data;
+};
+
+class engine : public adios2::plugin::PluginEngineInterface {
+  public:
+    using PluginEngineInterface::PluginEngineInterface;
+
+    void Init() override
+    {
+        adios2::Params given = m_IO.Parameters();
+        if (given["File"].empty())
+            fail("ADIOS2 does not tell a plug-in the name that is opened: give it as parameter "
+                 "File of the engine");
+        path = given["File"];
+        hints = given["Hints"];
+        world = given["Ranks"] == "world";
+        if (!given["Ranks"].empty() && !world && given["Ranks"] != "adios2")
+            fail("parameter Ranks=" + given["Ranks"] + ": it is adios2 or world");
+        if (m_OpenMode == Mode::ReadRandomAccess)
+            fail("steps are read one after another: open with Mode::Read");
+        std::random_device random;
+        for (int i = 0; i < 4; i++)
+            run += std::to_string(random()) + (i < 3 ? "-" : "");
+        if (m_OpenMode == Mode::Append)
+            while (open_step())
+                now++;
+        current.reset();
+    }
+
+    size_t CurrentStep() const override
+    {
+        return now;
+    }
+
+    StepStatus BeginStep(adios2::StepMode, const float) override
+    {
+        stepped = true;
+        if (m_OpenMode != Mode::Read)
+            return StepStatus::OK;
+        if (!open_step())
+            return StepStatus::EndOfStream;
+        define_variables();
+        define_attributes();
+        return StepStatus::OK;
+    }
+
+    void EndStep() override
+    {
+        if (m_OpenMode == Mode::Read) {
+            for (const wish &w : wishes)
+                read(current.get(), w);
+            wishes.clear();
+            alone.reset();
+            brg_error err;
+            check(brg_file_close(current.release(), &err), err);
+        } else {
+            write_step();
+        }
+        now++;
+    }
+
+    void PerformPuts() override
+    {
+        for (block &b : blocks)
+            b.copy();
+    }
+
+    void PerformGets() override
+    {
+        for (const wish &w : wishes)
+            read_alone(w);
+        wishes.clear();
+    }
+
+    // A program without steps has one. A step that was begun and not ended is none: the program
+    // may be on its way out.
+    void DoClose(const int) override
+    {
+        if (m_OpenMode != Mode::Read && !stepped)
+            EndStep();
+    }
+
+#define declare(T)                                                                              \
+    void DoPutSync(adios2::Variable<T> v, const T *values) override                             \
+    {                                                                                           \
+        put(v, values, true);                                                                   \
+    }                                                                                           \
+    void DoPutDeferred(adios2::Variable<T> v, const T *values) override                         \
+    {                                                                                           \
+        put(v, values, false);                                                                  \
+    }                                                                                           \
+    void DoGetSync(adios2::Variable<T> v, T *values) override                                   \
+    {                                                                                           \
+        read_alone(get(v, values));                                                             \
+    }                                                                                           \
+    void DoGetDeferred(adios2::Variable<T> v, T *values) override                               \
+    {                                                                                           \
+        wishes.push_back(get(v, values));                                                       \
+    }                                                                                           \
+    void DoGetSync(adios2::Variable<T> v, T *values, const adios2::core::Selection &s) override \
+    {                                                                                           \
+        read_alone(get(v, values, s));                                                          \
+    }                                                                                           \
+    void DoGetDeferred(adios2::Variable<T> v, T *values, const adios2::core::Selection &s)      \
+        override                                                                                \
+    {                                                                                           \
+        wishes.push_back(get(v, values, s));                                                    \
+    }
+    ADIOS2_FOREACH_STDTYPE_1ARG(declare)
+#undef declare
+
+#define declare(T)                                                                                 \
+    void DoPut(adios2::Variable<T> v, typename adios2::Variable<T>::Span &, const bool, const T &) \
+        override                                                                                   \
+    {                                                                                              \
+        fail("variable " + v.Name() + ": memory of the engine (Span) is not offered");             \
+    }
+    ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(declare)
+#undef declare
+
+  private:
+    std::string path, hints, run;
+    bool world = false, stepped = false;
+    size_t now = 0;
+    std::vector<block> blocks;
+    std::vector<wish> wishes;
+    file current, alone; // the step that is read: by all ranks, by this one
+
+    std::string step_path() const
+    {
+        return path + "." + std::to_string(now);
+    }
+
+    int open(unsigned flags, file &f, brg_error &err)
+    {
+        brg_file *opened = nullptr;
+        std::string name = step_path();
+        int code;
+        if (world)
+            code = brg_file_open_world(name.c_str(), flags, hints.c_str(), &opened, &err);
+#if ADIOS2_USE_MPI
+        else if (m_Comm != MPI_COMM_NULL)
+            code = brg_file_open_handle(uintptr_t(m_Comm), name.c_str(), flags, hints.c_str(),
+                                        &opened, &err);
+#endif
+        else
+            code = brg_file_open_alone(name.c_str(), flags, hints.c_str(), &opened, &err);
+        f.reset(opened);
+        return code;
+    }
+
+    // ---- writing ----
+
+    template <class T> void put(adios2::Variable<T> &v, const T *values, bool copied)
+    {
+        adios2::ShapeID shape = v.ShapeID();
+        if (!type_of<T>())
+            fail("variable " + v.Name() + ": elements of type " + v.Type() +
+                 " are not written; text goes into an attribute");
+        if (shape != adios2::ShapeID::GlobalArray && shape != adios2::ShapeID::GlobalValue)
+            fail("variable " + v.Name() + ": give it a global shape, or none and no count");
+        Dims count = shape == adios2::ShapeID::GlobalValue ? Dims() : v.Count();
+        if (v.SelectionSize() != product(count))
+            fail("variable " + v.Name() + ": selections in memory are not supported");
+        block b{v.Name(), v.Start(), count, values, product(count) * sizeof(T), {}};
+        blocks.push_back(std::move(b));
+        if (copied || count.empty()) // a single value may be a temporary one, as in Python
+            blocks.back().copy();
+    }
+
+    const block *first_of(const std::string &name) const
+    {
+        for (const block &b : blocks)
+            if (b.name == name)
+                return &b;
+        return nullptr;
+    }
+
+    void write_step()
+    {
+        file f;
+        brg_error err;
+        check(open(BRG_WRITE | BRG_CREATE, f, err), err);
+        std::vector<std::string> names;
+        for (const auto &found : m_IO.AvailableVariables(true))
+            if (is_written(found.first))
+                names.push_back(found.first);
+        write_put(f.get(), names);
+        for (const std::string &name : names)
+            write_block(f.get(), name, first_of(name));
+        for (const block &b : blocks)
+            if (&b != first_of(b.name))
+                write_block(f.get(), b.name, &b);
+        check(brg_file_set_attribute(f.get(), nullptr, RUN, BRG_TEXT, run.size(), run.data(), &err),
+              err);
+        write_attributes(f.get());
+        check(brg_file_commit(f.get(), &err), err);
+        check(brg_file_close(f.release(), &err), err);
+        blocks.clear();
+    }
+
+    bool is_written(const std::string &name)
+    {
+        adios2::ShapeID shape = m_IO.InquireVariable(name).ShapeID();
+        return type_named(m_IO.VariableType(name)) &&
+               (shape == adios2::ShapeID::GlobalArray || shape == adios2::ShapeID::GlobalValue);
+    }
+
+    static brg_type type_named(const std::string &type)
+    {
+#define declare(T)                    \
+    if (type == adios2::GetType<T>()) \
+        return type_of<T>();
+        ADIOS2_FOREACH_STDTYPE_1ARG(declare)
+#undef declare
+        return brg_type(0);
+    }
+
+    // The ones of this rank, run by run; at least one call, which defines the array.
+    void write_put(brg_file *f, const std::vector<std::string> &names)
+    {
+        uint64_t n = names.size() ? names.size() : 1, at = 0;
+        std::vector<uint8_t> ones(n, 1);
+        bool defined = false;
+        brg_error err;
+        while (at < names.size() || !defined) {
+            while (at < names.size() && !first_of(names[at]))
+                at++;
+            uint64_t count = 0;
+            while (at + count < names.size() && first_of(names[at + count]))
+                count++;
+            uint64_t start = count ? at : 0;
+            if (count || !defined)
+                check(brg_file_write_array(f, PUT, BRG_UINT8, 1, &n, &start, &count, nullptr,
+                                           ones.data(), &err),
+                      err);
+            defined = true;
+            at += count;
+        }
+    }
+
+    void write_block(brg_file *f, const std::string &name, const block *b)
+    {
+        adios2::VariableNT v = m_IO.InquireVariable(name);
+        std::string type = m_IO.VariableType(name);
+        std::vector<uint64_t> shape = widened(v.Shape());
+        std::vector<uint64_t> none(shape.size(), 0);
+        std::vector<uint64_t> start = b && shape.size() ? widened(b->start) : none;
+        std::vector<uint64_t> count = b && shape.size() ? widened(b->count) : none;
+        brg_error err;
+        check(brg_file_write_array(f, name.c_str(), type_named(type), int(shape.size()),
+                                   shape.data(), start.data(), count.data(), nullptr,
+                                   b ? b->data : nullptr, &err),
+              err);
+        if (type == "char")
+            check(brg_file_set_attribute(f, name.c_str(), TYPE, BRG_TEXT, type.size(), type.data(),
+                                         &err),
+                  err);
+    }
+
+    // Those of rank 0 are the file's. Several texts are one, with NULs between them.
+    void write_attributes(brg_file *f)
+    {
+        for (const auto &found : m_IO.AvailableAttributes()) {
+            const std::string &name = found.first, type = m_IO.AttributeType(name);
+            brg_error err;
+            int code = 0;
+            if (type == adios2::GetType<std::string>()) {
+                std::string all;
+                for (const std::string &text : m_IO.InquireAttribute<std::string>(name).Data())
+                    all += (all.empty() ? "" : std::string(1, '\0')) + text;
+                code = brg_file_set_attribute(f, nullptr, name.c_str(), BRG_TEXT, all.size(),
+                                              all.data(), &err);
+            }
+#define declare(T)                                                                           \
+    else if (type == adios2::GetType<T>() && type_of<T>())                                   \
+    {                                                                                        \
+        std::vector<T> values = m_IO.InquireAttribute<T>(name).Data();                       \
+        code = brg_file_set_attribute(f, nullptr, name.c_str(), type_of<T>(), values.size(), \
+                                      values.data(), &err);                                  \
+    }
+            ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(declare)
+#undef declare
+            check(code, err);
+        }
+    }
+
+    // ---- reading ----
+
+    // Opens step `now`; false where there is none of this run. Files of an earlier, longer run may
+    // lie behind the last step.
+    bool open_step()
+    {
+        brg_error err;
+        int code = open(BRG_READ, current, err);
+        if (code == -ENOENT)
+            return false;
+        check(code, err);
+        brg_type type;
+        size_t n;
+        const void *text;
+        check(brg_file_get_attribute(current.get(), nullptr, RUN, &type, &n, &text, &err), err);
+        std::string found(static_cast<const char *>(text), n);
+        if (now == 0)
+            run = found;
+        return found == run;
+    }
+
+    void define_variables()
+    {
+        brg_array put, array;
+        brg_error err;
+        check(brg_file_find_array(current.get(), PUT, &put, &err), err);
+        std::vector<uint8_t> was_put(put.shape[0]);
+        uint64_t zero = 0;
+        check(brg_file_read_array(current.get(), PUT, &zero, put.shape, nullptr, was_put.data(),
+                                  &err),
+              err);
+        for (size_t i = 1; brg_file_array_at(current.get(), i, &array) == 0; i++)
+            if (was_put.at(i - 1))
+                define_variable(array);
+            else
+                m_IO.RemoveVariable(array.name);
+    }
+
+    void define_variable(const brg_array &array)
+    {
+        brg_type type;
+        size_t n;
+        const void *text;
+        bool is_char =
+            brg_file_get_attribute(current.get(), array.name, TYPE, &type, &n, &text, nullptr) == 0;
+#define declare(T)                                                             \
+    if (type_of<T>() == array.type && is_char == std::is_same<T, char>::value) \
+        return define<T>(array);
+        ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(declare)
+#undef declare
+    }
+
+    template <class T> void define(const brg_array &array)
+    {
+        Dims shape(array.shape, array.shape + array.ndims), zeros(shape.size(), 0);
+        adios2::Variable<T> v = m_IO.InquireVariable<T>(array.name);
+        if (!v) {
+            m_IO.DefineVariable<T>(array.name, shape, zeros, shape);
+        } else if (shape.size()) { // what was selected belongs to the step before
+            v.SetShape(shape);
+            v.SetSelection({zeros, shape});
+        }
+    }
+
+    void define_attributes()
+    {
+        for (size_t i = 0; i < brg_file_attribute_count(current.get(), nullptr); i++) {
+            std::string name = brg_file_attribute_name(current.get(), nullptr, i);
+            brg_error err;
+            brg_type type;
+            size_t n;
+            const void *values;
+            check(brg_file_get_attribute(current.get(), nullptr, name.c_str(), &type, &n, &values,
+                                         &err),
+                  err);
+            m_IO.RemoveAttribute(name);
+            if (name == RUN)
+                continue;
+            if (type == BRG_TEXT)
+                define_text(name, std::string(static_cast<const char *>(values), n));
+#define declare(T)                                                  \
+    else if (type == type_of<T>() && !std::is_same<T, char>::value) \
+        define_numbers(name, static_cast<const T *>(values), n);
+            ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(declare)
+#undef declare
+        }
+    }
+
+    void define_text(const std::string &name, const std::string &text)
+    {
+        std::vector<std::string> texts;
+        for (size_t from = 0; from <= text.size();) {
+            size_t until = std::min(text.find('\0', from), text.size());
+            texts.push_back(text.substr(from, until - from));
+            from = until + 1;
+        }
+        if (texts.size() == 1)
+            m_IO.DefineAttribute<std::string>(name, text);
+        else
+            m_IO.DefineAttribute<std::string>(name, texts.data(), texts.size());
+    }
+
+    template <class T> void define_numbers(const std::string &name, const T *values, size_t n)
+    {
+        if (n == 1)
+            m_IO.DefineAttribute<T>(name, *values);
+        else
+            m_IO.DefineAttribute<T>(name, values, n);
+    }
+
+    template <class T> wish get(adios2::Variable<T> &v, T *values)
+    {
+        if (v.ShapeID() == adios2::ShapeID::GlobalValue)
+            return {v.Name(), {}, {}, values};
+        if (v.SelectionSize() != product(v.Count()))
+            fail("variable " + v.Name() + ": selections in memory are not supported");
+        return {v.Name(), v.Start(), v.Count(), values};
+    }
+
+    template <class T>
+    wish get(adios2::Variable<T> &v, T *values, const adios2::core::Selection &selection)
+    {
+        Dims shape = v.Shape();
+        if (selection.HasMemorySelection() || selection.HasBlockSelection())
+            fail("variable " + v.Name() + ": a selection is a box of the global array here");
+        if (selection.GetSelectionType() == adios2::SelectionType::BoundingBox)
+            return {v.Name(), selection.GetStart(), selection.GetCount(), values};
+        return {v.Name(), Dims(shape.size(), 0), shape, values};
+    }
+
+    void read(brg_file *f, const wish &w)
+    {
+        brg_error err;
+        std::vector<uint64_t> start = widened(w.start), count = widened(w.count);
+        check(brg_file_read_array(f, w.name.c_str(), start.data(), count.data(), nullptr, w.data,
+                                  &err),
+              err);
+    }
+
+    void read_alone(const wish &w)
+    {
+        brg_file *opened = nullptr;
+        brg_error err;
+        if (!current)
+            fail("variable " + w.name + ": read it between BeginStep and EndStep");
+        if (!alone) {
+            check(brg_file_open_alone(step_path().c_str(), BRG_READ, nullptr, &opened, &err), err);
+            alone.reset(opened);
+        }
+        read(alone.get(), w);
+    }
+};
+} // namespace brigade
+
+extern "C" {
+#if ADIOS2_USE_MPI
+BRG_API adios2::plugin::PluginEngineInterface *EngineCreate(adios2::IO io, const std::string &name,
+                                                            const adios2::Mode mode, MPI_Comm comm)
+{
+    return new brigade::engine(io, name, mode, comm);
+}
+#else
+BRG_API adios2::plugin::PluginEngineInterface *EngineCreate(adios2::IO io, const std::string &name,
+                                                            const adios2::Mode mode)
+{
+    return new brigade::engine(io, name, mode);
+}
+#endif
+
+BRG_API void EngineDestroy(adios2::plugin::PluginEngineInterface *engine)
+{
+    delete engine;
+}
+}

@@ -1,0 +1,176 @@
+"""The engine for ADIOS2: programs get it as a plug-in, and steps are files that others read."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+from mpi_world import INCLUDE, run_mpi
+
+import brigade.io
+from brigade.paths import native_dir
+
+FOUND = importlib.util.find_spec("adios2")
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples/adios2"
+
+pytestmark = pytest.mark.skipif(
+    FOUND is None or not shutil.which("c++"),
+    reason="needs c++ and ADIOS2: pip install 'adios2>=2.12'",
+)
+
+# Rank 0 alone puts `once`; rank 1 puts two blocks; the step between is begun and given up.
+STEPS = """
+import sys
+import adios2, numpy as np
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+io = adios2.Adios().declare_io("io")
+io.set_engine("Plugin")
+io.set_parameters({{"PluginName": "b", "PluginLibrary": {plugin!r}, "File": sys.argv[1],
+                   "Ranks": "world"}})
+"""
+WRITE = (
+    STEPS
+    + """
+u = io.define_variable("u", np.zeros(1), [6], [0], [1])
+once = io.define_variable("once", np.zeros(1, np.int8), [2], [0], [2])
+time = io.define_variable("time", 0)
+never = io.define_variable("never", np.zeros(1), [6], [0], [1])
+engine = io.open("x", adios2.bindings.Mode.Write)
+for step in range(int(sys.argv[2])):
+    engine.begin_step()
+    engine.put(time, 40 + step)  # a temporary, gone when this returns
+    others = [np.array([-1]) for _ in range(100)]
+    for part in [[1.0, 2.0]] if rank == 0 else [[3.0, 4.0], [5.0, 6.0]]:
+        u.set_selection([[int(part[0]) - 1], [2]])
+        engine.put(u, np.array(part) + 10 * step, adios2.bindings.Mode.Sync)
+    if rank == 0 and step == 1:
+        seven = np.array([7, 8], np.int8)
+        engine.put(once, seven)
+        engine.perform_puts()
+        seven[:] = 0  # it is the program's again
+    engine.end_step()
+engine.begin_step()
+engine.put(u, np.array([9.0, 9.0]), adios2.bindings.Mode.Sync)
+engine.close()
+"""
+)
+READ = (
+    STEPS
+    + """
+with adios2.Stream(io, "x", "r") as found:
+    for _ in found.steps():
+        names = sorted(found.available_variables())
+        once = found.read("once").tolist() if "once" in names else []
+        said = rank, found.current_step(), names, found.read("u").tolist(), int(found.read("time"))
+        sys.stdout.write(" ".join(map(str, (*said, *once))) + "\\n")
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def adios() -> Path:
+    return Path(FOUND.origin).parent
+
+
+@pytest.fixture(scope="module")
+def plugin(adios: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plug-in, built as docs/how-to/adios2.md says."""
+    path = tmp_path_factory.mktemp("plugin") / "libBrigadeEngine.so"
+    words = [sys.executable, "-m", "brigade", "io-config"]
+    environment = {**os.environ, "BRIGADE_NATIVE": str(native_dir().absolute())}
+    asked = [
+        subprocess.check_output([*words, word], env=environment, text=True).split()
+        for word in ("--adios2", "--cflags", "--libs")
+    ]
+    flags = ["-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Werror"]
+    link = [f"-L{adios}", "-ladios2_cxx", "-ladios2_core", f"-Wl,-rpath,{adios}"]
+    compile_cpp(path, *flags, *sum(asked, []), f"-isystem{adios / 'include'}", *link)
+    return path
+
+
+def compile_cpp(target: Path, *words: str) -> None:
+    done = subprocess.run(["c++", "-o", target, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def python(ranks: int, program: str | Path, *words: object, **variables: str):
+    start = (
+        [sys.executable, program] if isinstance(program, Path) else [sys.executable, "-c", program]
+    )
+    return run_mpi("openmpi", ranks, [*start, *map(str, words)], **variables)
+
+
+def test_a_program_in_cpp_writes_and_reads_its_steps(adios, plugin, tmp_path):
+    program = tmp_path / "waves"
+    words = [f"-isystem{adios / 'include'}", f"-L{adios}", f"-Wl,-rpath,{adios}"]
+    libraries = ["-ladios2_cxx", "-ladios2_core", f"-Wl,-rpath-link,{adios}:{adios}.libs"]
+    compile_cpp(program, "-std=c++17", str(EXAMPLES / "waves.cpp"), *words, *libraries)
+    done = subprocess.run([program, plugin, tmp_path / "w"], capture_output=True, text=True)
+    assert done.stdout == "0 0 metre\n1 0 metre\n2 0 metre\n", done.stderr
+
+
+def test_ranks_of_a_python_program_share_a_file_although_its_adios_knows_no_mpi(plugin, tmp_path):
+    done = python(3, EXAMPLES / "waves.py", plugin, tmp_path / "w")
+    assert done.stdout == "0 True metre\n1 True metre\n2 True metre\n", done.stderr
+    with brigade.io.open(None, tmp_path / "w.1") as file:
+        right = numpy.sin(0.01 * numpy.arange(1000) + 1)
+        assert numpy.array_equal(file.read_array("wave"), right)
+        assert file.attrs["unit"] == "metre"
+
+
+def test_what_ranks_put_may_differ_and_what_none_put_is_not_there(plugin, tmp_path):
+    path = tmp_path / "w"
+    done = python(2, WRITE.format(plugin=str(plugin)), path, 3)
+    assert done.returncode == 0, done.stderr
+    done = python(2, READ.format(plugin=str(plugin)), path)
+    u = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    right = []
+    for rank, step in itertools.product(range(2), range(3)):  # the fourth was begun, not ended
+        names, once = (["once", "time", "u"], " 7 8") if step == 1 else (["time", "u"], "")
+        right += [f"{rank} {step} {names} {[v + 10 * step for v in u]} {40 + step}{once}"]
+    assert sorted(done.stdout.splitlines()) == right, done.stderr
+
+
+def test_steps_of_an_earlier_longer_run_are_not_read_as_this_ones(plugin, tmp_path):
+    path = tmp_path / "w"
+    for steps in (3, 2):
+        assert python(1, WRITE.format(plugin=str(plugin)), path, steps).returncode == 0
+    assert (tmp_path / "w.2").exists()
+    done = python(1, READ.format(plugin=str(plugin)), path)
+    assert len(done.stdout.splitlines()) == 2, done.stderr
+
+
+def test_a_step_that_fails_says_so_on_every_rank_and_the_steps_before_stay(plugin, tmp_path):
+    path = tmp_path / "w"
+    assert python(2, WRITE.format(plugin=str(plugin)), path, 1).returncode == 0
+    before = (tmp_path / "w.0").read_bytes()
+    done = python(2, WRITE.format(plugin=str(plugin)), path, 1, BRIGADE_FAULT="io.fsync:0@0")
+    assert done.returncode != 0
+    assert done.stderr.count("RuntimeError: Brigade: ") == 2
+    assert (tmp_path / "w.0").read_bytes() == before
+
+
+def test_without_the_parameter_file_the_engine_says_what_is_missing(plugin, tmp_path):
+    program = STEPS.replace('"File"', '"Fil"') + "io.open('x', adios2.bindings.Mode.Write)"
+    done = python(1, program.format(plugin=str(plugin)), tmp_path / "w")
+    assert "parameter File" in done.stderr
+
+
+def test_the_engine_compiles_for_an_adios_with_mpi(adios, tmp_path):
+    if not shutil.which("mpicxx.openmpi"):
+        pytest.skip("needs Debian package libopenmpi-dev: mpicxx.openmpi")
+    words = ["-std=c++17", "-fsyntax-only", "-DADIOS2_HAVE_MPI", "-DADIOS2_USE_MPI=1"]
+    include = [f"-I{INCLUDE}", f"-isystem{adios / 'include'}"]
+    source = INCLUDE / "brigade/brigade_adios2.cpp"
+    done = subprocess.run(
+        ["mpicxx.openmpi", *words, *include, source], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
