@@ -37,6 +37,8 @@ struct io_world {
     uint64_t looked_ns;     /* when the leader last looked whether others live */
     int told;               /* this rank has told the other leaders that one died */
     struct io_world *next;  /* of the same communicator, with other arguments */
+    unsigned users;         /* files that have it open */
+    int forsaken;           /* its communicator is gone: it ends with its last file */
 };
 
 /* The world of a communicator (comm 0: of this process alone). share 0: every rank is a node of its
@@ -46,7 +48,8 @@ struct io_world {
 int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_world **world,
                struct brg_error *err);
 
-/* Gives back what world_open gave; the communicator keeps it. */
+/* Gives back what world_open gave. The communicator keeps it; one whose communicator was freed
+ * meanwhile ends with its last user. */
 void world_close(struct io_world *world);
 
 /* values[i] becomes the least values[i] of all ranks; n <= WORLD_VALUES. */

@@ -235,7 +235,9 @@ static void drop_all(void *value)
 {
     for (struct io_world *w = value, *next; w; w = next) {
         next = w->next;
-        destroy(w);
+        w->forsaken = 1;
+        if (w->users == 0)
+            destroy(w);
     }
 }
 
@@ -310,14 +312,15 @@ int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_worl
     int rc = comm ? mpi_join(&mpi, err) : 0;
     if (rc)
         return rc;
-    if (mpi)
-        return open_on(mpi, comm, share, segment_bytes, out, err);
-    rc = create(0, NULL, 0, segment_bytes, out);
-    return rc ? brg_error_system(err, rc, "no memory for a file") : 0;
+    rc = mpi ? open_on(mpi, comm, share, segment_bytes, out, err)
+             : create(0, NULL, 0, segment_bytes, out);
+    if (!rc)
+        (*out)->users++;
+    return rc && !mpi ? brg_error_system(err, rc, "no memory for a file") : rc;
 }
 
 void world_close(struct io_world *world)
 {
-    if (!world->mpi)
+    if (--world->users == 0 && (!world->mpi || world->forsaken))
         destroy(world);
 }

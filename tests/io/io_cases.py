@@ -22,7 +22,8 @@ def hints(pick: random.Random) -> str:
         "writers": ("1", "2", "3", "7"),
         "share": ("no", "no", "yes"),
         "checksums": ("yes", "no"),
-        "async": ("yes",),
+        "async": ("yes", "no", "no"),
+        "layout": ("parts", "shared", "shared"),
     }
     for name, values in optional.items():
         if pick.random() < 0.6:
@@ -31,15 +32,21 @@ def hints(pick: random.Random) -> str:
 
 
 def case(pick: random.Random, ranks: int) -> str:
-    size = pick.choice([2, 1000, 70_000, 300_000, 300_000, 1_500_000])
-    gap = pick.choice([0, 0, 0, 1 << 20, 5 << 30, 1 << 36])
-    apart = 1 if ranks > 1 else pick.randint(0, 1)
-    return (
-        f"seed={pick.randrange(10**9)} writers={pick.randint(1, ranks)} "
-        f"readers={pick.randint(1, ranks)} calls={pick.choice([1, 1, 2, 4])} size={size} "
-        f"gap={gap} kinds={pick.choice([STRETCHES, PIECES, 16, ALL, ALL])} apart={apart} "
-        f"update={pick.choice(['none', 'none', 'none', 'copy', 'in-place'])} hints={hints(pick)}"
-    )
+    chosen = hints(pick)
+    update = pick.choice(["none", "none", "none", "copy", "in-place"])
+    words = {
+        "seed": pick.randrange(10**9),
+        "writers": pick.randint(1, ranks),
+        "readers": pick.randint(1, ranks),
+        "calls": pick.choice([1, 1, 2, 4]),
+        "size": pick.choice([2, 1000, 70_000, 300_000, 300_000, 1_500_000]),
+        "gap": pick.choice([0, 0, 0, 1 << 20, 5 << 30, 1 << 36]),
+        "kinds": pick.choice([STRETCHES, PIECES, 16, ALL, ALL]),
+        "apart": pick.randint(0, 1),
+        "update": "none" if "layout=parts" in chosen else update,  # parts are not changed
+        "hints": chosen,
+    }
+    return " ".join(f"{name}={value}" for name, value in words.items())
 
 
 def driver_of(mpi: str, folder: Path, *flags: str) -> Path:
