@@ -184,7 +184,13 @@ def test_an_exception_on_one_rank_cancels_the_commit_of_all(
 
 REWRITTEN = """
 with brigade.io.open(comm, PATH, "w") as f:
-    f.write_array("a", numpy.full(8 if rank == 1 else 0, rank, "i4"), shape=(8,))
+    f.write_array("over", numpy.full(8, rank, "i4"))  # the highest rank's stays
+    if rank == 0:
+        f.write_array("over", numpy.full(2, 7, "i4"), shape=(8,), start=(3,))  # a later call's
+    f.write_array("first", numpy.full(int(rank == 1), 1, "i4"), shape=(1,))
+    if rank == 0:  # by now rank 1 may have come to its commit, with all of its arrays kept
+        f.write_array("first", numpy.full(1, 5, "i4"))
+    f.write_array("a", numpy.arange(10, 18 if rank == 1 else 10, dtype="i4"), shape=(8,))
     if rank == 0:
         f.write_array("a", numpy.full(2, 7, "i4"), shape=(8,), start=(3,))  # a later call wins
     f.write_array("b", numpy.full(2, rank, "i4"), shape=(6,), start=(2 * rank,))
@@ -192,6 +198,8 @@ with brigade.io.open(comm, PATH, "w") as f:
         f.write_array("b", numpy.full(1, 9, "i4"), shape=(6,), start=(2,))
         f.write_array("a", numpy.full(1, 8, "i4"), shape=(8,), start=(7,))
 with brigade.io.open(comm, PATH) as f:
+    out["over"] = f.read_array("over").tolist()
+    out["first"] = f.read_array("first").tolist()
     out["a"], out["b"] = f.read_array("a").tolist(), f.read_array("b").tolist()
 """
 
@@ -199,5 +207,7 @@ with brigade.io.open(comm, PATH) as f:
 @pytest.mark.parametrize("mpi", MPIS)
 def test_small_arrays_that_are_kept_obey_the_order_of_calls(mpi: str, tmp_path: Path) -> None:
     for rank in run(mpi, 3, REWRITTEN, tmp_path):
-        assert rank["a"] == [1, 1, 1, 7, 7, 1, 1, 8]
+        assert rank["over"] == [2, 2, 2, 7, 7, 2, 2, 2]
+        assert rank["first"] == [5]
+        assert rank["a"] == [10, 11, 12, 7, 7, 15, 16, 8]
         assert rank["b"] == [0, 0, 9, 1, 2, 2]
