@@ -4,6 +4,7 @@
  * rank is done by the thread that drains the file's buffer, or at once where nobody wants to go on
  * meanwhile; the agreement between steps is made where the program calls. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "io/file_array.h"
 #include "io/pace.h"
@@ -48,6 +49,8 @@ static void finish(struct brg_request *request, const struct brg_error *failure)
     f->request = NULL;
     f->committed = failure->code == 0;
     file_busy(f, 0);
+    size_t used = strlen(f->explained);
+    drain_explain(f->drain, f->explained + used, sizeof f->explained - used);
 }
 
 /* What this rank's calls tell since they were judged last. Where bytes are written by few ranks,

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,6 +49,7 @@ struct drain {
 
     struct pace pace;
     int paced, heard;
+    uint64_t done_bytes, done_ns, held_ns; /* for people */
 
     char *ring;
     uint64_t head, tail;
@@ -116,6 +118,7 @@ void drain_close(struct drain *d)
 /* With the lock held. Waits until so many bytes may go; 0 if the drain ends meanwhile. */
 static int let_go(struct drain *d, size_t bytes)
 {
+    uint64_t began = now_ns();
     while (!d->stop) {
         struct watch_sums sums;
         uint64_t now = now_ns(), next;
@@ -125,6 +128,7 @@ static int let_go(struct drain *d, size_t bytes)
         next = pace_next_ns(&d->pace, d->waiting);
         if (next <= now) {
             pace_go(&d->pace, bytes, d->waiting, now);
+            d->held_ns += now - began;
             return 1;
         }
         if (next > now + LOOK_NS)
@@ -150,6 +154,8 @@ static void write_piece(struct drain *d, const char *from, size_t bytes, uint64_
     yield_piece(0);
     pthread_mutex_lock(&d->lock);
     pace_gone(&d->pace, bytes, took);
+    d->done_bytes += bytes;
+    d->done_ns += took;
     if (failure.code)
         d->failure = failure;
 }
@@ -366,6 +372,28 @@ void drain_hear(struct drain *d)
     pthread_mutex_lock(&d->lock);
     d->heard = 1;
     pthread_mutex_unlock(&d->lock);
+}
+
+static const char *held_by(const struct drain *d)
+{
+    if (!d->paced)
+        return "no rate, and nobody watches collective calls";
+    if (!yield_known())
+        return "hint rate; nobody watches collective calls";
+    return d->pace.cap > 0 ? "hint rate, or collective calls" : "collective calls";
+}
+
+size_t drain_explain(struct drain *d, char *text, size_t room)
+{
+    int n = 0;
+    text[0] = '\0';
+    pthread_mutex_lock(&d->lock);
+    if (d->ring)
+        n = snprintf(text, room, "behind: %.1f MiB in %.2f s, held back for %.2f s (%s)\n",
+                     (double)d->done_bytes / (1 << 20), (double)d->done_ns * 1e-9,
+                     (double)d->held_ns * 1e-9, held_by(d));
+    pthread_mutex_unlock(&d->lock);
+    return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
 uint64_t drain_held(struct drain *d)

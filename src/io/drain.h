@@ -42,6 +42,10 @@ int drain_ended(struct drain *drain, int wait_ms, struct brg_error *err);
 /* Local: the collectives of some rank suffer; this one's own may not, if it is the late one. */
 void drain_hear(struct drain *drain);
 
+/* A line for people, or "" where nothing went through the thread: what was drained, how long that
+ * took, how long it was held back and why. Returns bytes written but for the NUL, cut at `room`. */
+size_t drain_explain(struct drain *drain, char *text, size_t room);
+
 /* Bytes that wait to be written. */
 uint64_t drain_held(struct drain *drain);
 

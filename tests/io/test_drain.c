@@ -133,6 +133,10 @@ static void what_several_threads_write_arrives_whole(int async)
         pthread_join(threads[i], NULL);
     TRUE(settle(drain, NULL) == 1);
     TRUE(drain_held(drain) == 0);
+    char text[200];
+    TRUE(drain_explain(drain, text, sizeof text) == strlen(text));
+    TRUE(async ? strstr(text, "behind: 8.0 MiB") == text : !*text);
+    TRUE(drain_explain(drain, text, 10) == strlen(text));
     uint64_t same = 0;
     while (same < FILE_BYTES && world.bytes[same] == byte_at(same))
         same++;
