@@ -259,6 +259,14 @@ static int news_of(int *fd, uint32_t *rank)
     return n == sizeof word ? 0 : LIFELINE_ENDED;
 }
 
+void lifeline_forget(struct lifeline *l, int side)
+{
+    int *fd = side < 0 ? &l->left : &l->right;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 int lifeline_look(struct lifeline *l, int *side, uint32_t *rank)
 {
     *side = -1;

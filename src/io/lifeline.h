@@ -32,8 +32,12 @@ struct lifeline {
 void lifeline_start(struct lifeline *l);
 
 /* All nodes at the same time: calls the right neighbour, whose card it is, is called by the left
- * one. Ends when both are done or after limit_ns; the listener is closed. */
+ * one. Ends when both are done or after limit_ns; the listener is closed. One side may believe in a
+ * connection that the other has given up: lifeline_forget it. */
 void lifeline_connect(struct lifeline *l, const struct lifeline_card *right, uint64_t limit_ns);
+
+/* Local. The connection of that side (-1 or 1) is none. */
+void lifeline_forget(struct lifeline *l, int side);
 
 /* Local. What the neighbours say: 0 nothing; LIFELINE_ENDED: the process of that side, -1 left or 1
  * right, ended without lifeline_close; LIFELINE_DEATH: `rank` has died. Each is told once. */

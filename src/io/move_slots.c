@@ -4,6 +4,7 @@
  * is done: so what anybody waits for never waits for him. */
 #include <string.h>
 
+#include "io/fault.h"
 #include "io/move_parts.h"
 
 static int wait_for(struct mover *m, uint32_t task, enum slot_stage stage)
@@ -57,6 +58,7 @@ void slots_put(struct mover *m, uint32_t task)
     struct io_part part;
     claims_bucket(&m->claims, task, &bucket);
     cursor_seek(&cursor, m->call->request, bucket.start);
+    io_fault_kill(IO_FAULT_SLOT);
     while (cursor_next(&cursor, bucket.start + bucket.bytes, &part))
         bucket_put(&bucket, part.offset, part.memory, part.bytes, m->call->world->rank);
     bucket_done(&bucket);
@@ -70,6 +72,7 @@ void slots_take(struct mover *m, uint32_t task)
     struct io_part part;
     claims_bucket(&m->claims, task, &bucket);
     cursor_seek(&cursor, m->call->request, bucket.start);
+    io_fault_kill(IO_FAULT_SLOT);
     while (cursor_next(&cursor, bucket.start + bucket.bytes, &part))
         memcpy(part.memory, bucket.image + (part.offset - bucket.start), part.bytes);
     slots_came(m, task);
@@ -104,6 +107,7 @@ static int write_task(struct mover *m, uint32_t task, struct brg_error *err)
 {
     struct bucket bucket;
     uint32_t at = 0, bytes = 0;
+    io_fault_kill(IO_FAULT_SLOT);
     int rc = wait_for(m, task, SLOT_ARRIVED);
     if (rc)
         return rc;
@@ -121,6 +125,7 @@ static int read_task(struct mover *m, uint32_t task, struct brg_error *err)
 {
     const struct io_plan *plan = m->call->plan;
     struct bucket bucket;
+    io_fault_kill(IO_FAULT_SLOT);
     int rc = wait_for(m, task, SLOT_OPEN);
     if (rc)
         return rc;

@@ -33,8 +33,8 @@ static void tell(struct io_world *w, uint32_t dead)
         return;
     w->told = 1;
     word = dead;
-    if (w->lifeline)
-        lifeline_tell(w->lifeline, dead);
+    if (w->has_lifeline)
+        lifeline_tell(&w->lifeline, dead);
     for (uint32_t node = 0; node < w->n_nodes; node++) {
         struct stream_request request = {.active = 0};
         uint32_t leader = w->order[w->first_of[node]];
@@ -61,7 +61,7 @@ int world_broke(struct io_world *w, struct brg_error *err)
             brg_error_set(&w->broken, atomic_load(&head->code),
                           "MPI failed between the ranks of the file");
     }
-    if (w->broken.rank >= 0 && (w->lifeline || (here && w->local == (here == 1))))
+    if (w->broken.rank >= 0 && (w->has_lifeline || (here && w->local == (here == 1))))
         tell(w, (uint32_t)w->broken.rank);
     if (err)
         *err = w->broken;
@@ -78,7 +78,7 @@ static void learn(struct io_world *w, uint32_t dead)
 static void look_beside(struct io_world *w)
 {
     uint32_t dead;
-    int side, news = w->lifeline ? lifeline_look(w->lifeline, &side, &dead) : 0;
+    int side, news = w->has_lifeline ? lifeline_look(&w->lifeline, &side, &dead) : 0;
     if (!news)
         return;
     if (news == LIFELINE_ENDED)

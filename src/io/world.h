@@ -24,7 +24,8 @@ struct io_world {
     uint32_t *order;            /* [size] ranks by (node, rank) */
     struct stream_net *all;     /* every rank */
     struct stream_net *leaders; /* rank = node; NULL unless local == 0 and there are others */
-    struct lifeline *lifeline;  /* to the leaders before and after; NULL where leaders is */
+    struct lifeline lifeline;   /* to the leaders before and after, if has_lifeline */
+    int has_lifeline;
     struct io_area *area;
     struct brg_error broken;         /* code != 0: what ended this world */
     const struct mpi_interface *mpi; /* NULL: one process */

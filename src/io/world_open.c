@@ -123,24 +123,39 @@ static int make_nodes(struct io_world *w)
     }
 }
 
-/* Leaders that have no way to call each other do without. */
+/* Sends `mine` to one side, -1 the left or 1 the right, and receives from the other. */
+static int shift(struct io_world *w, int side, const void *mine, void *theirs, size_t bytes)
+{
+    struct stream_request out = {.active = 0}, in = {.active = 0};
+    uint32_t right = (w->node + 1) % w->n_nodes, left = (w->node + w->n_nodes - 1) % w->n_nodes;
+    struct stream_net *net = w->leaders;
+    int rc = net->receive(net, theirs, bytes, side < 0 ? right : left, TAG_CARD, &in);
+    if (!rc)
+        rc = net->send(net, mine, bytes, side < 0 ? left : right, TAG_CARD, &out);
+    rc = world_finish(w, net, &in, rc);
+    return world_finish(w, net, &out, rc);
+}
+
+/* A connection counts if both ends have it; where there is none, leaders do without. */
 static int make_lifeline(struct io_world *w)
 {
+    struct lifeline *l = &w->lifeline;
     struct lifeline_card right = {.port = 0};
-    struct stream_request out = {.active = 0}, in = {.active = 0};
-    struct stream_net *net = w->leaders;
-    w->lifeline = calloc(1, sizeof *w->lifeline);
-    if (w->lifeline)
-        lifeline_start(w->lifeline);
-    static const struct lifeline_card none;
-    int rc = net->receive(net, &right, sizeof right, (w->node + 1) % w->n_nodes, TAG_CARD, &in);
+    int theirs = 0;
+    lifeline_start(l);
+    int rc = shift(w, -1, &l->card, &right, sizeof right);
     if (!rc)
-        rc = net->send(net, w->lifeline ? &w->lifeline->card : &none, sizeof right,
-                       (w->node + w->n_nodes - 1) % w->n_nodes, TAG_CARD, &out);
-    rc = world_finish(w, net, &in, rc);
-    rc = world_finish(w, net, &out, rc);
-    if (!rc && w->lifeline)
-        lifeline_connect(w->lifeline, &right, CALL_NS);
+        lifeline_connect(l, &right, CALL_NS);
+    int have_left = l->left >= 0, have_right = l->right >= 0;
+    if (!rc)
+        rc = shift(w, -1, &have_left, &theirs, sizeof theirs);
+    if (!theirs)
+        lifeline_forget(l, 1);
+    if (!rc)
+        rc = shift(w, 1, &have_right, &theirs, sizeof theirs);
+    if (!theirs)
+        lifeline_forget(l, -1);
+    w->has_lifeline = 1;
     return rc;
 }
 
@@ -159,9 +174,8 @@ static int make_leaders(struct io_world *w)
 
 static void destroy(struct io_world *w)
 {
-    if (w->lifeline)
-        lifeline_close(w->lifeline);
-    free(w->lifeline);
+    if (w->has_lifeline)
+        lifeline_close(&w->lifeline);
     area_destroy(w->area);
     if (w->mpi && !ending && !w->broken.code) {
         if (w->leaders)

@@ -90,6 +90,60 @@ def test_a_rank_that_computes_is_not_taken_for_dead_and_is_told_later(
     (world.folder / "files/data").unlink()
 
 
+SMALL = "segment=64K:stripe=64K"
+
+
+@pytest.mark.parametrize(
+    ("fault", "hints"),
+    [
+        ("io.slot:7@1", "share=yes:transport=simple"),
+        ("io.pass:0@2", "share=no:transport=brigade"),
+        ("io.pass:6@0", "share=no:transport=simple"),
+    ],
+)
+def test_the_living_are_told_who_died_in_the_middle_of_a_write(
+    world: World, fault: str, hints: str
+) -> None:
+    found = world.run(4, fault, f"{hints}:{SMALL}")
+    world.assert_all_know(4, int(fault[-1]), found)
+
+
+def test_the_living_are_told_who_died_in_the_middle_of_a_read(world: World) -> None:
+    hints = f"share=no:transport=brigade:{SMALL}"
+    assert {told.code for told in world.run(4, "", hints).values()} == {0}
+    world.assert_all_know(4, 1, world.run(4, "io.pass:5@1", hints, "read"))
+    (world.folder / "files/data").unlink()
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("way", ["write", "read"])
+@pytest.mark.parametrize(
+    ("point", "hints"),
+    [
+        ("io.slot", "share=yes:transport=simple"),
+        ("io.slot", "share=no:transport=brigade"),
+        ("io.pass", "share=no:transport=simple"),
+        ("io.pass", "share=no:transport=brigade"),
+    ],
+)
+@pytest.mark.parametrize("ranks", [2, 5, 16])
+def test_any_rank_at_any_step_of_a_call(
+    world: World, ranks: int, point: str, hints: str, way: str
+) -> None:
+    if world.mpi == "mpich" and ranks > 7:
+        pytest.skip("MPICH spins: 16 ranks take minutes on two cores")
+    size = 262144 // ranks // 1024 * 1024
+    world.run(ranks, "", f"{hints}:{SMALL}", size=size)
+    for step in [*range(6), *range(7, 200, 9)]:
+        dead = step * 3 % ranks
+        found = world.run(ranks, f"{point}:{step}@{dead}", f"{hints}:{SMALL}", way, size=size)
+        if len(found) == ranks and {told.code for told in found.values()} == {0}:
+            assert step > 1
+            return
+        world.assert_all_know(ranks, dead, found)
+    raise AssertionError("it never came to its end")
+
+
 @pytest.mark.all
 @pytest.mark.parametrize("ranks", [2, 3, 7, 16])
 @pytest.mark.parametrize("share", ["yes", "no"])
