@@ -11,9 +11,9 @@ from brigade.errors import UsageError
 
 @pytest.mark.parametrize(
     ("ranks", "grid"),
-    [(1, (1, 1, 1, 1)), (4, (2, 2, 1, 1)), (6, (3, 2, 1, 1)), (32, (4, 2, 2, 2))],
+    [(1, (1, 1, 1, 1)), (4, (1, 1, 2, 2)), (6, (1, 1, 2, 3)), (32, (2, 2, 2, 4))],
 )
-def test_a_grid_is_as_equal_as_can_be(ranks, grid):
+def test_a_grid_is_as_equal_as_can_be_and_cuts_the_last_dimension_first(ranks, grid):
     assert plan.grid(ranks, 4) == grid
 
 

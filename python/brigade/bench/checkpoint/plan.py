@@ -79,11 +79,12 @@ def size_name(size: int) -> str:
 
 
 def grid(ranks: int, dims: int) -> tuple[int, ...]:
-    """`ranks` as a product of `dims` numbers that are as equal as can be, the largest first."""
+    """`ranks` as a product of `dims` numbers that are as equal as can be, the largest last: so the
+    dimension that lies together in the file is cut first, and runs are short at every width."""
     best = [1] * dims
     for prime in _primes(ranks):
         best[best.index(min(best))] *= prime
-    return tuple(sorted(best, reverse=True))
+    return tuple(sorted(best))
 
 
 def _primes(number: int) -> list[int]:
