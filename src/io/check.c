@@ -16,6 +16,7 @@
 #include "base/io.h"
 #include "io/check_inside.h"
 #include "io/store_io.h"
+#include "io/xxh3.h"
 
 #define CHUNK (1u << 20)
 
@@ -53,7 +54,7 @@ static int take(const struct sums_file *file, struct against *a, const char *byt
             XXH3_64bits_reset(&a->state);
             a->zeros = 1;
         }
-        XXH3_64bits_update(&a->state, bytes, some);
+        xxh3_update(&a->state, bytes, some);
         a->zeros = a->zeros && !bytes[0] && !memcmp(bytes, bytes + 1, some - 1);
         offset += some;
         bytes += some;

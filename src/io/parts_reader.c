@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "io/parts.h"
 #include "io/store_io.h"
+#include "io/xxh3.h"
 
 int parts_reader_open(struct parts_reader *r, const char *path, struct brg_error *err)
 {
@@ -76,7 +77,7 @@ int parts_check_block(struct parts_reader *r, uint64_t b, struct brg_error *err)
         ssize_t got = brg_io_pread(r->fd, bytes, n, at);
         if (got < (ssize_t)n)
             rc = got < 0 ? (int)got : -EBADMSG;
-        XXH3_64bits_update(&state, bytes, n);
+        xxh3_update(&state, bytes, n);
         at += n;
     }
     uint64_t sum = XXH3_64bits_digest(&state);

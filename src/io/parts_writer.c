@@ -9,6 +9,7 @@
 
 #include "io/parts.h"
 #include "io/store_io.h"
+#include "io/xxh3.h"
 
 #define N_RECORDS (sizeof((struct parts_writer *)0)->record / sizeof(struct parts_record))
 #define N_SUMS (sizeof((struct parts_writer *)0)->sum / sizeof(uint64_t))
@@ -101,7 +102,7 @@ int parts_writer_put(struct parts_writer *w, const void *buf, size_t bytes, uint
     while (!rc && bytes) {
         uint64_t left = w->block_bytes - w->at % w->block_bytes;
         size_t n = bytes < left ? bytes : (size_t)left;
-        XXH3_64bits_update(&w->stream, at, n);
+        xxh3_update(&w->stream, at, n);
         at += n;
         bytes -= n;
         w->at += n;

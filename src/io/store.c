@@ -111,10 +111,37 @@ static int write_part(struct io_store *s, const void *buf, size_t bytes, uint64_
     return rc ? store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write") : 0;
 }
 
+static int write_file(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                      struct brg_error *err)
+{
+    size_t done = 0;
+    int rc = store_io_write(s->fd, buf, bytes, offset, &done);
+    return rc ? store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write") : 0;
+}
+
+/* Block by block: what has just been summed is still in the processor's cache when it is written,
+ * so that sums cost no second way through memory. */
+static int write_blocks(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                        struct brg_error *err)
+{
+    uint64_t block = s->token.stripe_bytes;
+    int rc = 0;
+    while (!rc && bytes) {
+        uint64_t left = block - offset % block;
+        size_t n = bytes < left ? bytes : (size_t)left;
+        rc = sums_note(s->sums, buf, n, offset);
+        rc = rc ? store_failed(err, rc, s->token.path, (int64_t)offset, "write the checksums of")
+                : write_file(s, buf, n, offset, err);
+        buf += n;
+        offset += n;
+        bytes -= n;
+    }
+    return rc;
+}
+
 int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err)
 {
-    size_t done = 0;
     if (s->token.layout == IO_PARTS)
         return write_part(s, buf, bytes, offset, err);
     int rc = need_file(s, err);
@@ -122,10 +149,8 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     if (rc)
         return rc;
     io_fault_step();
-    rc = store_io_write(s->fd, buf, bytes, offset, &done);
-    if (rc)
-        return store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write");
-    return s->sums ? sums_failed(s, sums_note(s->sums, buf, bytes, offset), err) : 0;
+    return s->sums ? write_blocks(s, buf, bytes, offset, err)
+                   : write_file(s, buf, bytes, offset, err);
 }
 
 void store_begin_call(struct io_store *s)

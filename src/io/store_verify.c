@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "io/store_inside.h"
 #include "io/store_io.h"
+#include "io/xxh3.h"
 
 int store_own_section(const struct sums_file *file, uint64_t inode, uint64_t size)
 {
@@ -66,7 +67,7 @@ static int sum_block(struct io_store *s, const char *buf, size_t bytes, uint64_t
             if (got < (ssize_t)n)
                 return got < 0 ? (int)got : -EIO;
         }
-        XXH3_64bits_update(&state, at, n);
+        xxh3_update(&state, at, n);
         *zeros = *zeros && at[0] == 0 && memcmp(at, at + 1, n - 1) == 0;
         from += n;
     }

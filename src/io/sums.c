@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "io/store_io.h"
+#include "io/xxh3.h"
 
 static uint64_t sum_at(uint64_t block)
 {
@@ -115,7 +116,7 @@ static int note_part(struct sums *s, const void *buf, size_t bytes, uint64_t off
         XXH3_64bits_reset(&s->stream);
         s->streaming = 1;
     }
-    XXH3_64bits_update(&s->stream, buf, bytes);
+    xxh3_update(&s->stream, buf, bytes);
     s->stream_at = offset + bytes;
     if (rc || s->stream_at % s->block_bytes)
         return rc;
@@ -184,7 +185,7 @@ static int read_back(int data, uint64_t from, uint64_t to, uint64_t *sum, uint64
             *failed = from;
             return got < 0 ? (int)got : -EIO;
         }
-        XXH3_64bits_update(&state, bytes, n);
+        xxh3_update(&state, bytes, n);
         from += n;
     }
     *sum = XXH3_64bits_digest(&state);

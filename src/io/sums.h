@@ -38,8 +38,8 @@ struct sums {
 int sums_open(struct sums *sums, const char *working, uint64_t block_bytes);
 void sums_close(struct sums *sums);
 
-/* These bytes have been written. Several ranks may note different blocks at once; of one block,
- * in one call, a sum may come from one rank only. 0 or -errno of the working file. */
+/* These bytes are written in this call. Several ranks may note different blocks at once; of one
+ * block, in one call, a sum may come from one rank only. 0 or -errno of the working file. */
 int sums_note(struct sums *sums, const void *buf, size_t bytes, uint64_t offset);
 
 /* The call has ended: what is known must be in the file before another rank may write the block. */

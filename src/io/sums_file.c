@@ -13,12 +13,13 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "io/store_io.h"
+#include "io/xxh3.h"
 
 #define BATCH 1024u /* sums at a time */
 
 uint64_t sums_of(const void *bytes, size_t n)
 {
-    uint64_t sum = XXH3_64bits(bytes, n);
+    uint64_t sum = xxh3_sum(bytes, n);
     return sum ? sum : 1;
 }
 
