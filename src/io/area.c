@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -90,6 +91,15 @@ static int map(int fd, uint32_t local, uint32_t n_local, size_t room_bytes, stru
     return 0;
 }
 
+/* Memory that has a descriptor is a file: past the process's limit, SIGXFSZ would end it. */
+static int resize(int fd, size_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur)
+        return -EFBIG;
+    return ftruncate(fd, (off_t)bytes) ? -errno : 0;
+}
+
 int area_create(uint32_t n_local, size_t room_bytes, struct io_area **out, struct area_token *token)
 {
     int fd = -1, rc;
@@ -101,8 +111,8 @@ int area_create(uint32_t n_local, size_t room_bytes, struct io_area **out, struc
         fd = memfd_create("brigade-io", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
         if (fd < 0 && errno == EINVAL) /* a kernel before 6.3 */
             fd = memfd_create("brigade-io", MFD_CLOEXEC);
-        if (fd < 0 || ftruncate(fd, (off_t)(head_bytes(n_local) + room_bytes)) != 0) {
-            rc = -errno;
+        rc = fd < 0 ? -errno : resize(fd, head_bytes(n_local) + room_bytes);
+        if (rc) {
             if (fd >= 0)
                 close(fd);
             return rc;

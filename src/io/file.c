@@ -19,6 +19,8 @@ static int bad_flags(unsigned flags)
 static int read_hints(struct io_hints *hints, const char *path, unsigned flags, const char *info,
                       struct brg_error *err)
 {
+    if (!path)
+        return brg_error_set(err, -EINVAL, "cannot open a file without a name: path is NULL");
     if (bad_flags(flags))
         return brg_error_set(err, -EINVAL,
                              "cannot open %s with flags %#x: it takes BRG_READ, or BRG_WRITE, with "

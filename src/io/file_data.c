@@ -237,6 +237,18 @@ int file_bring(brg_file *f, enum file_action action, struct io_request *request,
     return rc;
 }
 
+/* Every block of a file in one piece has its checksum, in its holes too. */
+static int too_far(const brg_file *f, uint64_t high, struct brg_error *err)
+{
+    if (!f->hints.checksums || f->hints.layout != IO_SHARED ||
+        high / f->token.stripe_bytes <= STORE_MOST_BLOCKS)
+        return 0;
+    return brg_error_set(err, -EFBIG,
+                         "%s would be too long for checksums of each %llu bytes: a longer stripe "
+                         "(hint stripe), layout=parts or checksums=no take it",
+                         f->token.path, (unsigned long long)f->token.stripe_bytes);
+}
+
 /* Bytes at offsets of the program's own. *err (not NULL) says what is wrong with them. */
 static int check(const brg_file *f, enum file_action action, struct io_request *request,
                  const void *buf, struct brg_error *err)
@@ -246,6 +258,8 @@ static int check(const brg_file *f, enum file_action action, struct io_request *
         rc = brg_error_set(err, -EINVAL, "there are bytes to move, but no memory: buf is NULL");
     if (!rc && request->bytes && action == FILE_WRITE)
         rc = arrays_forbid_bytes(f, err);
+    if (!rc && action == FILE_WRITE)
+        rc = too_far(f, request->high, err);
     if (rc)
         request_destroy(request);
     return rc;

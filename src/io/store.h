@@ -16,6 +16,7 @@
 #include "io/hints.h"
 
 #define STORE_PATH 1024
+#define STORE_MOST_BLOCKS (UINT64_C(1) << 27) /* with checksums: 1 GiB of them */
 
 struct store_token {
     char path[STORE_PATH];      /* the name that will be published, symbolic links resolved */
