@@ -6,15 +6,13 @@
  * next, MPI or another tool, is found as the linker would. No header of an MPI is included here.
  *
  * A call inside a call (an MPI that is made of its own) counts as part of it. */
-#include "io/pmpi.h"
+#include "io/pmpi_inside.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
-
-typedef uintptr_t word;
 
 static struct {
     pthread_mutex_t lock;
@@ -72,7 +70,7 @@ static int note_mpi(struct dl_phdr_info *info, size_t size, void *found)
     return *(void **)found != NULL;
 }
 
-static void *next_of(const char *name)
+void *pmpi_next(const char *name)
 {
     void *next = dlsym(RTLD_NEXT, name), *library = NULL;
     if (!next && dl_iterate_phdr(note_mpi, &library))
@@ -85,27 +83,29 @@ static uint64_t bytes_of(word count, word type)
     static int (*type_size)(word, int *);
     int size = 0;
     if (!type_size)
-        *(void **)&type_size = next_of("PMPI_Type_size");
+        *(void **)&type_size = pmpi_next("PMPI_Type_size");
     return type_size && type_size(type, &size) == 0 ? (uint64_t)(unsigned)count * (unsigned)size
                                                     : 0;
 }
 
-struct visit {
-    double began;
-    unsigned long changes;
-};
-
-static struct visit enter(void)
+struct pmpi_visit pmpi_enter(void)
 {
+    struct pmpi_visit visit = {.outer = depth++ == 0};
+    if (!visit.outer)
+        return visit;
     pthread_mutex_lock(&state.lock);
-    struct visit visit = {.changes = state.changes};
+    visit.changes = state.changes;
     pthread_mutex_unlock(&state.lock);
     visit.began = seconds_now();
     return visit;
 }
 
-static void leave(const struct visit *visit, unsigned kind, word communicator, uint64_t bytes)
+void pmpi_leave(const struct pmpi_visit *visit, enum pmpi_kind kind, uintptr_t communicator,
+                uint64_t bytes)
 {
+    depth--;
+    if (!visit->outer)
+        return;
     double took = seconds_now() - visit->began;
     pthread_mutex_lock(&state.lock);
     int quiet = state.last > 0 && !state.going && visit->began - state.last > PMPI_QUIET_S;
@@ -122,7 +122,7 @@ enum {
     NO_BYTES = 0
 };
 
-/* X(name, parameters, arguments, communicator, bytes that a rank gives) */
+/* X(name, parameters, arguments, communicator, bytes that a rank gives, kind) */
 #define WORDS2 (word a, word b)
 #define WORDS3 (word a, word b, word c)
 #define WORDS5 (word a, word b, word c, word d, word e)
@@ -130,48 +130,38 @@ enum {
 #define WORDS7 (word a, word b, word c, word d, word e, word f, word g)
 #define WORDS8 (word a, word b, word c, word d, word e, word f, word g, word h)
 #define WORDS9 (word a, word b, word c, word d, word e, word f, word g, word h, word i)
-#define COLLECTIVES(X)                                                         \
-    X(MPI_Barrier, (word a), (a), a, NO_BYTES)                                 \
-    X(MPI_Bcast, WORDS5, (a, b, c, d, e), e, bytes_of(b, c))                   \
-    X(MPI_Reduce, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(c, d))            \
-    X(MPI_Allreduce, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d))            \
-    X(MPI_Scan, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d))                 \
-    X(MPI_Exscan, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d))               \
-    X(MPI_Reduce_scatter, WORDS6, (a, b, c, d, e, f), f, NO_BYTES)             \
-    X(MPI_Reduce_scatter_block, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d)) \
-    X(MPI_Gather, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES)               \
-    X(MPI_Scatter, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES)              \
-    X(MPI_Allgather, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(e, f))         \
-    X(MPI_Allgatherv, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES)           \
-    X(MPI_Alltoall, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(e, f))          \
-    X(MPI_Alltoallv, WORDS9, (a, b, c, d, e, f, g, h, i), i, NO_BYTES)         \
-    X(MPI_Wait, WORDS2, (a, b), 0, NO_BYTES)                                   \
-    X(MPI_Waitall, WORDS3, (a, b, c), 0, (uint64_t)(unsigned)a)
+#define COLLECTIVES(X)                                                                  \
+    X(MPI_Barrier, (word a), (a), a, NO_BYTES, KIND_BARRIER)                            \
+    X(MPI_Bcast, WORDS5, (a, b, c, d, e), e, bytes_of(b, c), KIND_BCAST)                \
+    X(MPI_Reduce, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(c, d), KIND_REDUCE)        \
+    X(MPI_Allreduce, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d), KIND_ALLREDUCE)     \
+    X(MPI_Scan, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d), KIND_SCAN)               \
+    X(MPI_Exscan, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d), KIND_EXSCAN)           \
+    X(MPI_Reduce_scatter, WORDS6, (a, b, c, d, e, f), f, NO_BYTES, KIND_REDUCE_SCATTER) \
+    X(MPI_Reduce_scatter_block, WORDS6, (a, b, c, d, e, f), f, bytes_of(c, d),          \
+      KIND_REDUCE_SCATTER_BLOCK)                                                        \
+    X(MPI_Gather, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES, KIND_GATHER)           \
+    X(MPI_Scatter, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES, KIND_SCATTER)         \
+    X(MPI_Allgather, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(e, f), KIND_ALLGATHER)  \
+    X(MPI_Allgatherv, WORDS8, (a, b, c, d, e, f, g, h), h, NO_BYTES, KIND_ALLGATHERV)   \
+    X(MPI_Alltoall, WORDS7, (a, b, c, d, e, f, g), g, bytes_of(e, f), KIND_ALLTOALL)    \
+    X(MPI_Alltoallv, WORDS9, (a, b, c, d, e, f, g, h, i), i, NO_BYTES, KIND_ALLTOALLV)  \
+    X(MPI_Wait, WORDS2, (a, b), 0, NO_BYTES, KIND_WAIT)                                 \
+    X(MPI_Waitall, WORDS3, (a, b, c), 0, (uint64_t)(unsigned)a, KIND_WAITALL)
 
-enum kind {
-    KIND_NONE,
-#define KIND(name, parameters, arguments, communicator, bytes) KIND_##name,
-    COLLECTIVES(KIND)
-#undef KIND
-};
-
-#define WRAP(name, parameters, arguments, communicator, bytes)          \
-    BRG_API int name parameters;                                        \
-    int name parameters                                                 \
-    {                                                                   \
-        static int(*next) parameters;                                   \
-        if (!next)                                                      \
-            *(void **)&next = next_of(#name);                           \
-        if (!next)                                                      \
-            return MPI_FAILED;                                          \
-        if (depth)                                                      \
-            return next arguments;                                      \
-        struct visit visit = enter();                                   \
-        depth++;                                                        \
-        int rc = next arguments;                                        \
-        depth--;                                                        \
-        leave(&visit, KIND_##name, (uintptr_t)(communicator), (bytes)); \
-        return rc;                                                      \
+#define WRAP(name, parameters, arguments, communicator, bytes, kind)  \
+    BRG_API int name parameters;                                      \
+    int name parameters                                               \
+    {                                                                 \
+        static int(*next) parameters;                                 \
+        if (!next)                                                    \
+            *(void **)&next = pmpi_next(#name);                       \
+        if (!next)                                                    \
+            return MPI_FAILED;                                        \
+        struct pmpi_visit visit = pmpi_enter();                       \
+        int rc = next arguments;                                      \
+        pmpi_leave(&visit, kind, (uintptr_t)(communicator), (bytes)); \
+        return rc;                                                    \
     }
 
 COLLECTIVES(WRAP)

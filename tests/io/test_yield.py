@@ -57,6 +57,22 @@ def test_every_wrapped_call_does_what_it_did_and_is_seen(
     assert lines == [[str(rank), "0", str(10 * CALLS)] for rank in range(2)]
 
 
+@pytest.mark.parametrize("flags", [[], ["-DF08"]], ids=["mpi", "mpi_f08"])
+def test_calls_of_fortran_are_seen_too(mpi: str, tmp_path: Path, flags: list[str]) -> None:
+    if not shutil.which(f"mpifort.{mpi}"):
+        pytest.skip(f"needs Debian packages gfortran and lib{mpi}-dev")
+    source, program = Path(__file__).with_name("yield_driver.F90"), tmp_path / "driver"
+    command = [f"mpifort.{mpi}", *flags, "-o", program, source, pmpi()]
+    built = subprocess.run(
+        [*command, f"-Wl,-rpath,{native_dir()}"], cwd=tmp_path, text=True, capture_output=True
+    )
+    if built.returncode and "Cannot open module file" in built.stderr:
+        pytest.skip(f"{mpi} has no module for this compiler")
+    assert built.returncode == 0, built.stderr
+    done = run_mpi(mpi, 2, [program])
+    assert done.stdout.split() == ["30", "T"], done.stderr
+
+
 def steps(
     mpi: str, driver: Path, preload: list[str], path: Path, hints: str, mib: int = 32
 ) -> list[float]:
