@@ -122,10 +122,10 @@ static void explain(brg_file *f, const struct io_plan *plan)
     const struct io_world *w = f->world;
     snprintf(f->explained, sizeof f->explained,
              "transport: %s (%s)\nwriters: %u of %u ranks\nwindow: %llu bytes\nstripe: %llu "
-             "bytes\nnodes: %u, segments of %llu bytes\n",
+             "bytes (%s)\nnodes: %u, segments of %llu bytes\n",
              io_transport_names[plan->transport], plan->reason, plan->n_writers, w->size,
              (unsigned long long)plan->window_bytes, (unsigned long long)plan->stripe_bytes,
-             w->n_nodes, (unsigned long long)w->segment_bytes);
+             f->token.place, w->n_nodes, (unsigned long long)w->segment_bytes);
 }
 
 static int move_bytes(brg_file *f, enum file_action action, const struct io_request *request,

@@ -29,6 +29,7 @@ struct store_token {
     enum io_layout layout;      /* of the file that is there, or of the new one */
     int32_t mode;               /* permissions of the new file */
     unsigned flags;             /* BRG_* */
+    char place[160];            /* for people: how it lies on its servers */
     int lock;                   /* rank 0's descriptor of base; of no meaning elsewhere */
 };
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "io/fault.h"
+#include "io/place.h"
 #include "io/store_inside.h"
 #include "io/store_io.h"
 
@@ -103,11 +104,32 @@ static int check_sums_name(const char *path, struct brg_error *err)
                   "checksums=no");
 }
 
+/* Stripes: chosen for the file that was just made, or found of the one that is there. */
+static int find_place(struct store_token *token, const struct io_hints *hints,
+                      struct brg_error *err)
+{
+    struct place place;
+    int fresh = strcmp(token->temporary, token->path) != 0;
+    int fd = fresh ? token->lock : store_io_open(token->path, O_RDONLY, 0);
+    int rc = fd < 0 ? fd : place_choose(fd, fresh, hints, &place);
+    if (fd >= 0 && !fresh)
+        close(fd);
+    if (rc)
+        return store_failed(err, rc, token->path, -1, fd < 0 ? "open" : "choose the stripes of");
+    token->stripe_bytes = place.stripe_bytes;
+    token->stripe_count = place.stripe_count;
+    snprintf(token->place, sizeof token->place, "%s", place.text);
+    return 0;
+}
+
 /* A lock says that the job lives: another may remove what nobody holds. Where locks do not work,
  * nothing is removed. */
-static int make_base(struct store_token *token, struct brg_error *err)
+static int make_base(struct store_token *token, const struct io_hints *hints, struct brg_error *err)
 {
     const char *slash = strrchr(token->path, '/');
+    char folder[STORE_PATH];
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - token->path) + 1, token->path);
+    int flags = O_RDWR | O_CREAT | O_EXCL | place_open_flags(folder, hints);
     for (int tries = 0; tries < 100; tries++) {
         uint32_t random;
         struct stat st;
@@ -117,7 +139,7 @@ static int make_base(struct store_token *token, struct brg_error *err)
         snprintf(token->base, sizeof token->base, "%.*s.%.200s.brg-%016llx",
                  (int)(slash - token->path) + 1, token->path, slash + 1,
                  (unsigned long long)token->id);
-        int fd = store_io_open(token->base, O_RDWR | O_CREAT | O_EXCL, 0666);
+        int fd = store_io_open(token->base, flags, 0666);
         if (fd == -EEXIST)
             continue;
         if (fd < 0)
@@ -249,22 +271,22 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
     rc = old.st_nlink && !(flags & BRG_CREATE) ? look_for_parts(token, err) : 0;
     if (rc)
         return rc;
-    token->stripe_bytes = hints->stripe_bytes ? hints->stripe_bytes : 1u << 20;
     memcpy(token->temporary, token->path, sizeof token->path);
     if (flags & BRG_READ)
-        return 0;
+        return find_place(token, hints, err);
     rc = hints->checksums && token->layout == IO_SHARED ? check_sums_name(token->path, err) : 0;
     if (rc)
         return rc;
     store_sweep(token->path, store_host());
-    rc = make_base(token, err);
+    rc = make_base(token, hints, err);
     if (rc)
         return rc;
     if (old.st_nlink)
         token->mode = (int32_t)(old.st_mode & 07777);
     if (!hints->update_in_place || flags & BRG_CREATE)
         memcpy(token->temporary, token->base, sizeof token->base);
-    rc = make_files(token, hints, &old, err);
+    rc = find_place(token, hints, err);
+    rc = rc ? rc : make_files(token, hints, &old, err);
     if (rc)
         store_abandon(token);
     return rc;
