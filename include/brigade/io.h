@@ -157,8 +157,16 @@ BRG_API const char *brg_file_explain(brg_file *f);
 
 /* ---- named arrays: docs/format-io.md ----
  *
- * The first call with a name makes a file a container. An array is written by one call or several;
- * shape and type are the same on every rank and in every call. */
+ * The first call with a name makes a file a container; it has no bytes of the program's own then.
+ *
+ * An array is written by one call or several. Its first call defines it: every rank makes one, with
+ * a count of 0 (or, of an array without dimensions, buf NULL) where it has nothing, in the same
+ * order for all arrays, with the same name, type and shape. If ranks differ, or one comes to commit
+ * without an array of the others, every rank gets -EINVAL, naming array and rank. Further calls may
+ * differ in number from rank to rank. Names are UTF-8 and may have slashes.
+ *
+ * Small arrays (1/64 of a segment and 16 KiB at most) are kept and written together, by a later
+ * call or by commit: a failure comes out there. */
 
 typedef struct brg_array {
     const char *name; /* belongs to the file */
@@ -182,8 +190,9 @@ BRG_API int brg_file_find_array(brg_file *f, const char *name, brg_array *array,
 BRG_API size_t brg_file_array_count(brg_file *f);
 BRG_API int brg_file_array_at(brg_file *f, size_t i, brg_array *array);
 
-/* Attributes of an array, or with array NULL of the file: `count` elements of type. Setting is
- * collective, and the values are rank 0's. Getting is local; *values belongs to the file. */
+/* Attributes of an array, or with array NULL of the file: `count` elements of type, at most 1 MiB.
+ * Every rank sets them, and the values kept are rank 0's; no messages are sent. Getting is local;
+ * *values belongs to the file, until the attribute is set again. -ENODATA: there is none. */
 BRG_API int brg_file_set_attribute(brg_file *f, const char *array, const char *name, brg_type type,
                                    size_t count, const void *values, struct brg_error *err);
 BRG_API int brg_file_get_attribute(brg_file *f, const char *array, const char *name, brg_type *type,

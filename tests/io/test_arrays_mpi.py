@@ -156,6 +156,30 @@ def test_a_rank_that_commits_without_an_array_of_the_others_is_named(
     assert "without array some" in said[0][4] and not (tmp_path / "f").exists()
 
 
+MISTAKEN = """
+try:
+    with brigade.io.open(comm, PATH, "w") as f:
+        f.write_array("good", numpy.zeros(5))
+        n = {size}
+        f.write_array("bad", numpy.zeros(n), shape=(2 * n,), start=(2 * n * rank // 3,))
+        f.write_array("more", numpy.zeros(100_000))
+except brigade.io.BrigadeIOError as error:
+    out["failure"] = failure(error)
+"""
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+@pytest.mark.parametrize("size", [6, 100_002])
+def test_a_block_that_does_not_fit_on_one_rank_is_an_error_on_all(
+    mpi: str, size: int, tmp_path: Path
+) -> None:
+    ranks = run(mpi, 3, MISTAKEN.format(size=size), tmp_path)
+    said = [rank["failure"] for rank in ranks]
+    assert said[0] == said[1] == said[2] and said[0][:2] == [errno.EINVAL, 2]
+    assert "array bad: dimension 0" in said[0][4] and said[0][3] == str(tmp_path / "f")
+    assert not (tmp_path / "f").exists()
+
+
 RAISES = """
 try:
     with brigade.io.open(comm, PATH, "w") as f:

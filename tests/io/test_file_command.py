@@ -7,10 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
 from store_world import MIB, assert_whole, compile_alone, names, pattern, told, words
+
+from brigade import io as brigade_io
 
 BAD = 10
 
@@ -52,6 +55,23 @@ def test_split_and_join_keep_every_byte(alone: Path, tmp_path: Path):
     assert names(tmp_path) == sorted(
         f"{n}{s}" for n in ("again", "parts", "plain") for s in ("", ".sums")
     )
+
+
+def test_named_arrays_and_attributes_are_told(tmp_path: Path):
+    path = tmp_path / "f"
+    with brigade_io.open(None, path, "w") as f:
+        f.attrs["time"], f.attrs["spin"] = 1.5, 1j
+        f.write_array("group/a", array("d", range(6)))
+        f["group/a"].attrs["unit"] = "K"
+    assert "array      group/a: float64 [6]" in ask("info", path)
+    facts = json.loads(ask("info", "--json", path))
+    assert facts["attributes"] == {"time": 1.5, "spin": "1j"}
+    (told,) = facts["arrays"]
+    assert (told["name"], told["shape"], told["attributes"]) == ("group/a", [6], {"unit": "K"})
+    data = bytearray(path.read_bytes())
+    data[20] ^= 1
+    path.write_bytes(data)
+    assert "damaged" in ask("info", path)
 
 
 def test_damage_is_named_and_ends_with_code_10(alone: Path, tmp_path: Path):

@@ -145,8 +145,13 @@ class Array:
         try:
             import numpy
         except ImportError:
-            return _lib.NAMES[self.number]
-        return numpy.dtype(_lib.NAMES[self.number])
+            return self.type
+        return numpy.dtype(self.type)
+
+    @property
+    def type(self) -> str:
+        """NumPy's name of the type of its elements."""
+        return _lib.NAMES[self.number]
 
     @property
     def ndim(self) -> int:
@@ -169,4 +174,4 @@ class Array:
         return Attributes(self._file, self.name)
 
     def __repr__(self) -> str:
-        return f"<array {self.name}: {_lib.NAMES[self.number]} {list(self.shape)}>"
+        return f"<array {self.name}: {self.type} {list(self.shape)}>"

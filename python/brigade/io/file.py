@@ -277,6 +277,9 @@ class File:
         return iter(self.arrays)
 
     def __len__(self) -> int:
+        """Local. Number of arrays; BrigadeIOError where the index is damaged."""
+        if "" in self:  # never; but asking for a name finds a damaged index
+            raise KeyError("")
         return int(_lib.function("file_array_count")(self.handle))
 
     @property
