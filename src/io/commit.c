@@ -44,6 +44,7 @@ void file_busy(brg_file *f, int busy)
 static void finish(struct brg_request *request, const struct brg_error *failure)
 {
     brg_file *f = request->file;
+    file_name_failure(f);
     request->outcome = *failure;
     request->file = NULL;
     f->request = NULL;

@@ -48,6 +48,9 @@ struct brg_file {
 /* Local. Why the file cannot be asked for `action`: -errno. */
 int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err);
 
+/* Local. A failure names the file, whoever met it. */
+void file_name_failure(brg_file *f);
+
 /* Meets the other ranks with `request` until what this one came for has been done. */
 int file_meet(brg_file *f, enum file_action action, const struct io_request *request,
               struct brg_error *err);

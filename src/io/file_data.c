@@ -38,12 +38,16 @@ int file_refuse(const brg_file *f, enum file_action action, struct brg_error *er
     return rc ? rc : refuse(f, action, err);
 }
 
-/* A failure names the file and a rank, whoever met it. */
-static int complete_failure(const brg_file *f, struct brg_error *failure)
+static int name_in(const brg_file *f, struct brg_error *failure)
 {
     if (failure->code && !failure->path[0])
         memcpy(failure->path, f->token.path, sizeof failure->path - 1);
     return failure->code;
+}
+
+void file_name_failure(brg_file *f)
+{
+    name_in(f, &f->failure);
 }
 
 /* With hint async: what was written before, by whomever, must not arrive after what is written now
@@ -202,8 +206,8 @@ static int meet(brg_file *f, enum file_action action, const struct io_request *r
     do {
         struct brg_error now = *refusal;
         rc = meet_once(f, action, request, &now, &done);
-        complete_failure(f, &f->failure);
-        if (complete_failure(f, &now) && action == FILE_CLOSE && !f->failure.code) {
+        name_in(f, &f->failure);
+        if (name_in(f, &now) && action == FILE_CLOSE && !f->failure.code) {
             done = 0;
             rc = 0;
         }

@@ -1,0 +1,99 @@
+/* Who writes which windows: what must hold whatever the extent, the stripes and the ranks are. */
+#include <stdio.h>
+#include <string.h>
+
+#include "io/bucket.h"
+#include "io/plan.h"
+
+static uint64_t state = 7;
+static int failures;
+
+static uint64_t below(uint64_t n)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (state >> 20) % n;
+}
+
+#define CHECK(ok)                                                    \
+    do                                                               \
+        if (!(ok) && failures++ < 10)                                \
+            printf("line %d, round %d: %s\n", __LINE__, round, #ok); \
+    while (0)
+
+static struct io_plan plan;
+static uint32_t order[5000];
+
+static void check_plan(const struct io_hints *hints, uint64_t stripe, const struct io_extent *e,
+                       const struct plan_ranks *ranks, int round)
+{
+    plan_make(&plan, hints, stripe, e, ranks);
+    uint64_t w = plan.window_bytes, unit = stripe > w ? stripe : w;
+    CHECK(plan.transport != IO_AUTO);
+    CHECK(hints->transport == IO_AUTO || plan.transport == hints->transport);
+    CHECK((w & (w - 1)) == 0 && (stripe % w == 0 || w % stripe == 0));
+    CHECK(plan.n_writers >= 1 && plan.n_writers <= ranks->size);
+    CHECK(!hints->writers || plan.n_writers <= hints->writers);
+    CHECK(plan.first[0] * w <= e->low && plan.first[plan.n_writers] * w >= e->high);
+    for (uint32_t d = 0; d < plan.n_writers; d++) {
+        CHECK(plan.first[d] < plan.first[d + 1]);
+        CHECK(plan.first[d] * w % unit == 0); /* no two writers share a stripe */
+        CHECK(plan_domain(&plan, plan.first[d]) == d);
+        CHECK(plan_domain(&plan, plan.first[d + 1] - 1) == d);
+        for (uint32_t other = 0; other < d; other++)
+            CHECK(plan.writers[d] != plan.writers[other]); /* a rank has one thread for it */
+    }
+    uint32_t claims = plan_claims(ranks->room_bytes, ranks->n_nodes);
+    CHECK(claims >= PLAN_MIN_CLAIMS && claims % 64 == 0 && claims >= plan.n_writers);
+    /* Three slots and the spare, behind the claims: slots never come to less. */
+    CHECK(8192 + plan_claims_bytes(claims, ranks->n_nodes) +
+              4 * (bucket_room((uint32_t)w, 0) + 64) <=
+          ranks->room_bytes);
+    /* A window that is done again in eighths has room for its owners. */
+    CHECK(bucket_room((uint32_t)(w / 8), 1) <= bucket_room((uint32_t)w, 0));
+}
+
+static void random_plan(int round)
+{
+    struct io_hints hints;
+    hints_default(&hints);
+    hints.transport = (enum io_transport)below(5);
+    hints.writers = below(2) ? 0 : 1 + (uint32_t)below(3000);
+    uint32_t nodes = 1 + (uint32_t)below(60), size = nodes + (uint32_t)below(4000);
+    for (uint32_t i = 0; i < size; i++)
+        order[i] = size - 1 - i;
+    struct plan_ranks ranks = {
+        .size = size, .n_nodes = nodes, .order = order, .room_bytes = UINT64_C(131072) << below(8)};
+    struct io_extent e = {.low = below(UINT64_C(1) << (1 + below(40)))};
+    e.high = e.low + 1 + below(UINT64_C(1) << (1 + below(40)));
+    e.run = 1 + below(1 << 20);
+    check_plan(&hints, UINT64_C(65536) << below(10), &e, &ranks, round);
+}
+
+static void choices(int round)
+{
+    struct io_hints hints;
+    struct plan_ranks ranks = {.size = 16, .n_nodes = 1, .order = order, .room_bytes = 8 << 20};
+    struct io_extent e = {.low = 0, .high = 64 << 20, .run = 1024};
+    hints_default(&hints);
+    plan_make(&plan, &hints, 1 << 20, &e, &ranks);
+    CHECK(plan.transport == IO_SIMPLE && plan.window_bytes == 1 << 20);
+    e.run = 4 << 20;
+    plan_make(&plan, &hints, 1 << 20, &e, &ranks);
+    CHECK(plan.transport == IO_DIRECT && strstr(plan.reason, "runs are long"));
+    e.high = 100; /* a small call does not touch large memory */
+    plan_make(&plan, &hints, 1 << 20, &e, &ranks);
+    CHECK(plan.window_bytes == 65536 && plan.n_writers == 1);
+    e.low = e.high = 0;
+    plan_make(&plan, &hints, 1 << 20, &e, &ranks);
+    CHECK(plan.n_writers == 0);
+    e = (struct io_extent){.low = (UINT64_C(1) << 62) + 5, .high = UINT64_C(1) << 63, .run = 1};
+    check_plan(&hints, 1 << 20, &e, &ranks, round);
+}
+
+int main(void)
+{
+    for (int round = 1; round <= 4000; round++)
+        random_plan(round);
+    choices(0);
+    return failures != 0;
+}
