@@ -88,7 +88,8 @@ static int look_for_parts(struct store_token *token, struct brg_error *err)
                         "plain file of it");
 }
 
-/* Nobody's file may be lost to ours because it is called NAME.sums. */
+/* Nobody's file may be lost to ours because it is called NAME.sums; and ours not, at the end of all
+ * the writing, because it cannot be called so. */
 static int check_sums_name(const char *path, struct brg_error *err)
 {
     char sums[STORE_NAME_BYTES];
@@ -97,6 +98,10 @@ static int check_sums_name(const char *path, struct brg_error *err)
     int rc = sums_file_open(&file, sums, NULL);
     if (rc == 0)
         sums_file_close(&file);
+    if (rc == -ENAMETOOLONG)
+        return refuse(err, rc, path,
+                      "there is no room for .sums at the end of its name; a shorter one, or the "
+                      "hint checksums=no, will do");
     if (rc != -EMEDIUMTYPE)
         return 0;
     return refuse(err, -EEXIST, path,

@@ -1,0 +1,192 @@
+/* What programs do besides writing and reading: a function each, all in the working folder. A line
+ * for every rank: what was done, the code that it gave, and of a failure its rank and offset. */
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "brigade/io.h"
+
+#define BYTES 100000u
+
+static int rank;
+static char buf[BYTES];
+static const char *hints;
+
+static void tell(const char *what, int rc, const struct brg_error *err)
+{
+    printf("%s %d %d %d %ld\n", what, rank, rc, rc ? err->rank : -1, rc ? (long)err->offset : -1);
+    fflush(stdout);
+}
+
+/* This rank's bytes, and the end. The first failure, or 0. */
+static int finish(brg_file *f, struct brg_error *err)
+{
+    struct brg_error later;
+    int rc = brg_file_write(f, (uint64_t)rank * BYTES, buf, BYTES, err);
+    if (!rc)
+        rc = brg_file_commit(f, err);
+    brg_file_close(f, &later);
+    return rc;
+}
+
+static int open_new(MPI_Comm comm, const char *name, brg_file **f, struct brg_error *err)
+{
+    return brg_file_open(comm, name, BRG_WRITE | BRG_CREATE, hints, f, err);
+}
+
+static int make(const char *name, struct brg_error *err)
+{
+    brg_file *f;
+    int rc = open_new(MPI_COMM_WORLD, name, &f, err);
+    return rc ? rc : finish(f, err);
+}
+
+static int a_communicator_that_is_freed(struct brg_error *err)
+{
+    MPI_Comm comm;
+    brg_file *f, *other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    int rc = open_new(comm, "freed", &f, err);
+    rc = rc ? rc : open_new(comm, "freed2", &other, err);
+    MPI_Comm_free(&comm);
+    rc = rc ? rc : finish(f, err);
+    return rc ? rc : finish(other, err);
+}
+
+static int files_at_the_same_time(struct brg_error *err)
+{
+    char name[32];
+    brg_file *own, *all;
+    snprintf(name, sizeof name, "own%d", rank);
+    int rc = open_new(MPI_COMM_SELF, name, &own, err);
+    rc = rc ? rc : open_new(MPI_COMM_WORLD, "all", &all, err);
+    rc = rc ? rc : brg_file_write(own, 0, buf, 10, err);
+    rc = rc ? rc : finish(all, err);
+    rc = rc ? rc : brg_file_commit(own, err);
+    return rc ? rc : brg_file_close(own, err);
+}
+
+static int a_child_that_exits(struct brg_error *err)
+{
+    brg_file *f;
+    int rc = open_new(MPI_COMM_WORLD, "forked", &f, err);
+    rc = rc ? rc : brg_file_write(f, (uint64_t)rank * 10, buf, 10, err);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    return rc ? rc : finish(f, err);
+}
+
+static int another_folder(struct brg_error *err)
+{
+    char here[4096];
+    brg_file *f;
+    int rc = open_new(MPI_COMM_WORLD, "relative", &f, err);
+    if (!getcwd(here, sizeof here) || chdir("/"))
+        return 1;
+    rc = rc ? rc : finish(f, err);
+    return chdir(here) ? 1 : rc;
+}
+
+static int a_link(struct brg_error *err)
+{
+    return make("link", err);
+}
+
+static int a_link_to_nothing(struct brg_error *err)
+{
+    return make("dangling", err);
+}
+
+static int no_name(struct brg_error *err)
+{
+    return make(rank == 1 ? NULL : "unnamed", err);
+}
+
+static int a_name_without_room_for_sums(struct brg_error *err)
+{
+    char name[253];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    return make(name, err);
+}
+
+/* And the file is as it was: what follows succeeds. */
+static int a_byte_past_all_checksums(struct brg_error *err)
+{
+    brg_file *f;
+    struct brg_error none;
+    int rc = open_new(MPI_COMM_WORLD, "far", &f, err);
+    rc = rc ? rc : brg_file_write(f, UINT64_C(1) << 60, buf, rank == 1, err);
+    return finish(f, &none) ? 1 : rc;
+}
+
+static int a_limit_of_file_sizes(struct brg_error *err)
+{
+    struct rlimit before, now;
+    getrlimit(RLIMIT_FSIZE, &before);
+    now = before;
+    now.rlim_cur = BYTES + BYTES / 2;
+    setrlimit(RLIMIT_FSIZE, &now);
+    int rc = make("limited", err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    return rc;
+}
+
+static int a_file_that_shrinks(struct brg_error *err)
+{
+    brg_file *f;
+    struct brg_error later;
+    int rc = make("shrinks", err);
+    rc = rc ? rc : brg_file_open(MPI_COMM_WORLD, "shrinks", BRG_READ, hints, &f, err);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0 && truncate("shrinks", 10))
+        return 1;
+    MPI_Barrier(MPI_COMM_WORLD);
+    rc = rc ? rc : brg_file_read(f, (uint64_t)rank * 1000, buf, 1000, err);
+    brg_file_close(f, &later);
+    return rc;
+}
+
+static int open_until_the_end(struct brg_error *err)
+{
+    brg_file *f;
+    int rc = open_new(MPI_COMM_WORLD, "unfinished", &f, err);
+    return rc ? rc : brg_file_write(f, (uint64_t)rank * 10, buf, 10, err);
+}
+
+#define DO(what)                \
+    do {                        \
+        int rc_ = what(&err);   \
+        tell(#what, rc_, &err); \
+    } while (0)
+
+int main(int argc, char **argv)
+{
+    struct brg_error err;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    hints = argc > 1 ? argv[1] : NULL;
+    memset(buf, 'a' + rank, sizeof buf);
+    DO(a_communicator_that_is_freed);
+    DO(files_at_the_same_time);
+    DO(a_child_that_exits);
+    DO(another_folder);
+    DO(a_link);
+    DO(a_link_to_nothing);
+    DO(no_name);
+    DO(a_name_without_room_for_sums);
+    DO(a_byte_past_all_checksums);
+    DO(a_limit_of_file_sizes);
+    DO(a_file_that_shrinks);
+    DO(open_until_the_end);
+    MPI_Finalize();
+    return 0;
+}
