@@ -15,7 +15,15 @@ from brigade.cli import COMMANDS
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = Path(brigade.__file__).parent / "_native"
 INJECTED = ["libbrigade-audit.so", "libbrigade-preload.so", "brigade-rank", "brigade-trace"]
-PARTS = ["libbrigade.so", *INJECTED, "brigade-stage", "brigade-land", "brigade-slowfs"]
+LIBRARIES = ["libbrigade.so", "libbrigade_io.so"]
+PARTS = [
+    *LIBRARIES,
+    "libbrigade_pmpi.so",
+    *INJECTED,
+    "brigade-stage",
+    "brigade-land",
+    "brigade-slowfs",
+]
 # ld.so and the parts of glibc, which every node has
 GLIBC = re.compile(r"(libc|libdl|libpthread|librt|libm|ld-linux-[a-z0-9-]+)\.so\.\d")
 
@@ -48,7 +56,7 @@ def test_every_native_part_that_the_package_asks_for_is_in_the_wheel():
     assert sorted(name for name in asked if not (NATIVE / name).is_file()) == []
 
 
-@pytest.mark.parametrize("part", ["libbrigade.so", "brigade-stage", *INJECTED])
+@pytest.mark.parametrize("part", [*LIBRARIES, "brigade-stage", *INJECTED])
 def test_what_runs_on_a_compute_node_needs_only_glibc(part):
     assert [name for name in needed(part) if not GLIBC.fullmatch(name)] == []
 
@@ -57,9 +65,10 @@ def test_the_auditor_needs_no_library_at_all():
     assert needed("libbrigade-audit.so") == []
 
 
-def test_the_library_exports_only_its_own_names():
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_library_exports_only_its_own_names(library):
     said = subprocess.run(
-        ["nm", "-D", "--defined-only", NATIVE / "libbrigade.so"],
+        ["nm", "-D", "--defined-only", NATIVE / library],
         capture_output=True,
         text=True,
         check=True,
@@ -67,6 +76,12 @@ def test_the_library_exports_only_its_own_names():
     names = [line.split()[-1] for line in said.stdout.splitlines() if " A " not in line]
     assert names
     assert [name for name in names if not name.startswith("brg_")] == []
+
+
+def test_what_a_user_compiles_is_in_the_wheel_and_no_link_is():
+    sources = {path.name for path in (ROOT / "include/brigade").iterdir()}
+    assert {path.name for path in (NATIVE / "include/brigade").iterdir()} == sources
+    assert [path for path in NATIVE.rglob("*") if path.is_symlink()] == []
 
 
 def test_manual_pages_are_installed_where_man_looks():
