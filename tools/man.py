@@ -1,6 +1,7 @@
-"""Render a manual page for `brigade` and for each of its commands, from the commands themselves.
+"""Render a manual page for `brigade`, for each of its commands, and for the calls of a library,
+from the commands and the header themselves.
 
-    tools/man.py FOLDER        writes FOLDER/brigade.1, FOLDER/brigade-run.1, ...
+    tools/man.py FOLDER        writes FOLDER/brigade.1, FOLDER/brigade-run.1, ..., brigade_io.3
 
 What `brigade COMMAND --help` says is what the page says: one source. A paragraph that click keeps
 as it is (marked with \\b) stays as it is here too.
@@ -9,6 +10,7 @@ as it is (marked with \\b) stays as it is here too.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,6 +87,39 @@ def pages(
             yield from pages(child, inner)
 
 
+def commented(text: str) -> str:
+    """A C comment as troff: paragraphs, and indented lines as they are."""
+    lines = [re.sub(r"^ ?/?\*+/? ?", "", line).replace(" */", "") for line in text.split("\n")]
+    out = []
+    for paragraph in "\n".join(lines).strip().split("\n\n"):
+        plain = escaped(paragraph.replace("**", ""))
+        code = all(line.startswith("    ") for line in paragraph.split("\n"))
+        out.append(f".PP\n.nf\n{plain}\n.fi" if code else f".PP\n{plain}")
+    return "\n".join(out)
+
+
+def header_page(name: str, header: str, version: str) -> str:
+    """The manual page of a public header: its comments, and what they stand before."""
+    head, rest = header.split("*/\n", 1)
+    summary = head.removeprefix("/* ").split("\n")[0].rstrip(".")
+    lines = [
+        f'.TH "{name.upper()}" "3" "" "Brigade {version}" "Brigade"',
+        f".SH NAME\n{escaped(name)} \\- {escaped(summary)}",
+        f".SH SYNOPSIS\n.nf\n#include <brigade/{name.split('_')[1]}.h>",
+        f"{escaped('cc app.c $(brigade io-config --cflags --libs)')}\n.fi",
+        ".SH DESCRIPTION",
+        commented(head.split("\n", 1)[1]),
+        ".SH CALLS",
+    ]
+    body = rest.split('extern "C" {\n#endif\n', 1)[1].split("#ifdef __cplusplus")[0]
+    for comment, code in re.findall(r"(/\*.*?\*/)?((?:(?!\n/\*).)+)", body, re.DOTALL):
+        calls = re.sub(r"BRG_API ([^;]*;)", lambda m: m[1].replace("\n        ", "\n"), code)
+        declared = calls.strip("\n")
+        lines += [commented(comment)] if comment else []
+        lines += [f".PP\n.nf\n.RS 4\n{escaped(declared)}\n.RE\n.fi"] if declared.strip() else []
+    return "\n".join([*lines, ".SH SEE ALSO", "\\fBbrigade\\-io\\-config\\fR(1)"]) + "\n"
+
+
 def main(folder: Path) -> None:
     sys.path.insert(0, str(ROOT / "python"))
     from brigade import __version__
@@ -94,6 +129,8 @@ def main(folder: Path) -> None:
     for command, context in pages(cli, click.Context(cli, info_name="brigade")):
         path = folder / f"{context.command_path.replace(' ', '-')}.1"
         path.write_text(page(command, context, __version__))
+    header = (ROOT / "include/brigade/io.h").read_text()
+    (folder / "brigade_io.3").write_text(header_page("brigade_io", header, __version__))
 
 
 if __name__ == "__main__":

@@ -88,6 +88,7 @@ def test_manual_pages_are_installed_where_man_looks():
     folder = Path(sys.prefix) / "share/man/man1"
     pages = ["brigade.1", *(f"brigade-{name}.1" for name in COMMANDS)]
     assert [page for page in pages if not (folder / page).is_file()] == []
+    assert (folder.with_name("man3") / "brigade_io.3").is_file()
 
 
 def test_the_templates_of_the_page_are_in_the_wheel_and_make_a_page():
