@@ -22,10 +22,10 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
-#define SLEEP_NS UINT64_C(20000000) /* the first sleep; the next ones are longer, */
-#define SLEEP_MOST_NS UINT64_C(100000000)
-#define SPINS 400u /* some microseconds */
-#define LOOKS 8u   /* at other ranks, each time; few, as there may be hundreds that look */
+#define SLEEP_NS 20000000L
+#define SLEEPS_A_LOOK 3u /* whether others live */
+#define SPINS 400u       /* some microseconds */
+#define LOOKS 8u         /* at other ranks, each time; few, as there may be hundreds that look */
 
 /* ---- making one ---- */
 
@@ -217,6 +217,13 @@ int area_look(struct io_area *area, _Atomic uint32_t *counter, uint32_t value)
 
 /* ---- waiting ---- */
 
+static _Thread_local int aside;
+
+void area_is_aside(void)
+{
+    aside = 1;
+}
+
 static long futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *limit)
 {
     return syscall(SYS_futex, word, op, value, limit, NULL, 0);
@@ -237,7 +244,7 @@ int area_wait(struct io_area *area, _Atomic uint32_t *counter, uint32_t value)
 int area_wait_unless(struct io_area *area, _Atomic uint32_t *counter, uint32_t value,
                      _Atomic uint32_t *cancel)
 {
-    uint64_t ns = SLEEP_NS;
+    unsigned sleeps = 0;
     for (unsigned i = 0; i < area->spins; i++) {
         if (area_reached(counter, value))
             return 0;
@@ -254,11 +261,13 @@ int area_wait_unless(struct io_area *area, _Atomic uint32_t *counter, uint32_t v
             rc = -ECANCELED;
         if (rc)
             return rc;
-        struct timespec limit = {.tv_nsec = (long)ns};
+        struct timespec limit = {.tv_nsec = SLEEP_NS};
         if (futex(counter, FUTEX_WAIT, seen, &limit) == 0 || errno != ETIMEDOUT)
             continue;
-        area_look(area, counter, value);
-        ns = ns * 2 > SLEEP_MOST_NS ? SLEEP_MOST_NS : ns * 2;
+        if (++sleeps % SLEEPS_A_LOOK == 0)
+            area_look(area, counter, value);
+        if (area->tick && !aside)
+            area->tick(area->tick_context);
     }
 }
 

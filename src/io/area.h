@@ -52,6 +52,11 @@ struct io_area {
     _Atomic uint32_t looked; /* the peer that was looked at last */
     unsigned spins;          /* looks at a counter before sleeping */
     int fd;                  /* of the leader, until all have it; or -1 */
+
+    /* Called now and then by who waits long, unless NULL: what the program left under way in MPI
+     * goes on. Not by threads that said area_is_aside. */
+    void (*tick)(void *context);
+    void *tick_context;
 };
 
 /* Makes an area for n_local ranks, the caller being the first. -errno where there is no memory. */
@@ -73,6 +78,9 @@ static inline int area_reached(_Atomic uint32_t *counter, uint32_t value)
 {
     return (int32_t)(atomic_load_explicit(counter, memory_order_acquire) - value) >= 0;
 }
+/* The calling thread is not the one that may call MPI. */
+void area_is_aside(void);
+
 /* Adds to a counter, or sets it, and wakes who waits for it. */
 uint32_t area_add(_Atomic uint32_t *counter, uint32_t n);
 void area_set(_Atomic uint32_t *counter, uint32_t value);

@@ -58,6 +58,7 @@ int mover_read(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct
 
 static void *serve_behind(void *mover)
 {
+    area_is_aside();
     slots_serve(mover);
     return NULL;
 }

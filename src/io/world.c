@@ -10,8 +10,9 @@
 #include "io/fault.h"
 
 #define TAG_DEATH 0x4200 /* a word, from any rank to a leader: the rank that died, a uint32_t */
-#define POLL_NS UINT64_C(20000) /* how long a leader looks for MPI's messages without sleeping */
-#define NAP_NS UINT64_C(200000) /* its longest sleep between looks */
+#define POLL_NS UINT64_C(20000)  /* how long a leader looks for MPI's messages without sleeping */
+#define NAP_NS UINT64_C(200000)  /* its longest sleep between looks */
+#define TICK_NS UINT64_C(100000) /* one sleep in 200 */
 #define LOOK_NS UINT64_C(100000000)
 #define FIRST_NAP_NS UINT64_C(5000)
 
@@ -133,6 +134,15 @@ int world_rest(struct io_world *w, uint32_t seen, uint64_t ns)
 {
     area_doze(&w->area->head->bell, seen, ns);
     return listen(w);
+}
+
+void world_tick(void *world)
+{
+    struct io_world *w = world;
+    uint64_t began = now_ns();
+    do
+        w->mpi->waits(w->all, TAG_DEATH);
+    while (now_ns() - began < TICK_NS);
 }
 
 /* ---- a meeting ---- */

@@ -85,6 +85,10 @@ int world_finish(struct io_world *world, struct stream_net *net, struct stream_r
  * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */
 int world_rest(struct io_world *world, uint32_t seen, uint64_t ns);
 
+/* Not collective: for the area, whose ranks wait outside MPI: lets MPI move on what the program has
+ * left under way, as a rank that another one waits for in MPI may be one that waits here. */
+void world_tick(void *world);
+
 /* Not collective: fills *err with what broke the area of this node, and keeps it. Returns its
  * code. */
 int world_broke(struct io_world *world, struct brg_error *err);

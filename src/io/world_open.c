@@ -234,6 +234,10 @@ static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
             rc = make_nodes(w);
         if (!rc)
             rc = make_leaders(w);
+        if (!rc) {
+            w->area->tick = world_tick;
+            w->area->tick_context = w;
+        }
     }
     if (rc) {
         destroy(w);
