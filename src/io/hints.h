@@ -29,12 +29,12 @@ struct io_hints {
     int checksums, sync, share, explain; /* yes|no */
     int verify;                          /* yes|no: what is read is compared with its checksums */
     int update_in_place;                 /* update=copy|in-place */
-    int direct_io;                       /* direct-io=no|yes|auto: 0, 1, -1 */
-    int uring;                           /* uring=no|yes|auto: 0, 1, -1 */
-    int async;                           /* async=yes|no */
-    uint64_t buffer_bytes;               /* async: bytes a writer may hold back */
-    uint64_t rate_bytes_s;               /* async: cap a writer, 0: none */
-    double slowdown; /* async: factor by which the program's collectives may slow down */
+    int direct_io;         /* direct-io=no|yes|auto: 0, 1, -1; auto is no: it does not pay */
+    int uring;             /* uring=no|yes|auto: 0, 1, -1; with direct-io, where there is one */
+    int async;             /* async=yes|no */
+    uint64_t buffer_bytes; /* async: bytes a writer may hold back */
+    uint64_t rate_bytes_s; /* async: cap a writer, 0: none */
+    double slowdown;       /* async: factor by which the program's collectives may slow down */
 };
 
 extern const char *const io_transport_names[]; /* by enum io_transport */

@@ -26,6 +26,8 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
     s->verify = hints->verify;
     s->async = hints->async;
     s->rank = rank;
+    s->direct_io = hints->direct_io == 1;
+    s->uring = hints->uring != 0;
     s->memory = (size_t)hints->segment_bytes;
     s->fd = -1;
     if (rank != 0)
@@ -38,6 +40,8 @@ void store_close(struct io_store *s)
 {
     if (s->sums)
         sums_close(s->sums);
+    if (s->direct)
+        direct_close(s->direct);
     if (s->known)
         sums_file_close(s->known);
     if (s->part)
@@ -119,6 +123,34 @@ static int write_file(struct io_store *s, const char *buf, size_t bytes, uint64_
     return rc ? store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write") : 0;
 }
 
+/* What of it goes past the page cache: its beginning up to a page, and the end after the last one,
+ * never do. Returns the first byte that is still to be written, from `at` on. */
+static size_t write_direct(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                           size_t at)
+{
+    if (bytes < DIRECT_LEAST || !store_io_plain())
+        return at;
+    if (!s->direct && direct_open(&s->direct, s->token.temporary, s->memory / 4, s->uring)) {
+        s->direct = NULL;
+        s->direct_io = 0; /* this file system has none */
+        return at;
+    }
+    return at + direct_write(s->direct, buf + at, bytes - at, offset + at);
+}
+
+static int write_past_cache(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                            struct brg_error *err)
+{
+    size_t head = (size_t)(-offset % DIRECT_ALIGN);
+    head = head < bytes ? head : bytes;
+    int rc = s->sums ? sums_failed(s, sums_note(s->sums, buf, bytes, offset), err) : 0;
+    rc = rc ? rc : write_file(s, buf, head, offset, err);
+    if (rc)
+        return rc;
+    size_t at = write_direct(s, buf, bytes, offset, head);
+    return write_file(s, buf + at, bytes - at, offset + at, err);
+}
+
 /* Block by block: what has just been summed is still in the processor's cache when it is written,
  * so that sums cost no second way through memory. */
 static int write_blocks(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
@@ -149,6 +181,8 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     if (rc)
         return rc;
     io_fault_step();
+    if (s->direct_io)
+        return write_past_cache(s, buf, bytes, offset, err);
     return s->sums ? write_blocks(s, buf, bytes, offset, err)
                    : write_file(s, buf, bytes, offset, err);
 }

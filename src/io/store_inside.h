@@ -4,6 +4,7 @@
 
 #include "io/parts.h"
 #include "io/store.h"
+#include "io/store_direct.h"
 #include "io/sums.h"
 
 /* Bytes of a file on disk that may not be there yet. */
@@ -17,9 +18,11 @@ struct io_store {
     struct store_token token;
     int sync, checksums, verify, async;
     uint32_t rank;
-    int fd;            /* of the data, or -1 */
-    uint64_t read;     /* bytes, for faults */
-    struct sums *sums; /* of a file that is written, from the first write on */
+    int fd; /* of the data, or -1 */
+    int direct_io, uring;
+    struct direct *direct; /* past the page cache, where that is wanted and works */
+    uint64_t read;         /* bytes, for faults */
+    struct sums *sums;     /* of a file that is written, from the first write on */
     /* verify=yes: the sections that have matched all that was read so far */
     struct sums_file *known;
     unsigned candidates;

@@ -94,6 +94,11 @@ int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_
     return rc ? rc : cut;
 }
 
+int store_io_plain(void)
+{
+    return !io_fault_chosen.point && size_limit() == UINT64_MAX;
+}
+
 int store_io_resize(int fd, uint64_t size)
 {
     if (size > size_limit())

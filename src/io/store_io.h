@@ -16,6 +16,8 @@ int store_failed(struct brg_error *err, int code, const char *path, int64_t offs
  * than raise SIGXFSZ, which would end the program. *done (may be NULL): bytes written before. */
 int store_io_open(const char *path, int flags, unsigned mode);
 int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_t *done);
+/* Whether a write can only end as the file system ends it: no limit, no fault. */
+int store_io_plain(void);
 int store_io_resize(int fd, uint64_t size);
 int store_io_sync(int fd);
 int store_io_rename(const char *from, const char *to, int replace);

@@ -145,6 +145,15 @@ def test_reading_with_verify_finds_damage_and_without_does_not(alone: Path, file
     assert read("verify=yes")[0] == 1  # there is nothing to compare with
 
 
+@pytest.mark.parametrize("hints", ("direct-io=yes", "direct-io=yes:uring=no"))
+def test_bytes_that_go_past_the_page_cache_are_the_same(alone: Path, tmp_path: Path, hints: str):
+    path = tmp_path / "ckpt"
+    for size, calls in ((7 * MIB + 4097, 1), (7 * MIB + 4097, 3), (MIB, 1)):
+        command = [alone, *words(path, "create", f"{hints}:segment=1M", size, calls, 4)]
+        subprocess.run(command, check=True, capture_output=True)
+        assert_whole(path, pattern(size, 4))
+
+
 def test_without_checksums_no_stale_ones_stay(alone: Path, file: Path):
     command = [alone, *words(file, "create", "checksums=no", SIZE, 1, 9)]
     subprocess.run(command, check=True, capture_output=True)
