@@ -93,6 +93,16 @@ def test_the_ranks_of_a_program_share_a_file_and_a_tool_sees_none_of_it(mpi, tmp
     assert lines == ["0 1 well", "1 0 well", "tool 0", "tool 0"], watched.stderr
 
 
+@pytest.mark.parametrize("mpi", MPIS)
+def test_files_are_right_without_threads_and_with_a_thread_for_each(mpi, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = Path(__file__).with_name("threads_driver.c")
+    program = compile_mpi(mpi, source, tmp_path / "program", "-lpthread")
+    for level, name in (("0", "single"), ("3", "multiple")):
+        done = run_mpi(mpi, 2, [program, level])
+        assert done.stdout.split("\n") == [f"{name} 0", f"{name} 0", ""], done.stderr
+
+
 def test_a_program_of_the_interface_that_mpi_5_fixes_is_joined(tmp_path):
     compiler = shutil.which("mpicc_abi")
     if not compiler:
