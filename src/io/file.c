@@ -2,6 +2,7 @@
 #include "io/file_array.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,8 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
         *out = f;
         return 0;
     }
+    if (err && !err->path[0])
+        snprintf(err->path, sizeof err->path, "%s", f->token.path[0] ? f->token.path : path);
     drain_close(f->drain);
     free(f->spare);
     if (f->store) {
