@@ -259,7 +259,14 @@ int store_flush(struct io_store *s, struct brg_error *err)
         if (rc)
             store_failed(err, rc, s->token.path, -1, "sync");
     }
-    /* Closing is what makes bytes visible to other nodes where the file system is NFS. */
+    /* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and
+     * its like; and there it is closing that tells of a full disk. */
+    if (!rc && s->fd >= 0) {
+        rc = close(s->fd) ? -errno : 0;
+        s->fd = -1;
+        if (rc)
+            store_failed(err, rc, s->token.path, -1, "close");
+    }
     if (!rc && s->sums) {
         sums_close(s->sums);
         free(s->sums);
