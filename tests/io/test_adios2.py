@@ -74,6 +74,32 @@ with adios2.Stream(io, "x", "r") as found:
 """
 )
 
+# Every kind of number, and attributes; what was written goes on with Append.
+KINDS = (
+    STEPS
+    + """
+kinds = "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64 complex64 complex128"
+right = {{k: (np.arange(6).reshape(2, 3) * 2).astype(k) for k in kinds.split()}}
+for mode in "wa":
+    with adios2.Stream(io, "x", mode) as out:
+        for _ in out.steps(2):
+            for kind, values in right.items():
+                out.write(kind, values, [2, 3], [0, 0], [2, 3])
+            out.write_attribute("names", ["a", "bc", ""])
+            out.write_attribute("dx", np.array([0.5, 0.25]))
+with adios2.Stream(io, "x", "r") as found:
+    for _ in found.steps():
+        for kind, values in right.items():
+            part = np.zeros((1, 2), kind)
+            variable = found.inquire_variable(kind)
+            variable.set_selection([[1, 1], [1, 2]])
+            found._engine.get(variable, part, adios2.bindings.Mode.Sync)
+            assert (part == values[1:, 1:]).all(), kind
+        names, dx = found.read_attribute("names"), found.read_attribute("dx").tolist()
+        print(found.current_step(), names, dx)
+"""
+)
+
 
 @pytest.fixture(scope="module")
 def adios() -> Path:
@@ -137,6 +163,12 @@ def test_what_ranks_put_may_differ_and_what_none_put_is_not_there(plugin, tmp_pa
         names, once = (["once", "time", "u"], " 7 8") if step == 1 else (["time", "u"], "")
         right += [f"{rank} {step} {names} {[v + 10 * step for v in u]} {40 + step}{once}"]
     assert sorted(done.stdout.splitlines()) == right, done.stderr
+
+
+def test_numbers_of_every_kind_come_back_and_append_goes_on_behind_the_last_step(plugin, tmp_path):
+    done = python(1, KINDS.format(plugin=str(plugin)), tmp_path / "w")
+    right = [f"{step} ['a', 'bc', ''] [0.5, 0.25]" for step in range(4)]
+    assert done.stdout.splitlines() == right, done.stderr
 
 
 def test_steps_of_an_earlier_longer_run_are_not_read_as_this_ones(plugin, tmp_path):
