@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy
 import pytest
@@ -16,8 +17,21 @@ from brigade.paths import native, native_dir
 
 SOURCE = Path(__file__).with_name("store_driver.c")
 MIB = 1 << 20
-#: system calls by which a commit can be told from another
-CALLS = "openat,close,pwrite64,pread64,fsync,rename,renameat2,unlink,fchmod,ftruncate,flock"
+#: system calls that change what lies on disk; what others leave is what the next of these meets
+CHANGING = (
+    "pwrite64",
+    "fsync",
+    "rename",
+    "renameat2",
+    "unlink",
+    "unlinkat",
+    "mkdir",
+    "rmdir",
+    "fchmod",
+    "ftruncate",
+    "copy_file_range",
+)
+EVERY = (*CHANGING, "openat", "close", "pread64", "flock")
 
 
 class Told(NamedTuple):
@@ -84,17 +98,34 @@ def assert_whole(path: Path, content: bytes) -> None:
     assert verify(path).get("damaged") == 0, verify(path)
 
 
-def killed_at(call: int, command: list[str]) -> bool:
-    """Whether the program was killed at its call-th system call, rather than ended before."""
+def killed_everywhere(
+    calls: tuple[str, ...], command: Callable[[], list[str]]
+) -> Iterator[tuple[str, bool]]:
+    """Runs the commands that `command` makes, each killed one system call later than the one
+    before; (where, whether it was killed). strace counts each kind of call by itself."""
     if not shutil.which("strace"):
         pytest.skip("needs Debian package strace")
-    inject = f"inject={CALLS}:signal=SIGKILL:when={call}"
-    done = subprocess.run(
-        ["strace", "-f", "-o", "/dev/null", "-e", f"trace={CALLS}", "-e", inject, *command],
-        text=True,
-        capture_output=True,
-    )
-    if "Operation not permitted" in done.stderr:
-        pytest.skip("needs ptrace")
-    assert done.returncode in (0, -9, 137), done.stderr
-    return done.returncode != 0
+    for name in calls:
+        for number in range(1, 1000):
+            inject = f"inject={name}:signal=SIGKILL:when={number}"
+            done = subprocess.run(
+                [
+                    "strace",
+                    "-f",
+                    "-o",
+                    "/dev/null",
+                    "-e",
+                    f"trace={name}",
+                    "-e",
+                    inject,
+                    *command(),
+                ],
+                text=True,
+                capture_output=True,
+            )
+            if "Operation not permitted" in done.stderr:
+                pytest.skip("needs ptrace")
+            assert done.returncode in (0, -9, 137), done.stderr
+            yield f"{name} {number}", done.returncode != 0
+            if done.returncode == 0:
+                break
