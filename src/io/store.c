@@ -14,6 +14,8 @@
 #include "io/store_inside.h"
 #include "io/store_io.h"
 
+#define START_BYTES (256u << 10) /* less is left to the sync: small requests cost a disk more */
+
 int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
                struct io_store **store, struct brg_error *err)
 {
@@ -151,6 +153,14 @@ static int write_past_cache(struct io_store *s, const char *buf, size_t bytes, u
     return write_file(s, buf + at, bytes - at, offset + at, err);
 }
 
+/* What was written starts on its way to the disk: ranks sync only when all have written, and would
+ * find everything still to do. What fails there, the sync says. */
+static void start_sync(struct io_store *s, size_t bytes, uint64_t offset)
+{
+    if (s->sync && !s->async && bytes >= START_BYTES)
+        (void)sync_file_range(s->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+}
+
 /* Block by block: what has just been summed is still in the processor's cache when it is written,
  * so that sums cost no second way through memory. */
 static int write_blocks(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
@@ -161,9 +171,11 @@ static int write_blocks(struct io_store *s, const char *buf, size_t bytes, uint6
     while (!rc && bytes) {
         uint64_t left = block - offset % block;
         size_t n = bytes < left ? bytes : (size_t)left;
-        rc = sums_note(s->sums, buf, n, offset);
+        rc = s->sums ? sums_note(s->sums, buf, n, offset) : 0;
         rc = rc ? store_failed(err, rc, s->token.path, (int64_t)offset, "write the checksums of")
                 : write_file(s, buf, n, offset, err);
+        if (!rc)
+            start_sync(s, n, offset);
         buf += n;
         offset += n;
         bytes -= n;
@@ -183,8 +195,7 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     io_fault_step();
     if (s->direct_io)
         return write_past_cache(s, buf, bytes, offset, err);
-    return s->sums ? write_blocks(s, buf, bytes, offset, err)
-                   : write_file(s, buf, bytes, offset, err);
+    return write_blocks(s, buf, bytes, offset, err);
 }
 
 void store_begin_call(struct io_store *s)
