@@ -23,6 +23,12 @@ ENVIRONMENT = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 
+#: how a job's ranks are put on N nodes of one machine: another host name is another node
+AS_NODES = r"""
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; n=$1; shift
+exec unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$((rank % n))" "$@"
+"""
+
 
 def compile_mpi(mpi: str, source: Path, target: Path, *flags: str) -> Path:
     """A program that uses libbrigade_io; the test is skipped where this MPI is not installed."""
@@ -46,3 +52,11 @@ def run_mpi(
         timeout=120,
         env={**os.environ, **ENVIRONMENT, **environment},
     )
+
+
+def can_be_nodes() -> bool:
+    unshare = shutil.which("unshare")
+    return bool(unshare) and subprocess.run(["unshare", "--uts", "true"]).returncode == 0
+
+
+needs_nodes = pytest.mark.skipif(not can_be_nodes(), reason="needs the right to unshare --uts")

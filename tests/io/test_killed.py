@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from mpi_world import MPIS, compile_mpi, run_mpi
+from mpi_world import AS_NODES, MPIS, compile_mpi, needs_nodes, run_mpi
 
 SOURCE = Path(__file__).with_name("killed_driver.c")
 OWNERDEAD = -130
@@ -37,14 +37,22 @@ class World:
         self.driver = compile_mpi(mpi, SOURCE, folder / "driver")
 
     def run(
-        self, ranks: int, fault: str, hints: str, way: str = "write", *extra: str, size: int = 65536
+        self,
+        ranks: int,
+        fault: str,
+        hints: str,
+        way: str = "write",
+        *extra: str,
+        size: int = 65536,
+        nodes: int = 0,
     ) -> dict[int, Told]:
         """What each rank that lived was told; none of them late."""
         place = self.folder / "files"
         place.mkdir(exist_ok=True)
         for old in [*place.glob("told.*"), *place.glob("new.*")]:
             old.unlink()
-        command = ["sh", "-c", SHELL, "sh", place, str(ranks - bool(fault))]
+        command: list[str | Path] = ["sh", "-c", AS_NODES, "nodes", str(nodes)] if nodes else []
+        command += ["sh", "-c", SHELL, "sh", place, str(ranks - bool(fault))]
         command += [self.driver, place, way, hints, str(size), *extra]
         run_mpi(self.mpi, ranks, command, **({"BRIGADE_FAULT": fault} if fault else {}))
         found = {}
@@ -113,6 +121,14 @@ def test_the_living_are_told_who_died_in_the_middle_of_a_read(world: World) -> N
     assert {told.code for told in world.run(4, "", hints).values()} == {0}
     world.assert_all_know(4, 1, world.run(4, "io.pass:5@1", hints, "read"))
     (world.folder / "files/data").unlink()
+
+
+@needs_nodes
+@pytest.mark.parametrize("fault", ["io.pass:4@1", "io.slot:3@2", "io.meet:9@0"])
+def test_of_nodes_with_several_ranks_all_are_told(world: World, fault: str) -> None:
+    """A leader, one that is none, and rank 0: ranks 0 and 2 are a node, 1 and 3 another."""
+    found = world.run(4, fault, f"transport=simple:writers=2:{SMALL}", nodes=2)
+    world.assert_all_know(4, int(fault[-1]), found)
 
 
 @pytest.mark.all

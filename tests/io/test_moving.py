@@ -7,20 +7,13 @@ an unequal number of calls, and compares byte by byte.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from mpi_world import MPIS, compile_mpi, run_mpi
+from mpi_world import AS_NODES, MPIS, compile_mpi, needs_nodes, run_mpi
 
 SOURCE = Path(__file__).with_name("moving.c")
 SEED = os.environ.get("BRIGADE_TEST_SEED", "1")
-#: how a job's ranks are put on N nodes of one machine: another host name is another node
-AS_NODES = r"""
-rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; n=$1; shift
-exec unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$((rank % n))" "$@"
-"""
 
 
 @pytest.fixture(scope="module", params=MPIS)
@@ -48,14 +41,6 @@ def move(
         words = ["sh", "-c", AS_NODES, "nodes", str(nodes), *words]
     done = run_mpi(mpi, ranks, words)
     assert done.returncode == 0 and done.stdout.startswith("ok"), done.stdout + done.stderr
-
-
-def can_be_nodes() -> bool:
-    unshare = shutil.which("unshare")
-    return bool(unshare) and subprocess.run(["unshare", "--uts", "true"]).returncode == 0
-
-
-needs_nodes = pytest.mark.skipif(not can_be_nodes(), reason="needs the right to unshare --uts")
 
 
 @pytest.mark.parametrize("hints", ["transport=direct", "transport=simple", "transport=rotate"])
