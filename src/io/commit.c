@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "io/file_array.h"
 #include "io/pace.h"
 #include "io/yield.h"
@@ -73,11 +74,12 @@ static void advance(struct brg_request *request, int wait_ms)
         ENDED,
         NO_FAILURE,
         NO_HARM,
+        COST,
         N
     };
     brg_file *f = request->file;
     int ended = drain_ended(f->drain, wait_ms, &f->failure);
-    int64_t v[N] = {ended != 0, ended >= 0, !suffers(request)};
+    int64_t v[N] = {ended != 0, ended >= 0, !suffers(request), file_cost_key(f, request->began_ns)};
     int rc = world_minimum(f->world, v, N, &f->failure);
     if (!rc && !v[NO_FAILURE])
         rc = world_failure(f->world, &f->failure);
@@ -85,6 +87,8 @@ static void advance(struct brg_request *request, int wait_ms)
         drain_hear(f->drain);
     if (!rc && v[ENDED] && ++request->step < N_STEPS)
         drain_run(f->drain, steps[request->step], f, request->behind);
+    if (!rc && request->step == N_STEPS)
+        file_cost_note(f, v[COST]);
     if (rc || request->step == N_STEPS)
         finish(request, &f->failure);
 }
@@ -101,7 +105,7 @@ static int start(brg_file *f, struct brg_request *request, int behind, struct br
     int rc = arrays_commit(f, err);
     if (rc)
         return rc;
-    *request = (struct brg_request){.file = f, .behind = behind};
+    *request = (struct brg_request){.file = f, .behind = behind, .began_ns = brg_clock_ns()};
     f->request = request;
     yield_sums(&request->mark);
     if (behind)

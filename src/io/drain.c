@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "io/pace.h"
 #include "io/yield.h"
@@ -62,13 +63,6 @@ struct drain {
     struct brg_error failure; /* the first; code 0: none */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 int drain_open(struct io_store *store, const struct io_hints *hints, struct drain **drain,
                struct brg_error *err)
 {
@@ -82,7 +76,7 @@ int drain_open(struct io_store *store, const struct io_hints *hints, struct drai
         d->most *= 2;
     struct watch_sums sums;
     yield_sums(&sums);
-    pace_start(&d->pace, (double)hints->rate_bytes_s, hints->slowdown, &sums, now_ns());
+    pace_start(&d->pace, (double)hints->rate_bytes_s, hints->slowdown, &sums, brg_clock_ns());
     d->paced = hints->rate_bytes_s || yield_known();
     pthread_condattr_t clock;
     pthread_condattr_init(&clock);
@@ -118,10 +112,10 @@ void drain_close(struct drain *d)
 /* With the lock held. Waits until so many bytes may go; 0 if the drain ends meanwhile. */
 static int let_go(struct drain *d, size_t bytes)
 {
-    uint64_t began = now_ns();
+    uint64_t began = brg_clock_ns();
     while (!d->stop) {
         struct watch_sums sums;
-        uint64_t now = now_ns(), next;
+        uint64_t now = brg_clock_ns(), next;
         yield_sums(&sums);
         pace_look(&d->pace, &sums, d->heard, now);
         d->heard = 0;
@@ -146,11 +140,11 @@ static void write_piece(struct drain *d, const char *from, size_t bytes, uint64_
     struct brg_error failure = {.rank = -1, .offset = -1};
     pthread_mutex_unlock(&d->lock);
     yield_piece(1);
-    uint64_t began = now_ns();
+    uint64_t began = brg_clock_ns();
     int rc = store_write(d->store, from, bytes, offset, &failure);
     if (!rc && d->paced)
         store_push(d->store, bytes, offset, &failure);
-    uint64_t took = now_ns() - began;
+    uint64_t took = brg_clock_ns() - began;
     yield_piece(0);
     pthread_mutex_lock(&d->lock);
     pace_gone(&d->pace, bytes, took);

@@ -21,6 +21,7 @@ struct brg_request {
     brg_file *file; /* NULL once the outcome is known */
     unsigned step;
     int behind;               /* its steps are done by the drain's thread */
+    uint64_t began_ns;        /* of brg_clock_ns */
     struct watch_sums mark;   /* of the program's calls when they were judged last */
     struct brg_error outcome; /* code 0: committed */
 };
@@ -38,6 +39,11 @@ struct brg_file {
     } behind; /* hint async: all that was written and may not have reached the store anywhere */
     int busy; /* something is written behind the program's back, here or elsewhere */
     uint64_t size;
+    struct file_cost {
+        enum io_transport transport; /* of its large calls; IO_AUTO: there was none */
+        int long_runs, mixed;        /* mixed: they were not all of one kind */
+        uint64_t spent_ns;           /* by this rank in them */
+    } cost;
     struct brg_error failure; /* code != 0: every later call fails with it */
     int committed;
     struct file_arrays *arrays; /* NULL: none, or not yet */
@@ -58,6 +64,14 @@ int file_meet(brg_file *f, enum file_action action, const struct io_request *req
 /* The same with a request that may have failed (rc) on this rank; destroys it. */
 int file_bring(brg_file *f, enum file_action action, struct io_request *request, int rc,
                struct brg_error *err);
+
+/* What the choice of a transport may go by, or NULL: run is the mean length of the call's runs. */
+const struct experience *file_past(brg_file *f, enum file_action action, uint64_t run);
+/* Local: a call has ended. Then, in the last agreement of a commit: a value, and what follows from
+ * the least of all ranks'. */
+void file_cost_call(brg_file *f, const struct io_plan *plan, uint64_t run, uint64_t began_ns);
+int64_t file_cost_key(const brg_file *f, uint64_t commit_began_ns);
+void file_cost_note(brg_file *f, int64_t least);
 
 /* Tells those who watch the program's collective calls. */
 void file_busy(brg_file *f, int busy);

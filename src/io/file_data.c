@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "io/file_array.h"
 
@@ -143,7 +144,9 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
     struct plan_ranks ranks = {.size = w->size,
                                .n_nodes = w->n_nodes,
                                .order = w->order,
-                               .room_bytes = w->area->room_bytes};
+                               .room_bytes = w->area->room_bytes,
+                               .past = file_past(f, action, extent.run)};
+    uint64_t began_ns = brg_clock_ns();
     struct io_plan plan;
     struct io_call call = {
         .world = w, .plan = &plan, .store = f->store, .drain = f->drain, .request = request};
@@ -157,6 +160,8 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
         rc = move_write(&call, &f->failure);
     if (!rc && extent.high > f->size && extent.low < extent.high)
         f->size = extent.high;
+    if (!rc)
+        file_cost_call(f, &plan, extent.run, began_ns);
     return rc;
 }
 

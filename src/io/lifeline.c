@@ -14,14 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_CALLS 16 /* under way at a time, in and out */
+#include "base/clock.h"
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+#define MOST_CALLS 16 /* under way at a time, in and out */
 
 /* ---- addresses ---- */
 
@@ -212,9 +207,9 @@ static int still_calling(const struct lifeline *l, const struct calls *c)
 void lifeline_connect(struct lifeline *l, const struct lifeline_card *right, uint64_t limit_ns)
 {
     struct calls c = {.n = 0};
-    uint64_t end = now_ns() + limit_ns;
+    uint64_t end = brg_clock_ns() + limit_ns;
     begin_calls(&c, right);
-    while (still_calling(l, &c) && now_ns() < end) {
+    while (still_calling(l, &c) && brg_clock_ns() < end) {
         c.fds[c.n] = (struct pollfd){.fd = l->listener, .events = POLLIN};
         if (poll(c.fds, c.n + 1, 20) <= 0)
             continue;

@@ -62,14 +62,22 @@ static uint64_t window_bytes(const struct io_plan *plan, const struct plan_ranks
     return bytes < most ? bytes : most;
 }
 
+int plan_is_long(uint64_t run)
+{
+    return run >= LONG_RUN;
+}
+
 static void choose(struct io_plan *plan, const struct io_hints *hints,
                    const struct io_extent *extent, const struct plan_ranks *ranks)
 {
     const char *why;
+    unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
+    char measured[128] = "";
     plan->transport = hints->transport;
     if (hints->transport != IO_AUTO)
         why = "asked for";
-    else if (extent->run < LONG_RUN) {
+    else if (!plan_is_long(extent->run)) {
+        candidates = 1u << IO_SIMPLE | (ranks->n_nodes > 1 ? 1u << IO_BRIGADE : 0);
         plan->transport = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
         why = ranks->n_nodes > MANY_NODES ? "runs are short, and there are many nodes"
                                           : "runs are short";
@@ -80,8 +88,15 @@ static void choose(struct io_plan *plan, const struct io_hints *hints,
         plan->transport = IO_DIRECT;
         why = "runs are long, and there are few ranks";
     }
-    snprintf(plan->reason, sizeof plan->reason, "%s: mean run %llu bytes, %u ranks, %u nodes", why,
-             (unsigned long long)extent->run, ranks->size, ranks->n_nodes);
+    if (hints->transport == IO_AUTO && ranks->past) {
+        plan->transport = experience_choose(ranks->past, plan->transport, candidates);
+        experience_tell(ranks->past, measured, sizeof measured);
+    }
+    if (measured[0])
+        why = "measured before";
+    snprintf(plan->reason, sizeof plan->reason, "%s%s%s: mean run %llu bytes, %u ranks, %u nodes",
+             why, measured[0] ? ", " : "", measured, (unsigned long long)extent->run, ranks->size,
+             ranks->n_nodes);
 }
 
 static uint32_t count_writers(const struct io_hints *hints, const struct plan_ranks *ranks)

@@ -2,7 +2,7 @@
 #ifndef BRG_IO_PLAN_H
 #define BRG_IO_PLAN_H
 
-#include "io/hints.h"
+#include "io/experience.h"
 
 #define PLAN_MAX_WRITERS 1024u
 
@@ -16,8 +16,9 @@ struct io_extent {
 /* The ranks, as struct io_world has them. */
 struct plan_ranks {
     uint32_t size, n_nodes;
-    const uint32_t *order; /* [size] */
-    uint64_t room_bytes;   /* of a node's area; at least two smallest segments */
+    const uint32_t *order;         /* [size] */
+    uint64_t room_bytes;           /* of a node's area; at least two smallest segments */
+    const struct experience *past; /* of transports with such files, or NULL */
 };
 
 struct io_plan {
@@ -30,6 +31,10 @@ struct io_plan {
     uint64_t first[PLAN_MAX_WRITERS + 1]; /* first window of each domain; [n_writers] is the end */
     char reason[256];                     /* why this transport, for people */
 };
+
+/* Whether runs of that mean length are long: moved from where they are, rather than through
+ * windows in shared memory. */
+int plan_is_long(uint64_t run);
 
 /* stripe_bytes: of the file, a power of two. An extent without bytes gives a plan without windows:
  * n_writers is 0. */

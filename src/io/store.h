@@ -23,6 +23,7 @@ struct store_token {
     char base[STORE_PATH];      /* .NAME.brg-ID; "" when reading */
     char temporary[STORE_PATH]; /* what is written; == path when reading or in place, else base */
     uint64_t id;                /* host and boot in the high half, random in the low one */
+    uint64_t device;            /* st_dev of the file system; 0: not known */
     uint64_t size;              /* of the file that is there; 0 for a new one */
     uint64_t stripe_bytes;      /* hint, file system's, or 1 MiB; power of two */
     uint32_t stripe_count;      /* 0: not known (not Lustre) */

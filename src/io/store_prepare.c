@@ -116,7 +116,10 @@ static int find_place(struct store_token *token, const struct io_hints *hints,
     struct place place;
     int fresh = strcmp(token->temporary, token->path) != 0;
     int fd = fresh ? token->lock : store_io_open(token->path, O_RDONLY, 0);
+    struct stat st;
     int rc = fd < 0 ? fd : place_choose(fd, fresh, hints, &place);
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        token->device = (uint64_t)st.st_dev;
     if (fd >= 0 && !fresh)
         close(fd);
     if (rc)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "io/fault.h"
 
@@ -15,13 +16,6 @@
 #define TICK_NS UINT64_C(100000) /* one sleep in 200 */
 #define LOOK_NS UINT64_C(100000000)
 #define FIRST_NAP_NS UINT64_C(5000)
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- what breaks a world ---- */
 
@@ -101,7 +95,7 @@ static int listen(struct io_world *w)
             learn(w, dead);
     }
     look_beside(w);
-    uint64_t now = now_ns();
+    uint64_t now = brg_clock_ns();
     if (now - w->looked_ns > LOOK_NS) {
         w->looked_ns = now;
         area_look(w->area, NULL, 0);
@@ -113,13 +107,13 @@ static int listen(struct io_world *w)
 
 int world_finish(struct io_world *w, struct stream_net *net, struct stream_request *request, int rc)
 {
-    uint64_t began = now_ns(), ns = FIRST_NAP_NS;
+    uint64_t began = brg_clock_ns(), ns = FIRST_NAP_NS;
     int done = 0;
     while (!rc) {
         rc = net->test(net, request, &done);
         if (done || rc)
             break;
-        if (now_ns() - began < POLL_NS)
+        if (brg_clock_ns() - began < POLL_NS)
             continue;
         struct timespec nap = {.tv_nsec = (long)ns};
         nanosleep(&nap, NULL);
@@ -139,10 +133,10 @@ int world_rest(struct io_world *w, uint32_t seen, uint64_t ns)
 void world_tick(void *world)
 {
     struct io_world *w = world;
-    uint64_t began = now_ns();
+    uint64_t began = brg_clock_ns();
     do
         w->mpi->waits(w->all, TAG_DEATH);
-    while (now_ns() - began < TICK_NS);
+    while (brg_clock_ns() - began < TICK_NS);
 }
 
 /* ---- a meeting ---- */

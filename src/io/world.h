@@ -9,6 +9,7 @@
 
 #include "brigade/io.h"
 #include "io/area.h"
+#include "io/experience.h"
 #include "io/lifeline.h"
 #include "mpi/mpi.h"
 
@@ -29,6 +30,8 @@ struct io_world {
     struct io_area *area;
     struct brg_error broken;         /* code != 0: what ended this world */
     const struct mpi_interface *mpi; /* NULL: one process */
+
+    struct experiences past; /* what files took so far */
 
     /* the world's own */
     int share;

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "stage/commands.h"
 #include "stage/dead.h"
 #include "stage/fault.h"
@@ -178,13 +179,6 @@ static void listen_to_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* What is told to put and drop of jobs; others than the launcher's are left alone for an hour. */
 static struct dead_known dead_of(const struct words *w)
 {
@@ -207,7 +201,7 @@ static int fail_alone(int code)
 static int put(void *words)
 {
     const struct words *w = words;
-    struct put_options o = {.start_ns = now_ns()};
+    struct put_options o = {.start_ns = brg_clock_ns()};
     const char *list = w->value[OPT_CHANGED];
     uint32_t changed[list ? strlen(list) / 2 + 1 : 1];
     uint64_t readers, workers, segment, fd, timeout, memory;
@@ -233,7 +227,7 @@ static int put(void *words)
         listen_to_signals();
         return fail_alone(EXIT_NOT_STAGED);
     }
-    o.ready_ns = now_ns();
+    o.ready_ns = brg_clock_ns();
     listen_to_signals();
     fault_start(net->rank);
     char *base = with_rank(base_of(w), net->rank);

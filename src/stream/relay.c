@@ -6,19 +6,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "stream/relay_parts.h"
 
 #define TAG_SEGMENT 1
 #define TAG_STATUS 2
 #define NAP_MIN_NS 20000u
 #define NAP_MAX_NS 400000u
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void nap(uint64_t ns)
 {
@@ -236,12 +230,12 @@ static void show_progress(struct relay *r)
 static int run_steps(struct relay *r)
 {
     const struct relay_job *job = r->job;
-    uint64_t moved_at = now_ns(), interrupted_at = 0, nap_ns = NAP_MIN_NS;
+    uint64_t moved_at = brg_clock_ns(), interrupted_at = 0, nap_ns = NAP_MIN_NS;
     uint32_t taken = 0;
     for (;;) {
         int moved = 0;
         if (*job->interrupted && !interrupted_at) {
-            interrupted_at = now_ns();
+            interrupted_at = brg_clock_ns();
             relay_fail_here(r, -EINTR);
         }
         if (r->net->size > 1) {
@@ -262,14 +256,14 @@ static int run_steps(struct relay *r)
         moved |= taken != r->n_taken;
         taken = r->n_taken;
         if (moved) {
-            moved_at = now_ns();
+            moved_at = brg_clock_ns();
             nap_ns = NAP_MIN_NS;
             show_progress(r);
             continue;
         }
-        if (interrupted_at && now_ns() - interrupted_at > job->grace_ns)
+        if (interrupted_at && brg_clock_ns() - interrupted_at > job->grace_ns)
             return -EINTR;
-        if (!r->busy && now_ns() - moved_at > job->timeout_ns)
+        if (!r->busy && brg_clock_ns() - moved_at > job->timeout_ns)
             return -ETIMEDOUT;
         wait_for_threads(r, nap_ns);
         nap_ns = nap_ns * 2 > NAP_MAX_NS ? NAP_MAX_NS : nap_ns * 2;
@@ -360,13 +354,13 @@ enum relay_end relay_run(const struct relay_job *job, int *error)
 
 int relay_wait(const struct relay_job *job, struct stream_request *request)
 {
-    uint64_t start = now_ns(), interrupted_at = 0, nap_ns = NAP_MIN_NS;
+    uint64_t start = brg_clock_ns(), interrupted_at = 0, nap_ns = NAP_MIN_NS;
     for (;;) {
         int done = 0;
         int rc = job->net->test(job->net, request, &done);
         if (rc || done)
             return rc;
-        uint64_t now = now_ns();
+        uint64_t now = brg_clock_ns();
         if (*job->interrupted && !interrupted_at)
             interrupted_at = now;
         if (interrupted_at && now - interrupted_at > job->grace_ns)
