@@ -86,9 +86,11 @@ static int need_sums(struct io_store *s, struct brg_error *err)
     return 0;
 }
 
+/* The byte is the first whose sum has no room, or may have none. */
 static int sums_failed(struct io_store *s, int rc, struct brg_error *err)
 {
-    return rc ? store_failed(err, rc, s->token.path, -1, "write the checksums of") : 0;
+    int64_t at = (int64_t)(s->sums->first * s->sums->block_bytes);
+    return rc ? store_failed(err, rc, s->token.path, at, "write the checksums of") : 0;
 }
 
 static int need_part(struct io_store *s, struct brg_error *err)
@@ -145,8 +147,9 @@ static int write_past_cache(struct io_store *s, const char *buf, size_t bytes, u
 {
     size_t head = (size_t)(-offset % DIRECT_ALIGN);
     head = head < bytes ? head : bytes;
-    int rc = s->sums ? sums_failed(s, sums_note(s->sums, buf, bytes, offset), err) : 0;
-    rc = rc ? rc : write_file(s, buf, head, offset, err);
+    int rc = s->sums ? sums_note(s->sums, buf, bytes, offset) : 0;
+    rc = rc ? store_failed(err, rc, s->token.path, (int64_t)offset, "write the checksums of")
+            : write_file(s, buf, head, offset, err);
     if (rc)
         return rc;
     size_t at = write_direct(s, buf, bytes, offset, head);
