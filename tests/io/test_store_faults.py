@@ -153,9 +153,13 @@ def small_tmpfs(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_file_system_is_everybodys_failure(mpi: str, driver: Path, small_tmpfs: Path):
+@pytest.mark.parametrize("layout", ("shared", "parts"))
+def test_a_full_file_system_is_everybodys_failure(
+    mpi: str, driver: Path, small_tmpfs: Path, layout: str
+):
     path = small_tmpfs / "ckpt"
-    failure = same(run_ranks(mpi, 2, driver, path, "create", "transport=direct", 2 * MIB, 1, 9))
+    hints = f"transport=direct:layout={layout}"
+    failure = same(run_ranks(mpi, 2, driver, path, "create", hints, 2 * MIB, 1, 9))
     assert (failure.code, failure.path) == (-errno.ENOSPC, str(path))
     assert 0 <= failure.offset < 4 * MIB
     assert names(small_tmpfs) == []
