@@ -44,6 +44,7 @@ void parts_writer_close(struct parts_writer *writer);
 /* Each 0 or -errno; *done bytes were written before a failure. */
 int parts_writer_put(struct parts_writer *writer, const void *buf, size_t bytes, uint64_t offset,
                      uint64_t sequence, size_t *done);
+/* The last call but close. Closes the files: only then are they sure to be seen on other nodes. */
 int parts_writer_flush(struct parts_writer *writer, int sync);
 
 /* Rank 0: writes the index of the parts in `folder` to `fd`, an empty file. memory bounds the room

@@ -41,14 +41,20 @@ int parts_writer_open(struct parts_writer *w, const char *folder, uint32_t numbe
     return rc;
 }
 
-void parts_writer_close(struct parts_writer *w)
+static int close_all(struct parts_writer *w)
 {
-    int *fds[] = {&w->data, &w->log, &w->sums};
+    int *fds[] = {&w->data, &w->log, &w->sums}, rc = 0;
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
-        if (*fds[i] >= 0)
-            close(*fds[i]);
+        if (*fds[i] >= 0 && close(*fds[i]) && !rc)
+            rc = -errno;
         *fds[i] = -1;
     }
+    return rc;
+}
+
+void parts_writer_close(struct parts_writer *w)
+{
+    close_all(w);
 }
 
 static int write_records(struct parts_writer *w)
@@ -117,5 +123,6 @@ int parts_writer_flush(struct parts_writer *w, int sync)
     int rc = w->at % w->block_bytes ? end_block(w) : 0;
     rc = rc ? rc : write_records(w);
     rc = rc ? rc : write_sums(w);
-    return rc || !sync ? rc : store_io_sync(w->data);
+    rc = rc || !sync ? rc : store_io_sync(w->data);
+    return rc ? rc : close_all(w);
 }
