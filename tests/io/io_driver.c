@@ -86,6 +86,7 @@ struct memory {
     uint64_t key;
     const struct reference *expected; /* of a read */
     int64_t bad;
+    unsigned char found, right; /* there */
 };
 
 static void fill(void *with, uint64_t offset, int64_t at, uint64_t bytes, uint64_t first)
@@ -156,8 +157,11 @@ static void compare(void *with, uint64_t offset, int64_t at, uint64_t bytes, uin
     const unsigned char *right = m->expected->bytes + index_of(m->expected->c, offset);
     (void)first;
     for (uint64_t i = 0; i < bytes && m->bad < 0; i++)
-        if (m->bytes[at + (int64_t)i] != right[i])
+        if (m->bytes[at + (int64_t)i] != right[i]) {
             m->bad = (int64_t)(offset + i);
+            m->found = m->bytes[at + (int64_t)i];
+            m->right = right[i];
+        }
 }
 
 static void farthest(void *with, uint64_t offset, int64_t at, uint64_t bytes, uint64_t first)
@@ -187,8 +191,8 @@ static void read_file(MPI_Comm comm, const struct test_case *c, const struct ref
         if (fine(transfer(f, &ask, m.bytes, 0, &err), &err, "read"))
             ask_walk(&ask, compare, &m);
         if (m.bad >= 0)
-            tell("read call %d of kind %d: wrong from byte %ld on", call, (int)ask.kind,
-                 (long)m.bad);
+            tell("read call %d of kind %d: wrong from byte %ld on: %d, not %d", call, (int)ask.kind,
+                 (long)m.bad, m.found, m.right);
         free(m.bytes);
     }
     fine(brg_file_close(f, &err), &err, "close after reading");
