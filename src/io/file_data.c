@@ -80,7 +80,6 @@ enum {
     LATEST,
     LOW,
     HIGH,
-    MOST,
     RUN,
     REFUSED, /* rank of the lowest that refuses what it was asked */
     PAST,    /* reading: the lowest byte behind the end */
@@ -97,7 +96,6 @@ static void fill_values(const brg_file *f, enum file_action action, const struct
     v[LATEST] = -(int64_t)action;
     v[LOW] = r->bytes ? (int64_t)r->low : INT64_MAX;
     v[HIGH] = -(int64_t)r->high;
-    v[MOST] = -(int64_t)r->bytes;
     v[RUN] = r->bytes ? (int64_t)request_mean_run(r) : INT64_MAX;
     v[REFUSED] = refused ? f->world->rank : INT64_MAX;
     v[DEFINED] = arrays_defined(f);
@@ -137,10 +135,8 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                       const int64_t *v)
 {
     struct io_world *w = f->world;
-    struct io_extent extent = {.low = (uint64_t)v[LOW],
-                               .high = (uint64_t)-v[HIGH],
-                               .most = (uint64_t)-v[MOST],
-                               .run = (uint64_t)v[RUN]};
+    struct io_extent extent = {
+        .low = (uint64_t)v[LOW], .high = (uint64_t)-v[HIGH], .run = (uint64_t)v[RUN]};
     struct plan_ranks ranks = {.size = w->size,
                                .n_nodes = w->n_nodes,
                                .order = w->order,

@@ -21,19 +21,6 @@
 /* With more nodes, all of them sending to one at a time is what brigade avoids. */
 #define MANY_NODES 32u
 
-uint32_t plan_domain(const struct io_plan *plan, uint64_t window)
-{
-    uint32_t low = 0, high = plan->n_writers;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (plan->first[middle] <= window)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A counter and a task (32 bits each), a bit for doing it again, and three bits of every node. */
 uint64_t plan_claims_bytes(uint32_t claims, uint32_t n_nodes)
 {

@@ -9,7 +9,6 @@
 /* What the ranks agreed on when they met for a call. */
 struct io_extent {
     uint64_t low, high; /* hull of all bytes: [low, high) */
-    uint64_t most;      /* bytes of the rank with most */
     uint64_t run;       /* the least, over ranks with bytes, of the mean length of their runs */
 };
 
@@ -21,6 +20,8 @@ struct plan_ranks {
     const struct experience *past; /* of transports with such files, or NULL */
 };
 
+/* Windows are numbered from the beginning of the file: window w holds bytes [w * window_bytes,
+ * (w + 1) * window_bytes). */
 struct io_plan {
     enum io_transport transport; /* never IO_AUTO */
     uint64_t low, high;          /* the extent's */
@@ -47,15 +48,5 @@ void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stri
 uint32_t plan_claims(uint64_t room_bytes, uint32_t n_nodes);
 /* Bytes that these claims take in the area. */
 uint64_t plan_claims_bytes(uint32_t claims, uint32_t n_nodes);
-
-/* Windows are numbered from the beginning of the file: window w holds bytes [w * window_bytes,
- * (w + 1) * window_bytes). */
-static inline uint64_t plan_window(const struct io_plan *plan, uint64_t offset)
-{
-    return offset / plan->window_bytes;
-}
-
-/* The domain of a window between first[0] and first[n_writers]. */
-uint32_t plan_domain(const struct io_plan *plan, uint64_t window);
 
 #endif
