@@ -1,0 +1,44 @@
+"""Shared files on nodes whose file system caches what they have seen and written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from random_arrays import PLAN, READ, WRITE
+
+from brigade.lab import Lab
+from brigade.paths import native_dir
+
+_HEAD = """
+import os, numpy
+from mpi4py import MPI
+import brigade.io
+comm, rank, size = MPI.COMM_WORLD, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+PATH, SEEDS, out = os.environ["BRIGADE_LAB_SHARED"] + "/arrays", range(25), {"wrong": []}
+"""
+_END = """
+assert comm.allreduce(len(out["wrong"])) == 0, out
+print("ranks", comm.size) if rank == 0 else None
+"""
+
+
+def run(lab: Lab, ranks: int, body: str) -> None:
+    pytest.importorskip("mpi4py")
+    program = Path(lab.host_path("n0", lab.shared)) / "program.py"
+    program.write_text(_HEAD + PLAN + body + _END)
+    python = Path(__file__).resolve().parents[2] / "python"
+    words = ["env", f"PYTHONPATH={python}", f"BRIGADE_NATIVE={native_dir().absolute()}"]
+    words += ["MPI4PY_MPIABI=openmpi", sys.executable, "-B", f"{lab.shared}/program.py"]
+    done = lab.run(
+        ["mpirun", "-n", str(ranks), "--map-by", "node", *words],
+        stdout=-1, stderr=-1, text=True, timeout=100, cwd="/",
+    )  # fmt: skip
+    assert done.returncode == 0 and f"ranks {ranks}" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.all
+def test_random_arrays_come_back_on_other_nodes(moose: Lab) -> None:
+    run(moose, 8, WRITE)
+    run(moose, 5, READ)
