@@ -157,6 +157,13 @@ BRG_API int brg_file_close(brg_file *f, struct brg_error *err);
  * nodes; the last collective call's figures. Belongs to f. */
 BRG_API const char *brg_file_explain(brg_file *f);
 
+/* Local. From now on `progress` is called inside this rank's calls, now and then, with how many of
+ * the bytes that the call has for this rank were moved: first with done 0, at last (unless the
+ * call fails) with done == total, never where total is 0. It is called by the thread that called,
+ * and must call neither this library nor MPI. NULL: no more. */
+typedef void brg_progress(void *context, uint64_t done, uint64_t total);
+BRG_API void brg_file_on_progress(brg_file *f, brg_progress *progress, void *context);
+
 /* ---- named arrays: docs/format-io.md ----
  *
  * The first call with a name makes a file a container; it has no bytes of the program's own then.

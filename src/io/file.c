@@ -127,6 +127,12 @@ int brg_file_open_fortran(int32_t comm, const char *path, unsigned flags, const 
     return rc ? rc : brg_file_open_handle(mpi->from_fortran(comm), path, flags, info, f, err);
 }
 
+void brg_file_on_progress(brg_file *f, brg_progress *progress, void *context)
+{
+    f->progress = progress;
+    f->progress_context = context;
+}
+
 uint64_t brg_file_size(const brg_file *f)
 {
     return f->size;

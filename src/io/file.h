@@ -48,6 +48,8 @@ struct brg_file {
     int committed;
     struct file_arrays *arrays; /* NULL: none, or not yet */
     int container;              /* all have met for commit: some rank has arrays or attributes */
+    brg_progress *progress;     /* or NULL */
+    void *progress_context;
     char explained[2048];
 };
 

@@ -144,8 +144,13 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                                .past = file_past(f, action, extent.run)};
     uint64_t began_ns = brg_clock_ns();
     struct io_plan plan;
-    struct io_call call = {
-        .world = w, .plan = &plan, .store = f->store, .drain = f->drain, .request = request};
+    struct io_call call = {.world = w,
+                           .plan = &plan,
+                           .store = f->store,
+                           .drain = f->drain,
+                           .request = request,
+                           .progress = f->progress,
+                           .progress_context = f->progress_context};
     int rc = 0;
     plan_make(&plan, &f->hints, f->token.stripe_bytes, &extent, &ranks);
     explain(f, &plan);

@@ -27,6 +27,16 @@ void mover_fail(struct mover *m, struct brg_error *mine, const struct brg_error 
     area_add(&m->call->world->area->head->bell, 1);
 }
 
+void mover_moved(struct mover *m, uint64_t bytes)
+{
+    const struct io_call *call = m->call;
+    if (m->claims.shift)
+        return;
+    m->moved += bytes;
+    if (call->progress && call->request->bytes)
+        call->progress(call->progress_context, m->moved, call->request->bytes);
+}
+
 int mover_write(struct mover *m, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err)
 {
@@ -174,6 +184,7 @@ static int move(const struct io_call *call, int collect, struct brg_error *err)
     struct mover m = {.call = call, .collect = collect};
     int rc;
     claims_begin(&m.claims, call->world, call->plan);
+    mover_moved(&m, 0);
     do
         rc = move_epoch(&m);
     while (!rc && (rc = next_epoch(&m)) > 0);

@@ -14,6 +14,8 @@ struct io_call {
     struct io_store *store; /* read from here; writes go through the drain */
     struct drain *drain;
     const struct io_request *request; /* this rank's; may be empty */
+    brg_progress *progress;           /* or NULL */
+    void *progress_context;
 };
 
 /* Collective, and agreed on: 0, or the same failure on every rank. Failed bytes have no effect on

@@ -30,9 +30,14 @@ static int move_run(struct mover *m, uint64_t from, uint64_t until)
     cursor_seek(&cursor, m->call->request, from);
     while (!rc && from < until) {
         uint64_t end = until - from > PIECE_BYTES ? from + PIECE_BYTES : until;
-        while (!rc && cursor_next(&cursor, end, &part))
+        uint64_t moved = 0;
+        while (!rc && cursor_next(&cursor, end, &part)) {
             rc = m->collect ? mover_write(m, part.memory, part.bytes, part.offset, &err)
                             : mover_read(m, part.memory, part.bytes, part.offset, &err);
+            moved += part.bytes;
+        }
+        if (!rc)
+            mover_moved(m, moved);
         from = end;
         if (atomic_load_explicit(&m->claims.board->failing, memory_order_relaxed))
             break;

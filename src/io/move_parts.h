@@ -13,12 +13,16 @@ struct mover {
     struct claims claims;
     struct brg_error failure; /* of this rank's calling thread */
     struct brg_error behind;  /* of its serving thread */
+    uint64_t moved;           /* of this rank's bytes; those done once more count once */
     pthread_mutex_t *storing; /* the store takes one thread at a time; NULL: there is but one */
 };
 
 /* Keeps a failure, and ends what this node waits for in this call; the meeting at the end tells the
  * others. -ECANCELED and -EOWNERDEAD are known already, and are not kept. */
 void mover_fail(struct mover *m, struct brg_error *mine, const struct brg_error *failure);
+
+/* The calling thread has moved so many of its rank's bytes. */
+void mover_moved(struct mover *m, uint64_t bytes);
 
 /* To and from the file. -ENODATA where it ends. */
 int mover_write(struct mover *m, const void *buf, size_t bytes, uint64_t offset,

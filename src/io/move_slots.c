@@ -56,12 +56,16 @@ void slots_put(struct mover *m, uint32_t task)
     struct bucket bucket;
     struct io_cursor cursor;
     struct io_part part;
+    uint64_t moved = 0;
     claims_bucket(&m->claims, task, &bucket);
     cursor_seek(&cursor, m->call->request, bucket.start);
     io_fault_kill(IO_FAULT_SLOT);
-    while (cursor_next(&cursor, bucket.start + bucket.bytes, &part))
+    while (cursor_next(&cursor, bucket.start + bucket.bytes, &part)) {
         bucket_put(&bucket, part.offset, part.memory, part.bytes, m->call->world->rank);
+        moved += part.bytes;
+    }
     bucket_done(&bucket);
+    mover_moved(m, moved);
     slots_came(m, task);
 }
 
@@ -70,11 +74,15 @@ void slots_take(struct mover *m, uint32_t task)
     struct bucket bucket;
     struct io_cursor cursor;
     struct io_part part;
+    uint64_t moved = 0;
     claims_bucket(&m->claims, task, &bucket);
     cursor_seek(&cursor, m->call->request, bucket.start);
     io_fault_kill(IO_FAULT_SLOT);
-    while (cursor_next(&cursor, bucket.start + bucket.bytes, &part))
+    while (cursor_next(&cursor, bucket.start + bucket.bytes, &part)) {
         memcpy(part.memory, bucket.image + (part.offset - bucket.start), part.bytes);
+        moved += part.bytes;
+    }
+    mover_moved(m, moved);
     slots_came(m, task);
 }
 

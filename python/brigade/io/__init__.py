@@ -28,17 +28,25 @@ __all__ = ["Array", "Attributes", "BrigadeIOError", "File", "Request", "open"]
 
 
 def open(  # as in io, gzip, tarfile
-    comm: Any, path: str | os.PathLike[str], mode: str = "r", **hints: Any
+    comm: Any,
+    path: str | os.PathLike[str],
+    mode: str = "r",
+    *,
+    progress: bool | None = None,
+    **hints: Any,
 ) -> File:
     """Opens a file for all ranks of `comm`. Collective.
 
     comm    an mpi4py communicator, or None: this process alone
     mode    "r" reads; "w" makes a new file, which takes the place of one of that name at commit;
             "x" the same, if the name is free; "r+" changes a file that is there
+    progress  rank 0 shows a line on standard error while a call takes longer than a second; None:
+            if that is a terminal
     hints   as in docs/reference/io.md, with _ for -, and async_: writers=8, memory="64M".
             BRIGADE_IO in the environment wins over them.
     """
-    return open_file(comm, path, mode, ":".join(_hint(*item) for item in hints.items()))
+    info = ":".join(_hint(*item) for item in hints.items())
+    return open_file(comm, path, mode, info, progress)
 
 
 def _hint(key: str, value: Any) -> str:

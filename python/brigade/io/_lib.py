@@ -76,6 +76,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "request_wait": (c_int, [c_void_p, _ERROR]),
     "file_close": (c_int, [_FILE, _ERROR]),
     "file_explain": (c_char_p, [_FILE]),
+    "file_on_progress": (None, [_FILE, c_void_p, c_void_p]),
     "file_write_array": (
         c_int,
         [_FILE, c_char_p, c_int, c_int, _NUMBERS, _NUMBERS, _NUMBERS, _STRIDES, c_void_p, _ERROR],

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from brigade.errors import BrigadeIOError
-from brigade.io import _buffer, _lib
+from brigade.io import _buffer, _lib, watching
 from brigade.io.array import Array, Attributes
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ _MODES = {
 }
 
 
-def open_file(comm: Any, path: str | os.PathLike[str], mode: str, info: str) -> File:
+def open_file(
+    comm: Any, path: str | os.PathLike[str], mode: str, info: str, progress: bool | None = None
+) -> File:
     """See `brigade.io.open`."""
     if mode not in _MODES:
         raise ValueError(f"mode {mode!r}: it is one of {', '.join(_MODES)}")
@@ -36,7 +38,10 @@ def open_file(comm: Any, path: str | os.PathLike[str], mode: str, info: str) -> 
         _lib.call("file_open_alone", *arguments)
     else:
         _lib.call("file_open_handle", _handle_of(comm), *arguments)
-    return File(handle, os.fsdecode(name), mode)
+    file = File(handle, os.fsdecode(name), mode)
+    if watching.wanted(progress, 0 if comm is None else comm.Get_rank()):
+        file._show_progress()
+    return file
 
 
 def _handle_of(comm: Any) -> int:
@@ -104,6 +109,7 @@ class File:
         self._handle: ctypes.c_void_p | None = handle
         self._request: Request | None = None
         self._committed = False
+        self._watch: watching.Watch | None = None
         self.name = path
         self.mode = mode
 
@@ -113,6 +119,10 @@ class File:
         if self._handle is None:
             raise ValueError(f"{self.name} is closed")
         return self._handle
+
+    def _show_progress(self) -> None:
+        """Local. From now on calls that take long show how far they are, on standard error."""
+        self._watch = watching.Watch(self.handle, os.path.basename(self.name))
 
     @property
     def closed(self) -> bool:
@@ -317,7 +327,11 @@ class File:
         if self._handle is None:
             return
         handle, self._handle = self._handle, None
-        _lib.call("file_close", handle)
+        try:
+            _lib.call("file_close", handle)
+        finally:
+            if self._watch is not None:
+                self._watch.close()
 
     def explain(self) -> str:
         """Local. What was chosen, and why: one fact a line."""
