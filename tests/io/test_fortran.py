@@ -112,5 +112,6 @@ def test_every_call_of_the_header_is_bound():
     assert missing == {
         "brg_file_open_handle",  # for C
         "brg_file_open_world",
+        "brg_file_on_progress",
         "brg_type_bytes",
     }
