@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "io/file_array.h"
-#include "io/pace.h"
-#include "io/yield.h"
+#include "drain/pace.h"
+#include "drain/yield.h"
 
 /* How long a rank that waits for its own step lets others' failures go unheard. */
 #define LISTEN_MS 200

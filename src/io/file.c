@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "io/fault.h"
+#include "world/fault.h"
 
 static int bad_flags(unsigned flags)
 {

@@ -2,9 +2,9 @@
 #ifndef BRG_IO_FILE_H
 #define BRG_IO_FILE_H
 
-#include "io/drain.h"
-#include "io/move.h"
-#include "io/watch.h"
+#include "drain/drain.h"
+#include "move/move.h"
+#include "drain/watch.h"
 
 /* What a rank has come for, when all meet. The least of all ranks' is done; those who came for
  * more serve it and meet again. */

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "io/store.h"
+#include "store/store.h"
 #include "io/tool.h"
 
 #define CHUNK (4u << 20)

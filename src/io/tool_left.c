@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/store_inside.h"
-#include "io/store_io.h"
+#include "store/store_inside.h"
+#include "store/store_io.h"
 #include "io/tool.h"
 
 #define ID_DIGITS 16

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "io/check.h"
-#include "io/store_inside.h"
-#include "io/store_io.h"
+#include "store/check.h"
+#include "store/store_inside.h"
+#include "store/store_io.h"
 #include "io/tool.h"
 
 static void end(struct json *j)

@@ -1,6 +1,6 @@
 /* A bucket holds exactly what was put, whoever puts at the same time. */
 #include "claim.h"
-#include "io/bucket.h"
+#include "move/bucket.h"
 
 #include <pthread.h>
 #include <stdlib.h>

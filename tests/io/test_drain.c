@@ -1,6 +1,6 @@
 /* Writing behind, over a store of this test's own: it holds bytes in memory, can be made to wait,
  * and fails when told to. */
-#include "io/drain.h"
+#include "drain/drain.h"
 
 #include <errno.h>
 #include <pthread.h>

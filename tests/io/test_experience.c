@@ -1,5 +1,5 @@
 /* Which transport is taken next. */
-#include "io/experience.h"
+#include "world/experience.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Every window arrives whole where it belongs, by either way and in either direction, with two or
  * three buckets a node; links carry what they should; and failures end it everywhere. */
 #include "claim.h"
-#include "io/handoff.h"
-#include "io/handoff_message.h"
+#include "move/handoff.h"
+#include "move/handoff_message.h"
 #include "threads_net.h"
 
 #include <errno.h>

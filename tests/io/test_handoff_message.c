@@ -1,7 +1,7 @@
 /* A bucket's bytes arrive in another bucket whatever their runs, and a broken message stays inside.
  * Built with AddressSanitizer too: there an overrun ends the program. */
 #include "claim.h"
-#include "io/handoff_message.h"
+#include "move/handoff_message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@ FORTRAN_PART, PYTHON_PART = FORTRAN_PART.split("\n## Python\n")
 HEADER = re.sub(r"/\*.*?\*/", "", (INCLUDE / "brigade/io.h").read_text(), flags=re.DOTALL)
 MODULE = (INCLUDE / "brigade/brigade_io.F90").read_text()
 KIND = (INCLUDE / "brigade/brigade_io_kind.inc").read_text()
-HINTS = (ROOT / "src/io/hints.c").read_text()
+HINTS = (ROOT / "src/world/hints.c").read_text()
 
 
 def calls(text: str) -> set[str]:

@@ -1,6 +1,6 @@
 /* Neighbours reach each other, and nobody else; a death is told from leaving in good order. */
 #include "claim.h"
-#include "io/lifeline.h"
+#include "world/lifeline.h"
 
 #include <signal.h>
 #include <sys/mman.h>

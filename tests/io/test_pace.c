@@ -1,6 +1,6 @@
 /* Yielding, in simulated time: a program that calls collectives all the time, a file system, and
  * how much the one suffers from the other. */
-#include "io/pace.h"
+#include "drain/pace.h"
 
 #include <math.h>
 #include <stdlib.h>

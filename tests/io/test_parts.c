@@ -1,6 +1,6 @@
 /* Logs of parts against a byte-by-byte reference, with room for few extents at a time. */
 #include "claim.h"
-#include "io/parts.h"
+#include "store/parts.h"
 
 #include <fcntl.h>
 #include <stdio.h>

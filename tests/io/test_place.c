@@ -1,6 +1,6 @@
 /* What Lustre is asked for, byte by byte; and what is said where there is no Lustre. */
 #include "claim.h"
-#include "io/place.h"
+#include "store/place.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/bucket.h"
-#include "io/plan.h"
+#include "move/bucket.h"
+#include "move/plan.h"
 
 static uint64_t state = 7;
 static int failures;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/request.h"
+#include "move/request.h"
 
 #define FILE_BYTES 4096
 

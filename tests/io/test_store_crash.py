@@ -70,7 +70,7 @@ def test_other_ways_killed_at_every_system_call(alone: Path, tmp_path: Path, way
 
 
 def killed_at_step(mpi: str, driver: Path, path: Path, step: int, rank: int) -> bool:
-    """Whether that rank was killed at that step of the store (src/io/fault.h, io.kill)."""
+    """Whether that rank was killed at that step of the store (src/world/fault.h, io.kill)."""
     command = [driver, *words(path, "create", "transport=direct", 2 * MIB, 1, 7)]
     done = run_mpi(mpi, 3, list(command), BRIGADE_FAULT=f"io.kill:{step}@{rank}")
     return done.returncode != 0

@@ -26,7 +26,7 @@ from store_world import (
     words,
 )
 
-#: point of src/io/fault.h with its number -> errno
+#: point of src/world/fault.h with its number -> errno
 FAULTS = {
     "io.write:1500000": errno.ENOSPC,
     "io.write:0": errno.ENOSPC,

@@ -1,5 +1,5 @@
 /* Checksums are the same on every processor: what is summed wide is what xxHash itself says. */
-#include "io/xxh3.h"
+#include "store/xxh3.h"
 
 #include <stdlib.h>
 

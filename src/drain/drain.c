@@ -1,0 +1,401 @@
+/* See drain.h.
+ *
+ *   bytes:    .....[ entry | entry | entry ].....    a ring; positions only grow
+ *                  ^ tail                  ^ head
+ *
+ * A writer takes room under the lock, copies without it, and marks its entry ready; the thread
+ * waits for the oldest entry to be ready. So several writers copy at once, and bytes leave in the
+ * order in which room was taken. */
+#include "drain/drain.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "drain/pace.h"
+#include "drain/yield.h"
+
+#define MAX_ENTRIES 4096u /* waiting at once; a power of two */
+#define LARGE (64u << 10) /* entries from here on are aligned to pages, for stores that want it */
+#define PAGE 4096u
+#define PIECE (1u << 20)    /* written at once where the pace matters; blocks of checksums fit */
+#define LOOK_NS 50000000ull /* how often a drain that is held back looks around */
+
+struct entry {
+    uint64_t offset; /* in the file */
+    uint64_t at;     /* position in the ring */
+    size_t bytes;
+    int ready;
+};
+
+struct drain {
+    struct io_store *store;
+    int async;
+    uint64_t room; /* bytes of the ring */
+    size_t most;   /* bytes of an entry: a power of two, so that entries end where blocks do */
+
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* for the thread: an entry is ready, a job, the end */
+    pthread_cond_t moved; /* for the others: room, an entry gone, a job done */
+    pthread_t thread;
+    int threaded, stop;
+    int waiting; /* how many threads of the program wait for something */
+
+    struct pace pace;
+    int paced, heard;
+    uint64_t done_bytes, done_ns, held_ns; /* for people */
+
+    char *ring;
+    uint64_t head, tail;
+    struct entry *entries;
+    unsigned first, next; /* entries first..next-1 wait; numbers only grow */
+
+    drain_job *job;
+    void *context;
+    int ended;                /* 1 when the job has */
+    struct brg_error failure; /* the first; code 0: none */
+};
+
+int drain_open(struct io_store *store, const struct io_hints *hints, struct drain **drain,
+               struct brg_error *err)
+{
+    struct drain *d = calloc(1, sizeof *d);
+    if (!d)
+        return brg_error_set(err, -ENOMEM, "no memory for a file");
+    d->store = store;
+    d->async = hints->async;
+    d->room = (hints->buffer_bytes + PAGE - 1) / PAGE * PAGE;
+    for (d->most = PAGE; d->most * 8 <= d->room;)
+        d->most *= 2;
+    struct watch_sums sums;
+    yield_sums(&sums);
+    pace_start(&d->pace, (double)hints->rate_bytes_s, hints->slowdown, &sums, brg_clock_ns());
+    d->paced = hints->rate_bytes_s || yield_known();
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_cond_init(&d->work, &clock);
+    pthread_cond_init(&d->moved, &clock);
+    pthread_condattr_destroy(&clock);
+    *drain = d;
+    return 0;
+}
+
+void drain_close(struct drain *d)
+{
+    if (!d)
+        return;
+    if (d->threaded) {
+        pthread_mutex_lock(&d->lock);
+        d->stop = 1;
+        pthread_cond_broadcast(&d->work);
+        pthread_mutex_unlock(&d->lock);
+        pthread_join(d->thread, NULL);
+    }
+    if (d->ring)
+        munmap(d->ring, d->room);
+    free(d->entries);
+    pthread_cond_destroy(&d->moved);
+    pthread_cond_destroy(&d->work);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+/* With the lock held. Waits until so many bytes may go; 0 if the drain ends meanwhile. */
+static int let_go(struct drain *d, size_t bytes)
+{
+    uint64_t began = brg_clock_ns();
+    while (!d->stop) {
+        struct watch_sums sums;
+        uint64_t now = brg_clock_ns(), next;
+        yield_sums(&sums);
+        pace_look(&d->pace, &sums, d->heard, now);
+        d->heard = 0;
+        next = pace_next_ns(&d->pace, d->waiting);
+        if (next <= now) {
+            pace_go(&d->pace, bytes, d->waiting, now);
+            d->held_ns += now - began;
+            return 1;
+        }
+        if (next > now + LOOK_NS)
+            next = now + LOOK_NS;
+        struct timespec until = {.tv_sec = (time_t)(next / 1000000000u),
+                                 .tv_nsec = (long)(next % 1000000000u)};
+        pthread_cond_timedwait(&d->work, &d->lock, &until);
+    }
+    return 0;
+}
+
+/* With the lock held, which is let go while the store writes. */
+static void write_piece(struct drain *d, const char *from, size_t bytes, uint64_t offset)
+{
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    pthread_mutex_unlock(&d->lock);
+    yield_piece(1);
+    uint64_t began = brg_clock_ns();
+    int rc = store_write(d->store, from, bytes, offset, &failure);
+    if (!rc && d->paced)
+        store_push(d->store, bytes, offset, &failure);
+    uint64_t took = brg_clock_ns() - began;
+    yield_piece(0);
+    pthread_mutex_lock(&d->lock);
+    pace_gone(&d->pace, bytes, took);
+    d->done_bytes += bytes;
+    d->done_ns += took;
+    if (failure.code)
+        d->failure = failure;
+}
+
+/* With the lock held. */
+static void write_oldest(struct drain *d)
+{
+    struct entry *entry = &d->entries[d->first % MAX_ENTRIES];
+    const char *from = d->ring + entry->at % d->room;
+    for (size_t done = 0; done < entry->bytes && !d->failure.code;) {
+        uint64_t offset = entry->offset + done;
+        size_t left = entry->bytes - done, piece = d->paced ? PIECE - offset % PIECE : left;
+        if (piece > left)
+            piece = left;
+        if (!let_go(d, piece))
+            break;
+        write_piece(d, from + done, piece, offset);
+        done += piece;
+    }
+    d->tail = entry->at + entry->bytes;
+    d->first++;
+    pthread_cond_broadcast(&d->moved);
+}
+
+static void run_job(struct drain *d)
+{
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    drain_job *job = d->job;
+    if (!d->failure.code) {
+        pthread_mutex_unlock(&d->lock);
+        job(d->context, &failure);
+        pthread_mutex_lock(&d->lock);
+    }
+    if (failure.code)
+        d->failure = failure;
+    d->job = NULL;
+    d->ended = 1;
+    pthread_cond_broadcast(&d->moved);
+}
+
+static void *drain_thread(void *argument)
+{
+    struct drain *d = argument;
+    pthread_mutex_lock(&d->lock);
+    while (!d->stop) {
+        if (d->first != d->next && d->entries[d->first % MAX_ENTRIES].ready)
+            write_oldest(d);
+        else if (d->first == d->next && d->job)
+            run_job(d);
+        else
+            pthread_cond_wait(&d->work, &d->lock);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
+}
+
+/* With the lock held. Whether there is a thread now. */
+static int have_thread(struct drain *d)
+{
+    sigset_t all, before;
+    if (d->threaded)
+        return 1;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    d->threaded = pthread_create(&d->thread, NULL, drain_thread, d) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return d->threaded;
+}
+
+/* With the lock held. Whether bytes can be held back; if not, they never will be. */
+static int have_ring(struct drain *d)
+{
+    if (d->ring || !d->async)
+        return d->ring != NULL;
+    void *ring = mmap(NULL, d->room, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    d->entries = calloc(MAX_ENTRIES, sizeof *d->entries);
+    if (ring != MAP_FAILED && d->entries && have_thread(d)) {
+        d->ring = ring;
+        return 1;
+    }
+    if (ring != MAP_FAILED)
+        munmap(ring, d->room);
+    free(d->entries);
+    d->entries = NULL;
+    d->async = 0;
+    return 0;
+}
+
+/* With the lock held. Waits for the thread to get on: 0, or not after `until` (NULL: for ever). */
+static int wait_for_thread(struct drain *d, const struct timespec *until)
+{
+    if (!d->waiting++)
+        pthread_cond_signal(&d->work);
+    int rc = until ? pthread_cond_timedwait(&d->moved, &d->lock, until)
+                   : pthread_cond_wait(&d->moved, &d->lock);
+    d->waiting--;
+    return rc;
+}
+
+/* With the lock held: room for `bytes` in one piece, waiting for it; or NULL after a failure. */
+static struct entry *take_room(struct drain *d, size_t bytes, uint64_t offset)
+{
+    uint64_t align = bytes >= LARGE ? PAGE : 64, at = 0;
+    while (!d->failure.code) {
+        if (d->first == d->next)
+            d->tail = d->head;
+        at = (d->head + align - 1) & ~(align - 1);
+        if (at % d->room + bytes > d->room)
+            at += d->room - at % d->room;
+        if (d->next - d->first < MAX_ENTRIES && at + bytes - d->tail <= d->room)
+            break;
+        wait_for_thread(d, NULL);
+    }
+    if (d->failure.code)
+        return NULL;
+    struct entry *entry = &d->entries[d->next++ % MAX_ENTRIES];
+    *entry = (struct entry){.offset = offset, .at = at, .bytes = bytes};
+    d->head = at + bytes;
+    return entry;
+}
+
+/* With the lock held. */
+static int failed(const struct drain *d, struct brg_error *err)
+{
+    if (d->failure.code && err)
+        *err = d->failure;
+    return d->failure.code;
+}
+
+int drain_write(struct drain *d, const void *buf, size_t bytes, uint64_t offset,
+                struct brg_error *err)
+{
+    pthread_mutex_lock(&d->lock);
+    if (!have_ring(d)) {
+        pthread_mutex_unlock(&d->lock);
+        return store_write(d->store, buf, bytes, offset, err);
+    }
+    for (const char *from = buf; bytes && !d->failure.code;) {
+        size_t part = d->most - offset % d->most;
+        if (part > bytes)
+            part = bytes;
+        struct entry *entry = take_room(d, part, offset);
+        if (!entry)
+            break;
+        pthread_mutex_unlock(&d->lock);
+        memcpy(d->ring + entry->at % d->room, from, part);
+        pthread_mutex_lock(&d->lock);
+        entry->ready = 1;
+        pthread_cond_signal(&d->work);
+        from += part;
+        offset += part;
+        bytes -= part;
+    }
+    int rc = failed(d, err);
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+/* With the lock held. */
+static int holds_some_of(const struct drain *d, uint64_t low, uint64_t high)
+{
+    for (unsigned i = d->first; i != d->next; i++) {
+        const struct entry *entry = &d->entries[i % MAX_ENTRIES];
+        if (entry->offset < high && entry->offset + entry->bytes > low)
+            return 1;
+    }
+    return 0;
+}
+
+int drain_clear(struct drain *d, uint64_t low, uint64_t high, struct brg_error *err)
+{
+    pthread_mutex_lock(&d->lock);
+    while (!d->failure.code && holds_some_of(d, low, high))
+        wait_for_thread(d, NULL);
+    int rc = failed(d, err);
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+void drain_run(struct drain *d, drain_job *job, void *context, int behind)
+{
+    pthread_mutex_lock(&d->lock);
+    d->job = job;
+    d->context = context;
+    d->ended = 0;
+    if (d->threaded || (behind && have_thread(d)))
+        pthread_cond_signal(&d->work);
+    else
+        run_job(d);
+    pthread_mutex_unlock(&d->lock);
+}
+
+int drain_ended(struct drain *d, int wait_ms, struct brg_error *err)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += wait_ms % 1000 * 1000000L;
+    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&d->lock);
+    while (!d->ended && !d->failure.code && wait_ms)
+        if (wait_for_thread(d, &until))
+            break;
+    int rc = failed(d, err);
+    if (!rc)
+        rc = d->ended;
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
+void drain_hear(struct drain *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->heard = 1;
+    pthread_mutex_unlock(&d->lock);
+}
+
+static const char *held_by(const struct drain *d)
+{
+    if (!d->paced)
+        return "no rate, and nobody watches collective calls";
+    if (!yield_known())
+        return "hint rate; nobody watches collective calls";
+    return d->pace.cap > 0 ? "hint rate, or collective calls" : "collective calls";
+}
+
+size_t drain_explain(struct drain *d, char *text, size_t room)
+{
+    int n = 0;
+    text[0] = '\0';
+    pthread_mutex_lock(&d->lock);
+    if (d->ring)
+        n = snprintf(text, room, "behind: %.1f MiB in %.2f s, held back for %.2f s (%s)\n",
+                     (double)d->done_bytes / (1 << 20), (double)d->done_ns * 1e-9,
+                     (double)d->held_ns * 1e-9, held_by(d));
+    pthread_mutex_unlock(&d->lock);
+    return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+}
+
+uint64_t drain_held(struct drain *d)
+{
+    pthread_mutex_lock(&d->lock);
+    uint64_t held = 0;
+    for (unsigned i = d->first; i != d->next; i++)
+        held += d->entries[i % MAX_ENTRIES].bytes;
+    pthread_mutex_unlock(&d->lock);
+    return held;
+}

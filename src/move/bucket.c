@@ -1,0 +1,164 @@
+/* See bucket.h. Bits are set after the bytes, and relaxed: whoever reads a bucket has been told by
+ * a counter that all have put, and that counter orders both.
+ *
+ * With an owner map a byte and its owner are one word, raised by compare-and-swap, so that the
+ * highest rank's byte stays although nobody holds a lock. */
+#include "move/bucket.h"
+
+#include <string.h>
+
+#define WORD_BITS 64u
+#define ALL (~UINT64_C(0))
+
+static size_t owner_bytes(uint32_t bytes, int owned)
+{
+    return owned ? (size_t)bytes * sizeof(uint32_t) : 0;
+}
+
+size_t bucket_room(uint32_t bytes, int owned)
+{
+    return bytes + (size_t)bytes / 8 + owner_bytes(bytes, owned) + 64;
+}
+
+void bucket_lay(struct bucket *bucket, void *memory, uint32_t bytes, int owned)
+{
+    char *at = memory;
+    *bucket = (struct bucket){.bytes = bytes, .image = at};
+    at += bytes;
+    if (owned)
+        bucket->owner = (_Atomic uint32_t *)(void *)at;
+    at += owner_bytes(bytes, owned);
+    bucket->covered = (_Atomic uint64_t *)(void *)at;
+    at += bytes / 8;
+    bucket->all_puts = (_Atomic uint64_t *)(void *)at;
+}
+
+void bucket_clear(struct bucket *bucket, uint64_t start)
+{
+    bucket->start = start;
+    memset((void *)bucket->covered, 0, bucket->bytes / 8);
+    if (bucket->owner)
+        memset((void *)bucket->owner, 0, owner_bytes(bucket->bytes, 1));
+    atomic_store_explicit(bucket->all_puts, 0, memory_order_relaxed);
+    bucket->puts = 0;
+}
+
+/* Bits [from, until) of a word; from < until <= 64. */
+static uint64_t bits(uint32_t from, uint32_t until)
+{
+    return (ALL >> (WORD_BITS - (until - from))) << from;
+}
+
+static void set_some(struct bucket *bucket, uint32_t word, uint64_t mask)
+{
+    atomic_fetch_or_explicit(&bucket->covered[word], mask, memory_order_relaxed);
+}
+
+/* Only words that others may set bits of are worth an atomic or, which costs as much as copying a
+ * hundred bytes. */
+static void set_bits(struct bucket *bucket, uint32_t at, uint32_t end)
+{
+    uint32_t word = at / WORD_BITS, last = (end - 1) / WORD_BITS;
+    bucket->puts += end - at;
+    if (word == last) {
+        set_some(bucket, word, bits(at % WORD_BITS, end - word * WORD_BITS));
+        return;
+    }
+    set_some(bucket, word, bits(at % WORD_BITS, WORD_BITS));
+    for (word++; word < last; word++)
+        atomic_store_explicit(&bucket->covered[word], ALL, memory_order_relaxed);
+    set_some(bucket, last, bits(0, end - last * WORD_BITS));
+}
+
+static void raise_to(_Atomic uint32_t *owner, uint32_t word)
+{
+    uint32_t old = atomic_load_explicit(owner, memory_order_relaxed);
+    while (old >> 8 <= word >> 8 &&
+           !atomic_compare_exchange_weak_explicit(owner, &old, word, memory_order_relaxed,
+                                                  memory_order_relaxed))
+        continue;
+}
+
+static void put_bytes_of(struct bucket *bucket, uint32_t at, const unsigned char *from,
+                         size_t bytes, uint32_t rank)
+{
+    for (size_t i = 0; i < bytes; i++)
+        raise_to(&bucket->owner[at + i], (rank + 1) << 8 | from[i]);
+}
+
+void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size_t bytes,
+                uint32_t rank)
+{
+    uint32_t at = (uint32_t)(offset - bucket->start);
+    if (bytes == 0)
+        return;
+    if (bucket->owner)
+        put_bytes_of(bucket, at, memory, bytes, rank);
+    else
+        memcpy(bucket->image + at, memory, bytes);
+    set_bits(bucket, at, at + (uint32_t)bytes);
+}
+
+void bucket_put_owned(struct bucket *bucket, uint64_t offset, const uint32_t *words, size_t n)
+{
+    uint32_t at = (uint32_t)(offset - bucket->start);
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        raise_to(&bucket->owner[at + i], words[i]);
+    set_bits(bucket, at, at + (uint32_t)n);
+}
+
+void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes)
+{
+    uint32_t at = (uint32_t)(offset - bucket->start);
+    if (bytes)
+        set_bits(bucket, at, at + (uint32_t)bytes);
+}
+
+void bucket_done(struct bucket *bucket)
+{
+    atomic_fetch_add_explicit(bucket->all_puts, bucket->puts, memory_order_relaxed);
+    bucket->puts = 0;
+}
+
+int bucket_overlapped(const struct bucket *bucket)
+{
+    uint64_t covered = 0;
+    for (uint32_t word = 0; word < bucket->bytes / WORD_BITS; word++)
+        covered += (uint64_t)__builtin_popcountll(
+            atomic_load_explicit(&bucket->covered[word], memory_order_relaxed));
+    return covered != atomic_load_explicit(bucket->all_puts, memory_order_relaxed);
+}
+
+/* The first byte from `from` on whose bit, flipped by `flip`, is set; bucket->bytes if none. */
+static uint32_t find(const struct bucket *bucket, uint32_t from, uint64_t flip)
+{
+    uint32_t words = bucket->bytes / WORD_BITS;
+    uint64_t keep = ALL << from % WORD_BITS;
+    for (uint32_t word = from / WORD_BITS; word < words; word++, keep = ALL) {
+        uint64_t found =
+            (atomic_load_explicit(&bucket->covered[word], memory_order_relaxed) ^ flip) & keep;
+        if (found)
+            return word * WORD_BITS + (uint32_t)__builtin_ctzll(found);
+    }
+    return bucket->bytes;
+}
+
+int bucket_run(const struct bucket *bucket, uint32_t from, uint32_t *at, uint32_t *bytes)
+{
+    uint32_t first = find(bucket, from, 0);
+    if (first == bucket->bytes)
+        return 0;
+    uint32_t end = find(bucket, first, ALL);
+    for (uint32_t i = first; bucket->owner && i < end; i++)
+        bucket->image[i] = (char)atomic_load_explicit(&bucket->owner[i], memory_order_relaxed);
+    *at = first;
+    *bytes = end - first;
+    return 1;
+}
+
+int bucket_full(const struct bucket *bucket, uint32_t bytes)
+{
+    return find(bucket, 0, ALL) >= bytes;
+}

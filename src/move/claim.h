@@ -1,0 +1,146 @@
+/* What the ranks of a node need to know of each other in a call: who touches which windows, which
+ * of these are tasks, and how far each slot is. It lies in the node's area:
+ *
+ *   struct board | cells | tasks | again | planes of every node | slots: a bucket each
+ *
+ * A cell stands for a window: cell d * per_domain + i is window cursor[d] + i of domain d. Its
+ * value counts the ranks of this node that touch the window, and when there is one only, says
+ * which.
+ * Nodes tell each other planes of bits: who touches a window; and who does so with one rank,
+ * whose runs there are long. A window of which that is all is that rank's own. A third plane says
+ * which windows are to be done once more.
+ *
+ * Outside a call all cells are 0. */
+#ifndef BRG_IO_CLAIM_H
+#define BRG_IO_CLAIM_H
+
+#include "move/bucket.h"
+#include "move/plan.h"
+#include "move/request.h"
+#include "world/world.h"
+
+#define CLAIM_MAX_SLOTS 64u
+/* What is done again is done in eighths: an owner map takes four bytes a byte. */
+#define CLAIM_AGAIN_SHIFT 3u
+
+/* In shared memory. A slot's stage grows by STAGES with each task that it serves; a task t waits
+ * for its slot to be at claims_base(t) + the stage. */
+enum slot_stage {
+    SLOT_OPEN,    /* its bucket is clear */
+    SLOT_FILLED,  /* collect: this node's ranks have put theirs; scatter: its bytes are there */
+    SLOT_ARRIVED, /* collect, at home: those of other nodes are there as well */
+    SLOT_STAGES = 4
+};
+
+struct board {
+    uint32_t n_tasks;
+    _Atomic uint32_t failing; /* a rank of this node failed: nothing need be moved any more */
+    _Atomic uint32_t again;   /* some bit of `again` is set */
+    _Alignas(64) _Atomic uint32_t tickets;
+    _Alignas(64) _Atomic uint32_t served;
+    struct board_slot {
+        _Alignas(64) _Atomic uint32_t stage;
+        _Atomic uint32_t came; /* ranks of this node that are done with it at this stage */
+    } slots[CLAIM_MAX_SLOTS];
+};
+
+/* One process's view. */
+struct claims {
+    struct io_world *world;
+    const struct io_plan *plan;
+    struct board *board;
+    _Atomic uint32_t *cells;
+    uint32_t *tasks; /* cells, in the order in which every node does them */
+    _Atomic uint64_t *again;
+    uint64_t *planes; /* [node][3][n_cells / 64] */
+    char *slots;
+    size_t slot_bytes;
+    uint32_t n_cells, n_slots; /* n_slots without the spare, which is behind them */
+    uint32_t per_domain;
+    uint32_t shift; /* a task is 1 << shift parts of a window, one after another */
+    uint64_t cursor[PLAN_MAX_WRITERS];
+};
+
+/* The view for a call; cursors at the beginning. Local. The plan has windows. */
+void claims_begin(struct claims *claims, struct io_world *world, const struct io_plan *plan);
+
+/* Marks the windows that a request touches and that have cells. Local, any number of ranks at
+ * once. long_bytes: what a run must have on average to be long. */
+void claims_mark(struct claims *claims, const struct io_request *request, uint64_t long_bytes);
+
+/* `alone` of the meeting that follows: nodes tell each other, tasks are listed, slots opened. */
+int claims_list(void *claims, int64_t *least);
+/* The same when windows are done once more: in eighths, with owner maps. */
+int claims_list_again(void *claims, int64_t *least);
+/* `alone` of the meeting at the end: cells are 0 again. */
+int claims_wipe(void *claims, int64_t *least);
+
+/* The windows of this call that have no cells yet. */
+int claims_are_left(const struct claims *claims);
+/* next[d]: the first window of domain d that the request touches and that is left, or INT64_MAX. */
+void claims_next(const struct claims *claims, const struct io_request *request, int64_t *next);
+void claims_advance(struct claims *claims, const int64_t *next);
+
+/* ---- after claims_list ---- */
+
+static inline uint64_t claims_window(const struct claims *c, uint32_t cell)
+{
+    return c->cursor[cell / c->per_domain] + cell % c->per_domain;
+}
+
+/* Ranks of this node that touch the window. */
+static inline uint32_t claims_count(const struct claims *c, uint32_t cell)
+{
+    return atomic_load_explicit(&c->cells[cell], memory_order_relaxed) & 0x7fff;
+}
+
+/* Whether a window is its only rank's own; *local is that rank if it is on this node. */
+int claims_own(const struct claims *claims, uint32_t cell, uint32_t *local);
+/* Whether a node touches the window. */
+int claims_touch(const struct claims *claims, uint32_t cell, uint32_t node);
+
+static inline uint32_t claims_tasks(const struct claims *c)
+{
+    return c->board->n_tasks;
+}
+
+static inline uint32_t claims_cell(const struct claims *c, uint32_t task)
+{
+    return c->tasks[task >> c->shift];
+}
+
+static inline uint32_t claims_home(const struct claims *c, uint32_t cell)
+{
+    return c->plan->writers[cell / c->per_domain];
+}
+
+static inline uint32_t claims_part_bytes(const struct claims *c)
+{
+    return (uint32_t)(c->plan->window_bytes >> c->shift);
+}
+
+/* Where the task's part begins in the file. */
+static inline uint64_t claims_start(const struct claims *c, uint32_t task)
+{
+    uint64_t part = task & ((1u << c->shift) - 1);
+    return claims_window(c, claims_cell(c, task)) * c->plan->window_bytes +
+           part * claims_part_bytes(c);
+}
+
+static inline struct board_slot *claims_slot(const struct claims *c, uint32_t task)
+{
+    return &c->board->slots[task % c->n_slots];
+}
+
+static inline uint32_t claims_base(const struct claims *c, uint32_t task)
+{
+    return task / c->n_slots * SLOT_STAGES;
+}
+
+/* A view of the task's bucket. */
+void claims_bucket(const struct claims *claims, uint32_t task, struct bucket *bucket);
+
+/* Clears the bucket of a task that is done, and opens its slot for the next. */
+void claims_free(const struct claims *claims, uint32_t task, struct bucket *bucket);
+
+#endif

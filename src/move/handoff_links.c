@@ -1,0 +1,247 @@
+/* The messages of a handing-on. Headers are sent so that they are done when the receiver has asked
+ * for them, and bodies only then: what a node has not asked for takes no memory there.
+ *
+ * Receives are begun in the order of tasks. The bodies of one source come in that order too; those
+ * that must be unpacked share one spare bucket, which is held only for a body whose sender sends
+ * it already, so it always becomes free again. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "world/fault.h"
+#include "move/handoff_parts.h"
+
+#define TAG_HEADER 0x4201
+#define TAG_BODY 0x4202
+
+static int net_failed(struct handoff_run *r, int rc, const char *what, uint32_t node)
+{
+    return brg_error_set(r->err, rc, "%s node %u failed", what, node);
+}
+
+/* ---- receiving ---- */
+
+static int ask_for_headers(struct handoff_run *r)
+{
+    int moved = 0;
+    while (r->asking != r->tail && r->posted - r->received < HANDOFF_RECEIVES) {
+        struct open_task *open = handoff_open(r, r->asking);
+        if (open->source == HANDOFF_NOBODY) {
+            r->asking++;
+            continue;
+        }
+        struct receive *in = &r->receives[r->posted++ % HANDOFF_RECEIVES];
+        *in = (struct receive){.open = open, .source = open->source};
+        open->receiving++;
+        int rc = r->net->receive(r->net, &in->header, sizeof in->header, in->source, TAG_HEADER,
+                                 &in->request);
+        if (rc)
+            return net_failed(r, rc, "receiving from", in->source);
+        open->source = handoff_source(r, open, in->source);
+        moved = 1;
+    }
+    return moved;
+}
+
+static void end_receive(struct receive *in)
+{
+    in->step = RECEIVE_ENDED;
+    in->open->receiving--;
+}
+
+static int take_header(struct handoff_run *r, struct receive *in)
+{
+    struct open_task *open = in->open;
+    int rc = message_check(&in->header, open->task.window, open->bucket);
+    if (!rc && r->scatter && in->header.form == MESSAGE_LIST)
+        rc = -EPROTO;
+    if (rc)
+        return brg_error_set(r->err, rc, "node %u sent a header that does not fit window %llu",
+                             in->source, (unsigned long long)open->task.window);
+    if (in->header.form == MESSAGE_FAILED)
+        r->failed = 1;
+    if (in->header.form == MESSAGE_FAILED || in->header.form == MESSAGE_EMPTY)
+        end_receive(in);
+    else
+        in->step = RECEIVE_WAIT;
+    return 0;
+}
+
+/* Whether an earlier message of the same source still has its body to come. */
+static int body_is_behind_another(const struct handoff_run *r, uint32_t i)
+{
+    const struct receive *in = &r->receives[i % HANDOFF_RECEIVES];
+    for (uint32_t j = r->received; j != i; j++) {
+        const struct receive *earlier = &r->receives[j % HANDOFF_RECEIVES];
+        if (earlier->source == in->source && earlier->step < RECEIVE_BODY)
+            return 1;
+    }
+    return 0;
+}
+
+static int ask_for_body(struct handoff_run *r, struct receive *in)
+{
+    struct bucket *bucket = in->open->bucket;
+    if (r->scatter)
+        in->body = message_end_of(&in->header, bucket);
+    else if (message_goes_into_place(&in->header, bucket))
+        in->body = message_place_of(&in->header, bucket);
+    else if (r->spare_used)
+        return 0;
+    else {
+        in->body = message_room_of(&in->header, r->h->spare);
+        in->packed = r->spare_used = 1;
+    }
+    in->step = RECEIVE_BODY;
+    int rc = r->net->receive(r->net, in->body, in->header.body, in->source, TAG_BODY, &in->request);
+    return rc ? net_failed(r, rc, "receiving from", in->source) : 1;
+}
+
+static int take_body(struct handoff_run *r, struct receive *in)
+{
+    int rc = r->scatter ? message_spread(&in->header, in->open->bucket)
+                        : message_unpack(&in->header, in->open->bucket, in->body);
+    if (in->packed)
+        r->spare_used = 0;
+    end_receive(in);
+    return rc ? brg_error_set(r->err, rc, "node %u sent a body that does not fit window %llu",
+                              in->source, (unsigned long long)in->open->task.window)
+              : 0;
+}
+
+static int advance_receive(struct handoff_run *r, uint32_t i)
+{
+    struct receive *in = &r->receives[i % HANDOFF_RECEIVES];
+    int done = 0;
+    if (in->step == RECEIVE_ENDED)
+        return 0;
+    if (in->step == RECEIVE_WAIT)
+        return body_is_behind_another(r, i) ? 0 : ask_for_body(r, in);
+    int rc = r->net->test(r->net, &in->request, &done);
+    if (rc)
+        return net_failed(r, rc, "receiving from", in->source);
+    if (!done)
+        return 0;
+    io_fault_kill(IO_FAULT_PASS);
+    rc = in->step == RECEIVE_HEADER ? take_header(r, in) : take_body(r, in);
+    return rc ? rc : 1;
+}
+
+int handoff_receive_step(struct handoff_run *r)
+{
+    int moved = ask_for_headers(r);
+    for (uint32_t i = r->received; moved >= 0 && i != r->posted; i++) {
+        int rc = advance_receive(r, i);
+        moved = rc < 0 ? rc : moved | rc;
+    }
+    while (r->received != r->posted &&
+           r->receives[r->received % HANDOFF_RECEIVES].step == RECEIVE_ENDED)
+        r->received++;
+    return moved;
+}
+
+/* ---- sending ---- */
+
+static int may_send(struct handoff_run *r, struct open_task *open)
+{
+    if (!open->complete)
+        return 0;
+    return !r->scatter || r->failed || !r->spare_used || !message_needs_room(open->bucket);
+}
+
+static int begin_send(struct handoff_run *r, struct open_task *open)
+{
+    struct send *out = &r->sends[r->begun++ % HANDOFF_SENDS];
+    *out = (struct send){.open = open, .target = open->target};
+    if (r->failed) {
+        out->header = (struct message_header){.window = open->task.window, .form = MESSAGE_FAILED};
+    } else if (r->scatter) {
+        message_pack_into(open->bucket, open->task.window, r->h->spare, &out->header, &out->body);
+        out->packed = out->header.form == MESSAGE_BITMAP;
+        r->spare_used |= out->packed;
+    } else {
+        message_pack(open->bucket, open->task.window, &out->header, &out->body);
+    }
+    open->sending++;
+    open->target = handoff_target(r, open, out->target);
+    int rc = r->net->send_matched(r->net, &out->header, sizeof out->header, out->target, TAG_HEADER,
+                                  &out->request);
+    return rc ? net_failed(r, rc, "sending to", out->target) : 1;
+}
+
+static int turn_of_body(const struct handoff_run *r, uint32_t i)
+{
+    const struct send *out = &r->sends[i % HANDOFF_SENDS];
+    for (uint32_t j = r->sent; j != i; j++) {
+        const struct send *earlier = &r->sends[j % HANDOFF_SENDS];
+        if (earlier->target == out->target && earlier->step < SEND_BODY)
+            return 0;
+    }
+    return 1;
+}
+
+static int begin_body(struct handoff_run *r, uint32_t i)
+{
+    struct send *out = &r->sends[i % HANDOFF_SENDS];
+    if (!turn_of_body(r, i))
+        return 0;
+    out->step = SEND_BODY;
+    int rc =
+        r->net->send(r->net, out->body, out->header.body, out->target, TAG_BODY, &out->request);
+    return rc ? net_failed(r, rc, "sending to", out->target) : 1;
+}
+
+static int advance_send(struct handoff_run *r, uint32_t i)
+{
+    struct send *out = &r->sends[i % HANDOFF_SENDS];
+    int done = 0;
+    if (out->step == SEND_ENDED)
+        return 0;
+    if (out->step == SEND_WAIT)
+        return begin_body(r, i);
+    int rc = r->net->test(r->net, &out->request, &done);
+    if (rc)
+        return net_failed(r, rc, "sending to", out->target);
+    if (!done)
+        return 0;
+    io_fault_kill(IO_FAULT_PASS);
+    if (out->step == SEND_HEADER && out->header.body) {
+        out->step = SEND_WAIT;
+        return 1;
+    }
+    if (out->packed)
+        r->spare_used = 0;
+    out->open->sending--;
+    out->step = SEND_ENDED;
+    return 1;
+}
+
+/* The next task to be handed on, in order. */
+static struct open_task *next_to_give(struct handoff_run *r)
+{
+    while (r->giving != r->tail && handoff_open(r, r->giving)->target == HANDOFF_NOBODY)
+        r->giving++;
+    return r->giving == r->tail ? NULL : handoff_open(r, r->giving);
+}
+
+int handoff_send_step(struct handoff_run *r)
+{
+    int moved = 0;
+    for (uint32_t i = r->sent; i != r->begun; i++) {
+        int rc = advance_send(r, i);
+        if (rc < 0)
+            return rc;
+        moved |= rc;
+    }
+    while (r->sent != r->begun && r->sends[r->sent % HANDOFF_SENDS].step == SEND_ENDED)
+        r->sent++;
+    while (r->begun - r->sent < HANDOFF_SENDS) {
+        struct open_task *open = next_to_give(r);
+        if (!open || !may_send(r, open))
+            break;
+        int rc = begin_send(r, open);
+        if (rc < 0)
+            return rc;
+        moved = 1;
+    }
+    return moved;
+}

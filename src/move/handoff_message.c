@@ -1,0 +1,265 @@
+/* See handoff_message.h. */
+#include "move/handoff_message.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct run {
+    uint32_t at, bytes;
+};
+
+/* What a bucket holds, seen before anything is moved. */
+struct survey {
+    uint32_t runs, covered, first, end;
+    int listable; /* a list written over the bitmap never hits bits still to be read */
+};
+
+static struct survey survey_of(const struct bucket *bucket)
+{
+    struct survey s = {.listable = 1};
+    uint32_t from = 0, at, bytes;
+    for (; bucket_run(bucket, from, &at, &bytes); from = s.end) {
+        if (s.runs == 0)
+            s.first = at;
+        else if (at < s.runs * sizeof(struct run) * 8)
+            s.listable = 0;
+        s.runs++;
+        s.covered += bytes;
+        s.end = at + bytes;
+    }
+    return s;
+}
+
+static uint32_t element_of(const struct bucket *bucket)
+{
+    return bucket->owner ? sizeof(uint32_t) : 1;
+}
+
+/* What travels of a bucket: its bytes, or the words of its owner map. */
+static char *base_of(const struct bucket *bucket)
+{
+    return bucket->owner ? (char *)(void *)bucket->owner : bucket->image;
+}
+
+static struct message_header header_of(const struct bucket *bucket, uint64_t window,
+                                       const struct survey *s)
+{
+    return (struct message_header){.window = window,
+                                   .puts = *bucket->all_puts,
+                                   .form = s->runs ? MESSAGE_RUN : MESSAGE_EMPTY,
+                                   .at = s->first,
+                                   .covered = s->covered,
+                                   .body = s->covered * element_of(bucket),
+                                   .owned = bucket->owner != NULL};
+}
+
+static void index_by_bitmap(struct message_header *header, const struct survey *s)
+{
+    header->form = MESSAGE_BITMAP;
+    header->at = s->first / 64 * 64;
+    header->index = (s->end + 63) / 64 - s->first / 64;
+    header->body += header->index * 8;
+}
+
+static void index_by_list(struct message_header *header, const struct survey *s)
+{
+    header->form = MESSAGE_LIST;
+    header->at = 0;
+    header->index = s->runs;
+    header->body += s->runs * (uint32_t)sizeof(struct run);
+}
+
+/* Moves the runs together, to the front of `to`; with a list it takes the place of the bitmap,
+ * which is read one run ahead of it. */
+static void gather(const struct bucket *bucket, char *to, struct run *list)
+{
+    size_t element = element_of(bucket);
+    const char *base = base_of(bucket);
+    struct run run, next;
+    int more = bucket_run(bucket, 0, &run.at, &run.bytes);
+    while (more) {
+        memmove(to, base + run.at * element, run.bytes * element);
+        to += run.bytes * element;
+        more = bucket_run(bucket, run.at + run.bytes, &next.at, &next.bytes);
+        if (list)
+            *list++ = run;
+        run = next;
+    }
+}
+
+void message_pack(struct bucket *bucket, uint64_t window, struct message_header *header,
+                  const void **body)
+{
+    struct survey s = survey_of(bucket);
+    char *base = base_of(bucket), *bits = (char *)(void *)bucket->covered;
+    *header = header_of(bucket, window, &s);
+    *body = base + s.first * element_of(bucket);
+    if (s.runs <= 1)
+        return;
+    uint32_t packed = header->body;
+    *body = base;
+    int list = s.listable && s.runs < (s.end + 63) / 64 - s.first / 64;
+    if (list)
+        index_by_list(header, &s);
+    else
+        index_by_bitmap(header, &s);
+    gather(bucket, base, list ? (struct run *)(void *)bits : NULL);
+    memmove(base + packed, list ? bits : bits + header->at / 8, header->body - packed);
+}
+
+int message_needs_room(const struct bucket *bucket)
+{
+    uint32_t at, bytes;
+    return bucket_run(bucket, 0, &at, &bytes) && bucket_run(bucket, at + bytes, &at, &bytes);
+}
+
+void message_pack_into(struct bucket *bucket, uint64_t window, struct bucket *room,
+                       struct message_header *header, const void **body)
+{
+    struct survey s = survey_of(bucket);
+    *header = header_of(bucket, window, &s);
+    header->puts = s.covered;
+    *body = base_of(bucket) + s.first * element_of(bucket);
+    if (s.runs <= 1)
+        return;
+    uint32_t packed = header->body;
+    char *to = base_of(room);
+    index_by_bitmap(header, &s);
+    gather(bucket, to, NULL);
+    memcpy(to + packed, (char *)(void *)bucket->covered + header->at / 8, header->body - packed);
+    *body = to;
+}
+
+/* 64-bit sums: no field can make them wrap. */
+int message_check(const struct message_header *header, uint64_t window, const struct bucket *bucket)
+{
+    uint64_t bytes = (uint64_t)header->covered * element_of(bucket), room = bucket->bytes;
+    uint64_t indexed = bytes + (uint64_t)header->index * 8;
+    if (header->window != window)
+        return -EPROTO;
+    if (header->form == MESSAGE_FAILED)
+        return 0;
+    if (header->owned != (bucket->owner != NULL) || header->covered > room ||
+        header->puts < header->covered)
+        return -EPROTO;
+    switch (header->form) {
+    case MESSAGE_EMPTY: return header->covered || header->body ? -EPROTO : 0;
+    case MESSAGE_RUN:
+        return header->body != bytes || header->at + (uint64_t)header->covered > room ? -EPROTO : 0;
+    case MESSAGE_BITMAP:
+        return header->body != indexed || header->at % 64 ||
+                       header->at + (uint64_t)header->index * 64 > room
+                   ? -EPROTO
+                   : 0;
+    case MESSAGE_LIST: return header->body != indexed || header->index > room / 64 ? -EPROTO : 0;
+    }
+    return -EPROTO;
+}
+
+int message_goes_into_place(const struct message_header *header, const struct bucket *bucket)
+{
+    return header->form == MESSAGE_RUN && !bucket->owner;
+}
+
+void *message_place_of(const struct message_header *header, struct bucket *bucket)
+{
+    return bucket->image + header->at;
+}
+
+static void put(struct bucket *bucket, uint32_t at, const void *from, uint32_t bytes)
+{
+    if (bucket->owner)
+        bucket_put_owned(bucket, bucket->start + at, from, bytes);
+    else
+        bucket_put(bucket, bucket->start + at, from, bytes, 0);
+}
+
+static int unpack_list(const struct message_header *header, struct bucket *bucket, const char *from)
+{
+    uint32_t element = element_of(bucket), left = header->covered, last = 0;
+    const char *list = from + (size_t)header->covered * element;
+    for (uint32_t i = 0; i < header->index; i++) {
+        struct run run;
+        memcpy(&run, list + i * sizeof run, sizeof run);
+        if (run.at < last || run.bytes > left || run.at > bucket->bytes ||
+            run.bytes > bucket->bytes - run.at)
+            return -EPROTO;
+        put(bucket, run.at, from, run.bytes);
+        from += (size_t)run.bytes * element;
+        left -= run.bytes;
+        last = run.at + run.bytes;
+    }
+    return left ? -EPROTO : 0;
+}
+
+/* The bits of a body as a bucket, to find its runs. */
+static struct bucket bits_of(const struct message_header *header, const void *bits)
+{
+    return (struct bucket){.bytes = header->index * 64,
+                           .covered = (_Atomic uint64_t *)(void *)bits};
+}
+
+static int unpack_bitmap(const struct message_header *header, struct bucket *bucket,
+                         const char *from)
+{
+    uint32_t element = element_of(bucket), left = header->covered, at, bytes;
+    struct bucket bits = bits_of(header, from + (size_t)header->covered * element);
+    for (uint32_t next = 0; bucket_run(&bits, next, &at, &bytes); next = at + bytes) {
+        if (bytes > left)
+            return -EPROTO;
+        put(bucket, header->at + at, from, bytes);
+        from += (size_t)bytes * element;
+        left -= bytes;
+    }
+    return left ? -EPROTO : 0;
+}
+
+int message_unpack(const struct message_header *header, struct bucket *bucket, const void *body)
+{
+    int rc = 0;
+    if (header->form == MESSAGE_RUN && message_goes_into_place(header, bucket))
+        bucket_cover(bucket, bucket->start + header->at, header->covered);
+    else if (header->form == MESSAGE_RUN)
+        put(bucket, header->at, body, header->covered);
+    else if (header->form == MESSAGE_LIST)
+        rc = unpack_list(header, bucket, body);
+    else if (header->form == MESSAGE_BITMAP)
+        rc = unpack_bitmap(header, bucket, body);
+    if (!rc && header->form != MESSAGE_FAILED)
+        bucket->puts += header->puts - header->covered;
+    bucket_done(bucket);
+    return rc;
+}
+
+void *message_room_of(const struct message_header *header, struct bucket *room)
+{
+    uint32_t packed = header->covered * element_of(room);
+    return base_of(room) + (8 - packed % 8) % 8;
+}
+
+void *message_end_of(const struct message_header *header, struct bucket *bucket)
+{
+    if (header->form == MESSAGE_RUN)
+        return message_place_of(header, bucket);
+    return (char *)(void *)bucket->covered + header->at / 8 - header->covered;
+}
+
+/* What is left to move always fits behind where it goes, so nothing is overwritten unread. */
+int message_spread(const struct message_header *header, struct bucket *bucket)
+{
+    uint32_t left = header->covered, from = header->at, at, bytes;
+    if (header->form == MESSAGE_RUN)
+        bucket_cover(bucket, bucket->start + header->at, header->covered);
+    if (header->form != MESSAGE_BITMAP)
+        return 0;
+    const char *packed = message_end_of(header, bucket);
+    for (; bucket_run(bucket, from, &at, &bytes); from = at + bytes) {
+        if (bytes > left)
+            return -EPROTO;
+        memmove(bucket->image + at, packed, bytes);
+        packed += bytes;
+        left -= bytes;
+    }
+    memset((void *)bucket->covered, 0, header->at / 8);
+    return left ? -EPROTO : 0;
+}

@@ -1,0 +1,89 @@
+/* What the parts of a handing-on share: the tasks that are open, the messages that are under way.
+ * Not for others. */
+#ifndef BRG_IO_HANDOFF_PARTS_H
+#define BRG_IO_HANDOFF_PARTS_H
+
+#include "move/handoff.h"
+#include "move/handoff_message.h"
+
+#define HANDOFF_OPEN 64u    /* tasks; more never help: there are fewer buckets */
+#define HANDOFF_RECEIVES 8u /* under way at a time, in the order of tasks */
+#define HANDOFF_SENDS 4u
+#define HANDOFF_NOBODY UINT32_MAX
+
+/* A task whose bucket is here. */
+struct open_task {
+    uint32_t t;
+    struct handoff_task task;
+    struct bucket *bucket;
+    uint32_t source, target;      /* the node to ask, to serve next; HANDOFF_NOBODY: no more */
+    uint32_t receiving, sending;  /* messages under way */
+    int complete, arrived, ended; /* everything is in; `arrived` was called; closed */
+};
+
+enum receive_step {
+    RECEIVE_HEADER,
+    RECEIVE_WAIT, /* for its turn to have the body: one body of a source at a time, one packed */
+    RECEIVE_BODY,
+    RECEIVE_ENDED
+};
+
+struct receive {
+    enum receive_step step;
+    struct open_task *open;
+    uint32_t source;
+    int packed;
+    void *body;
+    struct message_header header;
+    struct stream_request request;
+};
+
+enum send_step {
+    SEND_HEADER,
+    SEND_WAIT, /* for its turn: the bodies to one target are sent in the order of their headers */
+    SEND_BODY,
+    SEND_ENDED
+};
+
+struct send {
+    enum send_step step;
+    struct open_task *open;
+    uint32_t target;
+    int packed;
+    const void *body;
+    struct message_header header;
+    struct stream_request request;
+};
+
+struct handoff_run {
+    struct handoff *h;
+    struct stream_net *net;
+    int scatter;
+    int failed; /* here or elsewhere: messages are empty */
+    struct brg_error *err;
+    struct open_task open[HANDOFF_OPEN]; /* a ring, in the order of tasks */
+    uint32_t head, tail;
+    uint32_t asking, giving; /* first open task with a source to ask, with a target to serve */
+    struct receive receives[HANDOFF_RECEIVES]; /* a ring */
+    uint32_t received, posted;
+    struct send sends[HANDOFF_SENDS]; /* a ring */
+    uint32_t sent, begun;
+    int spare_used;
+    struct handoff_run *next; /* of those that were left with messages under way */
+};
+
+/* Steps: 1 when something moved, 0, or -errno of the net. */
+int handoff_receive_step(struct handoff_run *r);
+int handoff_send_step(struct handoff_run *r);
+
+/* Who this node receives task `open` from, sends it to, after `last` (HANDOFF_NOBODY: the first).
+ */
+uint32_t handoff_source(const struct handoff_run *r, const struct open_task *open, uint32_t last);
+uint32_t handoff_target(const struct handoff_run *r, const struct open_task *open, uint32_t last);
+
+static inline struct open_task *handoff_open(struct handoff_run *r, uint32_t i)
+{
+    return &r->open[i % HANDOFF_OPEN];
+}
+
+#endif

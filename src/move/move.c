@@ -1,0 +1,204 @@
+/* A call: epochs of claims, a pass over their tasks, and windows that are done once more. */
+#include "move/move.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "move/move_parts.h"
+
+/* What a run must have to be written from where it is. */
+#define LONG_BYTES (16u << 10)
+
+void mover_fail(struct mover *m, struct brg_error *mine, const struct brg_error *failure)
+{
+    struct board *board = m->claims.board;
+    if (failure->code == -ECANCELED || failure->code == -EOWNERDEAD)
+        return;
+    if (!mine->code)
+        *mine = *failure;
+    atomic_store(&board->failing, 1);
+    for (uint32_t i = 0; i < m->claims.n_slots; i++)
+        area_wake(&board->slots[i].stage);
+    area_add(&m->call->world->area->head->bell, 1);
+}
+
+void mover_moved(struct mover *m, uint64_t bytes)
+{
+    const struct io_call *call = m->call;
+    if (m->claims.shift)
+        return;
+    m->moved += bytes;
+    if (call->progress && call->request->bytes)
+        call->progress(call->progress_context, m->moved, call->request->bytes);
+}
+
+int mover_write(struct mover *m, const void *buf, size_t bytes, uint64_t offset,
+                struct brg_error *err)
+{
+    if (m->storing)
+        pthread_mutex_lock(m->storing);
+    int rc = drain_write(m->call->drain, buf, bytes, offset, err);
+    if (m->storing)
+        pthread_mutex_unlock(m->storing);
+    return rc;
+}
+
+int mover_read(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct brg_error *err)
+{
+    size_t got = 0;
+    if (m->storing)
+        pthread_mutex_lock(m->storing);
+    int rc = store_read(m->call->store, buf, bytes, offset, &got, err);
+    if (m->storing)
+        pthread_mutex_unlock(m->storing);
+    if (!rc && got < bytes) {
+        rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
+                           (unsigned long long)(offset + bytes));
+        err->offset = (int64_t)(offset + got);
+    }
+    return rc;
+}
+
+/* ---- a pass ---- */
+
+static void *serve_behind(void *mover)
+{
+    area_is_aside();
+    slots_serve(mover);
+    return NULL;
+}
+
+static int start_thread(pthread_t *thread, struct mover *m)
+{
+    sigset_t all, before;
+    struct brg_error err;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(thread, NULL, serve_behind, m);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc) {
+        brg_error_system(&err, -rc, "cannot start a thread that writes");
+        mover_fail(m, &m->failure, &err);
+    }
+    return rc == 0;
+}
+
+/* Where every task has a slot, who serves may as well do it between its own parts: then nobody
+ * waits for a slot to be free. */
+static void pass(struct mover *m)
+{
+    pthread_t thread;
+    pthread_mutex_t storing = PTHREAD_MUTEX_INITIALIZER;
+    int serves = slots_serves(m), few = claims_tasks(&m->claims) <= m->claims.n_slots;
+    m->storing = serves && !few ? &storing : NULL;
+    if (m->collect)
+        store_begin_call(m->call->store);
+    int threaded = m->storing && start_thread(&thread, m);
+    if (serves && few && !m->collect)
+        slots_serve(m);
+    if (m->call->world->leaders)
+        nodes_attend(m);
+    else
+        slots_attend(m);
+    if (!m->claims.shift)
+        own_move(m);
+    if (serves && few && m->collect)
+        slots_serve(m);
+    if (threaded)
+        pthread_join(thread, NULL);
+    if (!m->failure.code)
+        m->failure = m->behind;
+    m->storing = NULL;
+    if (m->collect && !m->failure.code)
+        store_end_call(m->call->store, &m->failure);
+}
+
+/* ---- agreeing ---- */
+
+enum {
+    AGAIN,
+    FAILED,
+    N_VALUES
+};
+
+static int end_pass(void *mover, int64_t *least)
+{
+    struct mover *m = mover;
+    if (least[AGAIN] && least[FAILED] == INT64_MAX)
+        return claims_list_again(&m->claims, least);
+    return claims_wipe(&m->claims, least);
+}
+
+/* Every task of the epoch, and what two ranks wrote once more. */
+static int move_epoch(struct mover *m)
+{
+    struct io_world *world = m->call->world;
+    int64_t v[N_VALUES] = {0};
+    int rc;
+    claims_mark(&m->claims, m->call->request, LONG_BYTES);
+    rc = world_meet(world, v, 1, claims_list, &m->claims, &m->failure);
+    for (int again = 0; !rc; again = 1) {
+        pass(m);
+        v[AGAIN] = again ? 0 : -(int64_t)atomic_load(&m->claims.board->again);
+        v[FAILED] = world_failure_key(world, &m->failure);
+        rc = world_meet(world, v, N_VALUES, end_pass, m, &m->failure);
+        if (!rc)
+            rc = world_failure_of(world, v[FAILED], &m->failure);
+        if (!v[AGAIN])
+            break;
+        m->claims.shift = CLAIM_AGAIN_SHIFT;
+    }
+    return rc;
+}
+
+/* The next windows that anybody touches. 1, 0 if there are none, or -errno. */
+static int next_epoch(struct mover *m)
+{
+    uint32_t n = m->call->plan->n_writers;
+    int64_t next[PLAN_MAX_WRITERS];
+    int more = 0;
+    if (!claims_are_left(&m->claims))
+        return 0;
+    claims_next(&m->claims, m->call->request, next);
+    for (uint32_t d = 0; d < n; d += WORLD_VALUES) {
+        int some = n - d < WORLD_VALUES ? (int)(n - d) : WORLD_VALUES;
+        int rc = world_minimum(m->call->world, next + d, some, &m->failure);
+        if (rc)
+            return rc;
+    }
+    for (uint32_t d = 0; d < n && !more; d++)
+        more = next[d] != INT64_MAX;
+    claims_advance(&m->claims, next);
+    return more;
+}
+
+static int move(const struct io_call *call, int collect, struct brg_error *err)
+{
+    if (!call->plan->n_writers)
+        return 0;
+    struct mover m = {.call = call, .collect = collect};
+    int rc;
+    claims_begin(&m.claims, call->world, call->plan);
+    mover_moved(&m, 0);
+    do
+        rc = move_epoch(&m);
+    while (!rc && (rc = next_epoch(&m)) > 0);
+    if (rc)
+        *err = m.failure;
+    return rc;
+}
+
+int move_write(const struct io_call *call, struct brg_error *err)
+{
+    return move(call, 1, err);
+}
+
+int move_read(const struct io_call *call, struct brg_error *err)
+{
+    return move(call, 0, err);
+}

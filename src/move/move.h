@@ -1,0 +1,26 @@
+/* Bytes between the memory of all ranks and the store, in one collective call. */
+#ifndef BRG_IO_MOVE_H
+#define BRG_IO_MOVE_H
+
+#include "drain/drain.h"
+#include "move/plan.h"
+#include "move/request.h"
+#include "store/store.h"
+#include "world/world.h"
+
+struct io_call {
+    struct io_world *world;
+    const struct io_plan *plan;
+    struct io_store *store; /* read from here; writes go through the drain */
+    struct drain *drain;
+    const struct io_request *request; /* this rank's; may be empty */
+    brg_progress *progress;           /* or NULL */
+    void *progress_context;
+};
+
+/* Collective, and agreed on: 0, or the same failure on every rank. Failed bytes have no effect on
+ * what other ranks move before the failure is agreed on. */
+int move_write(const struct io_call *call, struct brg_error *err);
+int move_read(const struct io_call *call, struct brg_error *err);
+
+#endif

@@ -1,0 +1,177 @@
+/* Windows through slots: ranks put bytes into them, or take them out, and writers serve them.
+ *
+ * All ranks of a node take tasks in the same order, and a task's slot is free when an earlier task
+ * is done: so what anybody waits for never waits for him. */
+#include <string.h>
+
+#include "world/fault.h"
+#include "move/move_parts.h"
+
+static int wait_for(struct mover *m, uint32_t task, enum slot_stage stage)
+{
+    return area_wait_unless(m->call->world->area, &claims_slot(&m->claims, task)->stage,
+                            claims_base(&m->claims, task) + stage, &m->claims.board->failing);
+}
+
+void slots_reach(struct mover *m, uint32_t task, enum slot_stage stage)
+{
+    area_set(&claims_slot(&m->claims, task)->stage, claims_base(&m->claims, task) + stage);
+    if (m->call->world->n_nodes > 1)
+        area_add(&m->call->world->area->head->bell, 1);
+}
+
+int slots_touch(const struct mover *m, uint32_t task)
+{
+    const struct claims *c = &m->claims;
+    uint64_t bytes = c->plan->window_bytes;
+    uint64_t from = claims_window(c, claims_cell(c, task)) * bytes;
+    struct io_cursor cursor;
+    if (from >= m->call->request->high || from + bytes <= m->call->request->low)
+        return 0;
+    cursor_seek(&cursor, m->call->request, from);
+    return cursor_at(&cursor) < from + bytes;
+}
+
+/* Where other nodes are concerned the leader counts as well: when it has handed a window on. */
+void slots_came(struct mover *m, uint32_t task)
+{
+    const struct claims *c = &m->claims;
+    struct board_slot *slot = claims_slot(c, task);
+    int nodes = c->world->n_nodes > 1;
+    uint32_t all = claims_count(c, claims_cell(c, task)) + (uint32_t)(nodes && !m->collect);
+    if (atomic_fetch_add_explicit(&slot->came, 1, memory_order_acq_rel) + 1 != all)
+        return;
+    if (m->collect) {
+        atomic_store_explicit(&slot->came, 0, memory_order_relaxed);
+        slots_reach(m, task, nodes ? SLOT_FILLED : SLOT_ARRIVED);
+    } else {
+        struct bucket bucket;
+        claims_bucket(c, task, &bucket);
+        claims_free(c, task, &bucket);
+    }
+}
+
+void slots_put(struct mover *m, uint32_t task)
+{
+    struct bucket bucket;
+    struct io_cursor cursor;
+    struct io_part part;
+    uint64_t moved = 0;
+    claims_bucket(&m->claims, task, &bucket);
+    cursor_seek(&cursor, m->call->request, bucket.start);
+    io_fault_kill(IO_FAULT_SLOT);
+    while (cursor_next(&cursor, bucket.start + bucket.bytes, &part)) {
+        bucket_put(&bucket, part.offset, part.memory, part.bytes, m->call->world->rank);
+        moved += part.bytes;
+    }
+    bucket_done(&bucket);
+    mover_moved(m, moved);
+    slots_came(m, task);
+}
+
+void slots_take(struct mover *m, uint32_t task)
+{
+    struct bucket bucket;
+    struct io_cursor cursor;
+    struct io_part part;
+    uint64_t moved = 0;
+    claims_bucket(&m->claims, task, &bucket);
+    cursor_seek(&cursor, m->call->request, bucket.start);
+    io_fault_kill(IO_FAULT_SLOT);
+    while (cursor_next(&cursor, bucket.start + bucket.bytes, &part)) {
+        memcpy(part.memory, bucket.image + (part.offset - bucket.start), part.bytes);
+        moved += part.bytes;
+    }
+    mover_moved(m, moved);
+    slots_came(m, task);
+}
+
+void slots_attend(struct mover *m)
+{
+    uint32_t n = claims_tasks(&m->claims);
+    for (uint32_t task = 0; task < n; task++) {
+        if (!slots_touch(m, task))
+            continue;
+        if (wait_for(m, task, m->collect ? SLOT_OPEN : SLOT_FILLED))
+            return;
+        if (m->collect)
+            slots_put(m, task);
+        else
+            slots_take(m, task);
+    }
+}
+
+/* ---- the other side ---- */
+
+static void do_again(struct mover *m, uint32_t task)
+{
+    uint32_t cell = claims_cell(&m->claims, task);
+    atomic_fetch_or_explicit(&m->claims.again[cell / 64], UINT64_C(1) << cell % 64,
+                             memory_order_relaxed);
+    atomic_store(&m->claims.board->again, 1);
+}
+
+static int write_task(struct mover *m, uint32_t task, struct brg_error *err)
+{
+    struct bucket bucket;
+    uint32_t at = 0, bytes = 0;
+    io_fault_kill(IO_FAULT_SLOT);
+    int rc = wait_for(m, task, SLOT_ARRIVED);
+    if (rc)
+        return rc;
+    claims_bucket(&m->claims, task, &bucket);
+    if (!m->claims.shift && bucket_overlapped(&bucket))
+        do_again(m, task);
+    for (uint32_t from = 0; !rc && bucket_run(&bucket, from, &at, &bytes); from = at + bytes)
+        rc = mover_write(m, bucket.image + at, bytes, bucket.start + at, err);
+    if (!rc)
+        claims_free(&m->claims, task, &bucket);
+    return rc;
+}
+
+static int read_task(struct mover *m, uint32_t task, struct brg_error *err)
+{
+    const struct io_plan *plan = m->call->plan;
+    struct bucket bucket;
+    io_fault_kill(IO_FAULT_SLOT);
+    int rc = wait_for(m, task, SLOT_OPEN);
+    if (rc)
+        return rc;
+    claims_bucket(&m->claims, task, &bucket);
+    uint64_t from = plan->low > bucket.start ? plan->low : bucket.start;
+    uint64_t until = bucket.start + bucket.bytes;
+    if (until > plan->high)
+        until = plan->high;
+    rc = mover_read(m, bucket.image + (from - bucket.start), until - from, from, err);
+    if (rc)
+        return rc;
+    if (m->call->world->n_nodes > 1)
+        bucket_cover(&bucket, from, until - from);
+    slots_reach(m, task, SLOT_FILLED);
+    return 0;
+}
+
+int slots_serves(const struct mover *m)
+{
+    for (uint32_t d = 0; d < m->call->plan->n_writers; d++)
+        if (m->call->plan->writers[d] == m->call->world->rank)
+            return 1;
+    return 0;
+}
+
+void slots_serve(struct mover *m)
+{
+    const struct claims *c = &m->claims;
+    uint32_t n = claims_tasks(c);
+    for (uint32_t task = 0; task < n; task++) {
+        struct brg_error err = {.rank = -1, .offset = -1};
+        if (claims_home(c, claims_cell(c, task)) != m->call->world->rank)
+            continue;
+        int rc = m->collect ? write_task(m, task, &err) : read_task(m, task, &err);
+        if (rc) {
+            err.code = rc;
+            mover_fail(m, &m->behind, &err);
+            return;
+        }
+    }
+}

@@ -1,0 +1,123 @@
+/* See plan.h. */
+#include "move/plan.h"
+
+#include <stdio.h>
+
+#include "move/bucket.h"
+
+/* Four slots let a writer write one window, the next one fill, and another node's come in, with a
+ * spare for unpacking. */
+#define LEAST_SLOTS 4u
+#define LEAST_WINDOW 4096u
+#define SMALL_WINDOW (64u << 10)
+#define MOST_CLAIMS 4096u
+/* One file's writes exclude each other in most file systems' clients, so a node needs one writer
+ * to keep it busy and another to fetch the next window meanwhile. */
+#define WRITERS_A_NODE 2u
+/* From here on a write from a rank's own memory costs less than a copy into shared memory. */
+#define LONG_RUN (64u << 10)
+/* More clients than this at once are a burden to a file's servers. */
+#define CROWD 256u
+/* With more nodes, all of them sending to one at a time is what brigade avoids. */
+#define MANY_NODES 32u
+
+/* A counter and a task (32 bits each), a bit for doing it again, and three bits of every node. */
+uint64_t plan_claims_bytes(uint32_t claims, uint32_t n_nodes)
+{
+    return (uint64_t)claims * 8 + claims / 8 + (uint64_t)n_nodes * (claims / 8) * 3;
+}
+
+uint32_t plan_claims(uint64_t room_bytes, uint32_t n_nodes)
+{
+    uint32_t claims = MOST_CLAIMS;
+    while (claims > PLAN_MIN_CLAIMS && plan_claims_bytes(claims, n_nodes) > room_bytes / 16)
+        claims /= 2;
+    return claims;
+}
+
+static uint64_t window_bytes(const struct io_plan *plan, const struct plan_ranks *ranks)
+{
+    uint64_t taken =
+        plan_claims_bytes(plan_claims(ranks->room_bytes, ranks->n_nodes), ranks->n_nodes) +
+        2 * 4096; /* where the board is, and its end is rounded up */
+    uint64_t room = ranks->room_bytes > taken ? ranks->room_bytes - taken : 0;
+    uint64_t most = LEAST_WINDOW, bytes = SMALL_WINDOW;
+    while (bucket_room((uint32_t)most * 2, 0) * LEAST_SLOTS <= room && most < UINT32_C(1) << 30)
+        most *= 2;
+    while (bytes < plan->stripe_bytes && bytes < plan->high - plan->low)
+        bytes *= 2;
+    return bytes < most ? bytes : most;
+}
+
+int plan_is_long(uint64_t run)
+{
+    return run >= LONG_RUN;
+}
+
+static void choose(struct io_plan *plan, const struct io_hints *hints,
+                   const struct io_extent *extent, const struct plan_ranks *ranks)
+{
+    const char *why;
+    unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
+    char measured[128] = "";
+    plan->transport = hints->transport;
+    if (hints->transport != IO_AUTO)
+        why = "asked for";
+    else if (!plan_is_long(extent->run)) {
+        candidates = 1u << IO_SIMPLE | (ranks->n_nodes > 1 ? 1u << IO_BRIGADE : 0);
+        plan->transport = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
+        why = ranks->n_nodes > MANY_NODES ? "runs are short, and there are many nodes"
+                                          : "runs are short";
+    } else if (ranks->size > CROWD) {
+        plan->transport = IO_ROTATE;
+        why = "runs are long, and there are many ranks";
+    } else {
+        plan->transport = IO_DIRECT;
+        why = "runs are long, and there are few ranks";
+    }
+    if (hints->transport == IO_AUTO && ranks->past) {
+        plan->transport = experience_choose(ranks->past, plan->transport, candidates);
+        experience_tell(ranks->past, measured, sizeof measured);
+    }
+    if (measured[0])
+        why = "measured before";
+    snprintf(plan->reason, sizeof plan->reason, "%s%s%s: mean run %llu bytes, %u ranks, %u nodes",
+             why, measured[0] ? ", " : "", measured, (unsigned long long)extent->run, ranks->size,
+             ranks->n_nodes);
+}
+
+static uint32_t count_writers(const struct io_hints *hints, const struct plan_ranks *ranks)
+{
+    uint64_t n = hints->writers ? hints->writers : (uint64_t)ranks->n_nodes * WRITERS_A_NODE;
+    uint32_t most = plan_claims(ranks->room_bytes, ranks->n_nodes);
+    if (most > PLAN_MAX_WRITERS)
+        most = PLAN_MAX_WRITERS;
+    if (n > most)
+        n = most;
+    return n > ranks->size ? ranks->size : (uint32_t)n;
+}
+
+void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+               const struct io_extent *extent, const struct plan_ranks *ranks)
+{
+    plan->low = extent->low;
+    plan->high = extent->high;
+    plan->stripe_bytes = stripe_bytes;
+    plan->n_writers = 0;
+    plan->first[0] = 0;
+    choose(plan, hints, extent, ranks);
+    if (extent->low >= extent->high)
+        return;
+    plan->window_bytes = window_bytes(plan, ranks);
+    uint64_t unit = stripe_bytes > plan->window_bytes ? stripe_bytes : plan->window_bytes;
+    uint64_t begin = extent->low / unit, end = (extent->high - 1) / unit + 1;
+    uint64_t n = count_writers(hints, ranks);
+    if (n > end - begin)
+        n = end - begin;
+    plan->n_writers = (uint32_t)n;
+    for (uint32_t d = 0; d < n; d++) {
+        plan->writers[d] = ranks->order[(uint64_t)d * ranks->size / n];
+        plan->first[d] = (begin + (end - begin) * d / n) * (unit / plan->window_bytes);
+    }
+    plan->first[n] = end * (unit / plan->window_bytes);
+}

@@ -1,0 +1,52 @@
+/* Who writes which windows of a call: arithmetic only, the same on every rank. */
+#ifndef BRG_IO_PLAN_H
+#define BRG_IO_PLAN_H
+
+#include "world/experience.h"
+
+#define PLAN_MAX_WRITERS 1024u
+
+/* What the ranks agreed on when they met for a call. */
+struct io_extent {
+    uint64_t low, high; /* hull of all bytes: [low, high) */
+    uint64_t run;       /* the least, over ranks with bytes, of the mean length of their runs */
+};
+
+/* The ranks, as struct io_world has them. */
+struct plan_ranks {
+    uint32_t size, n_nodes;
+    const uint32_t *order;         /* [size] */
+    uint64_t room_bytes;           /* of a node's area; at least two smallest segments */
+    const struct experience *past; /* of transports with such files, or NULL */
+};
+
+/* Windows are numbered from the beginning of the file: window w holds bytes [w * window_bytes,
+ * (w + 1) * window_bytes). */
+struct io_plan {
+    enum io_transport transport; /* never IO_AUTO */
+    uint64_t low, high;          /* the extent's */
+    uint64_t window_bytes;       /* a power of two, divides stripe_bytes or is a multiple of it */
+    uint64_t stripe_bytes;
+    uint32_t n_writers;                   /* == domains */
+    uint32_t writers[PLAN_MAX_WRITERS];   /* rank of the writer of each domain */
+    uint64_t first[PLAN_MAX_WRITERS + 1]; /* first window of each domain; [n_writers] is the end */
+    char reason[256];                     /* why this transport, for people */
+};
+
+/* Whether runs of that mean length are long: moved from where they are, rather than through
+ * windows in shared memory. */
+int plan_is_long(uint64_t run);
+
+/* stripe_bytes: of the file, a power of two. An extent without bytes gives a plan without windows:
+ * n_writers is 0. */
+void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+               const struct io_extent *extent, const struct plan_ranks *ranks);
+
+/* Windows that the claims of one epoch cover, over all domains, where a node's area has room_bytes:
+ * at least PLAN_MIN_CLAIMS, whatever n_nodes. A multiple of 64. */
+#define PLAN_MIN_CLAIMS 64u
+uint32_t plan_claims(uint64_t room_bytes, uint32_t n_nodes);
+/* Bytes that these claims take in the area. */
+uint64_t plan_claims_bytes(uint32_t claims, uint32_t n_nodes);
+
+#endif

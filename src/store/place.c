@@ -1,0 +1,98 @@
+/* See place.h. Numbers and layouts are those of Lustre's lustre_user.h (2.x), which programs may
+ * not have: ioctls 'f' 154 and 155, LL_SUPER_MAGIC, struct lov_user_md_v1, O_LOV_DELAY_CREATE. */
+#include "store/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#define LUSTRE_SUPER_MAGIC 0x0bd00bd0
+#define LUSTRE_SETSTRIPE _IOW('f', 154, long)
+#define LUSTRE_GETSTRIPE _IOW('f', 155, long)
+#define LUSTRE_DELAY_CREATE (0100000000 | O_NOCTTY | FASYNC) /* of old and of new versions */
+#define LUSTRE_MAGIC_V3 0x0bd30bd0u /* with a pool's name behind; else the same */
+#define LUSTRE_OBJECTS (2000 * 24 + 16)
+#define STRIPE_DEFAULT (1u << 20)
+#define STRIPE_LEAST (64u << 10)
+#define STRIPE_MOST (1u << 30)
+
+int place_request(struct place_lov *r, const struct io_hints *hints)
+{
+    if (!hints->stripe_bytes && !hints->stripe_count && hints->first_target < 0)
+        return 0;
+    *r = (struct place_lov){
+        .magic = PLACE_LOV_MAGIC,
+        .stripe_size = (uint32_t)(hints->stripe_bytes + STRIPE_LEAST - 1) & ~(STRIPE_LEAST - 1),
+        .stripe_count = (uint16_t)(hints->stripe_count < 0xffff ? hints->stripe_count : 0xffff),
+        .first_target = hints->first_target < 0 ? 0xffff : (uint16_t)hints->first_target};
+    return 1;
+}
+
+static uint64_t power_of_two(uint64_t bytes)
+{
+    uint64_t power = STRIPE_LEAST;
+    while (power < bytes && power < STRIPE_MOST)
+        power *= 2;
+    return power;
+}
+
+int place_open_flags(const char *folder, const struct io_hints *hints)
+{
+    struct place_lov request;
+    struct statfs fs;
+    return place_request(&request, hints) && statfs(folder, &fs) == 0 &&
+                   (uint32_t)fs.f_type == LUSTRE_SUPER_MAGIC
+               ? LUSTRE_DELAY_CREATE
+               : 0;
+}
+
+static int on_lustre(int fd, int fresh, const struct io_hints *hints, struct place *place)
+{
+    struct place_lov request, *found = calloc(1, sizeof *found + LUSTRE_OBJECTS);
+    if (!found)
+        return -ENOMEM;
+    int rc = 0;
+    if (fresh && place_request(&request, hints) && ioctl(fd, LUSTRE_SETSTRIPE, &request))
+        rc = -errno;
+    found->magic = PLACE_LOV_MAGIC;
+    if (!rc && ioctl(fd, LUSTRE_GETSTRIPE, found) == 0 &&
+        (found->magic == PLACE_LOV_MAGIC || found->magic == LUSTRE_MAGIC_V3) &&
+        found->stripe_size) {
+        place->stripe_bytes = power_of_two(found->stripe_size);
+        place->stripe_count = found->stripe_count;
+        snprintf(place->text, sizeof place->text, "Lustre: %u stripes of %u bytes",
+                 found->stripe_count, found->stripe_size);
+    } else
+        snprintf(place->text, sizeof place->text,
+                 "Lustre: its layout is of several components, stripes are taken as %llu bytes",
+                 (unsigned long long)place->stripe_bytes);
+    free(found);
+    return rc;
+}
+
+int place_choose(int fd, int fresh, const struct io_hints *hints, struct place *place)
+{
+    struct statfs fs;
+    struct stat st;
+    uint64_t own = fstat(fd, &st) == 0 ? (uint64_t)st.st_blksize : 0;
+    *place = (struct place){.stripe_bytes = STRIPE_DEFAULT};
+    if (hints->stripe_bytes)
+        place->stripe_bytes = power_of_two(hints->stripe_bytes);
+    else if (own > STRIPE_DEFAULT && own <= STRIPE_MOST)
+        place->stripe_bytes = power_of_two(own);
+    if (fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == LUSTRE_SUPER_MAGIC)
+        return on_lustre(fd, fresh, hints, place);
+    snprintf(place->text, sizeof place->text, "%s%s",
+             hints->stripe_bytes    ? "as the hint says"
+             : own > STRIPE_DEFAULT ? "what the file system likes"
+                                    : "the default",
+             hints->stripe_count || hints->first_target >= 0
+                 ? "; number of stripes and first target: not applicable, this is not Lustre"
+                 : "; this is not Lustre");
+    return 0;
+}

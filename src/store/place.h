@@ -1,0 +1,36 @@
+/* How a file lies on its servers: stripes. They are chosen on Lustre, by ioctl, while the file is
+ * still empty; elsewhere they are what the file system says, or a default. */
+#ifndef BRG_IO_PLACE_H
+#define BRG_IO_PLACE_H
+
+#include "world/hints.h"
+
+/* What an empty file is told on Lustre: struct lov_user_md_v1 of lustre_user.h, without objects. */
+struct place_lov {
+    uint32_t magic;   /* PLACE_LOV_MAGIC */
+    uint32_t pattern; /* 0: the default, RAID 0 */
+    uint64_t id, sequence;
+    uint32_t stripe_size;  /* bytes, a multiple of 64 KiB; 0: the default */
+    uint16_t stripe_count; /* 0: the default; 0xffff: all */
+    uint16_t first_target; /* 0xffff: any */
+} __attribute__((packed));
+
+#define PLACE_LOV_MAGIC 0x0bd10bd0u
+
+/* The request for these hints; 1, or 0 where they ask for nothing. */
+int place_request(struct place_lov *request, const struct io_hints *hints);
+
+struct place {
+    uint64_t stripe_bytes; /* a power of two */
+    uint32_t stripe_count; /* 0: not known */
+    char text[160];        /* for people: what was chosen and why, one line */
+};
+
+/* More flags for the open(2) that makes a file in `folder`, so that its stripes can be chosen. */
+int place_open_flags(const char *folder, const struct io_hints *hints);
+
+/* Chooses the stripes of an empty file (fresh) or finds those of one that is there. 0, or -errno of
+ * a Lustre that refuses what the hints ask for. */
+int place_choose(int fd, int fresh, const struct io_hints *hints, struct place *place);
+
+#endif

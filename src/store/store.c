@@ -1,0 +1,328 @@
+/* See store.h: bytes in and out of one file. */
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/io.h"
+#include "world/fault.h"
+#include "store/store_inside.h"
+#include "store/store_io.h"
+
+#define START_BYTES (256u << 10) /* less is left to the sync: small requests cost a disk more */
+
+int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
+               struct io_store **store, struct brg_error *err)
+{
+    struct io_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return brg_error_set(err, -ENOMEM, "no memory for a file");
+    s->token = *token;
+    s->sync = hints->sync;
+    s->checksums = hints->checksums;
+    s->verify = hints->verify;
+    s->async = hints->async;
+    s->rank = rank;
+    s->direct_io = hints->direct_io == 1;
+    s->uring = hints->uring != 0;
+    s->memory = (size_t)hints->segment_bytes;
+    s->fd = -1;
+    if (rank != 0)
+        s->token.lock = -1;
+    *store = s;
+    return 0;
+}
+
+void store_close(struct io_store *s)
+{
+    if (s->sums)
+        sums_close(s->sums);
+    if (s->direct)
+        direct_close(s->direct);
+    if (s->known)
+        sums_file_close(s->known);
+    if (s->part)
+        parts_writer_close(s->part);
+    if (s->reader)
+        parts_reader_close(s->reader);
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->token.lock >= 0)
+        close(s->token.lock);
+    free(s->sums);
+    free(s->known);
+    free(s->part);
+    free(s->reader);
+    free(s);
+}
+
+static int need_file(struct io_store *s, struct brg_error *err)
+{
+    if (s->fd >= 0)
+        return 0;
+    int fd = store_io_open(s->token.temporary, s->token.flags & BRG_READ ? O_RDONLY : O_RDWR, 0);
+    if (fd < 0)
+        return store_failed(err, fd, s->token.path, -1, "open");
+    s->fd = fd;
+    return 0;
+}
+
+static int need_sums(struct io_store *s, struct brg_error *err)
+{
+    char working[STORE_NAME_BYTES];
+    if (s->sums || !s->checksums)
+        return 0;
+    store_name(working, s->token.base, ".blocks");
+    s->sums = malloc(sizeof *s->sums);
+    int rc = s->sums ? sums_open(s->sums, working, s->token.stripe_bytes) : -ENOMEM;
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "keep checksums of");
+    s->sums->through = s->async;
+    return 0;
+}
+
+/* The byte is the first whose sum has no room, or may have none. */
+static int sums_failed(struct io_store *s, int rc, struct brg_error *err)
+{
+    int64_t at = (int64_t)(s->sums->first * s->sums->block_bytes);
+    return rc ? store_failed(err, rc, s->token.path, at, "write the checksums of") : 0;
+}
+
+static int need_part(struct io_store *s, struct brg_error *err)
+{
+    char folder[STORE_NAME_BYTES];
+    if (s->part)
+        return 0;
+    s->part = malloc(sizeof *s->part);
+    if (!s->part)
+        return brg_error_set(err, -ENOMEM, "no memory for a part");
+    store_parts_folder(folder, s->token.base);
+    int rc =
+        parts_writer_open(s->part, folder, s->rank, (unsigned)s->token.mode, s->token.stripe_bytes);
+    return rc ? store_failed(err, rc, s->token.path, -1, "create a part of") : 0;
+}
+
+static int write_part(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,
+                      struct brg_error *err)
+{
+    size_t done = 0;
+    int rc = need_part(s, err);
+    if (rc)
+        return rc;
+    io_fault_step();
+    rc = parts_writer_put(s->part, buf, bytes, offset, atomic_load(&s->call), &done);
+    return rc ? store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write") : 0;
+}
+
+static int write_file(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                      struct brg_error *err)
+{
+    size_t done = 0;
+    int rc = store_io_write(s->fd, buf, bytes, offset, &done);
+    return rc ? store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write") : 0;
+}
+
+/* What of it goes past the page cache: its beginning up to a page, and the end after the last one,
+ * never do. Returns the first byte that is still to be written, from `at` on. */
+static size_t write_direct(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                           size_t at)
+{
+    if (bytes < DIRECT_LEAST || !store_io_plain())
+        return at;
+    if (!s->direct && direct_open(&s->direct, s->token.temporary, s->memory / 4, s->uring)) {
+        s->direct = NULL;
+        s->direct_io = 0; /* this file system has none */
+        return at;
+    }
+    return at + direct_write(s->direct, buf + at, bytes - at, offset + at);
+}
+
+static int write_past_cache(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                            struct brg_error *err)
+{
+    size_t head = (size_t)(-offset % DIRECT_ALIGN);
+    head = head < bytes ? head : bytes;
+    int rc = s->sums ? sums_note(s->sums, buf, bytes, offset) : 0;
+    rc = rc ? store_failed(err, rc, s->token.path, (int64_t)offset, "write the checksums of")
+            : write_file(s, buf, head, offset, err);
+    if (rc)
+        return rc;
+    size_t at = write_direct(s, buf, bytes, offset, head);
+    return write_file(s, buf + at, bytes - at, offset + at, err);
+}
+
+/* What was written starts on its way to the disk: ranks sync only when all have written, and would
+ * find everything still to do. What fails there, the sync says. */
+static void start_sync(struct io_store *s, size_t bytes, uint64_t offset)
+{
+    if (s->sync && !s->async && bytes >= START_BYTES)
+        (void)sync_file_range(s->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+}
+
+/* Block by block: what has just been summed is still in the processor's cache when it is written,
+ * so that sums cost no second way through memory. */
+static int write_blocks(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                        struct brg_error *err)
+{
+    uint64_t block = s->token.stripe_bytes;
+    int rc = 0;
+    while (!rc && bytes) {
+        uint64_t left = block - offset % block;
+        size_t n = bytes < left ? bytes : (size_t)left;
+        rc = s->sums ? sums_note(s->sums, buf, n, offset) : 0;
+        rc = rc ? store_failed(err, rc, s->token.path, (int64_t)offset, "write the checksums of")
+                : write_file(s, buf, n, offset, err);
+        if (!rc)
+            start_sync(s, n, offset);
+        buf += n;
+        offset += n;
+        bytes -= n;
+    }
+    return rc;
+}
+
+int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,
+                struct brg_error *err)
+{
+    if (s->token.layout == IO_PARTS)
+        return write_part(s, buf, bytes, offset, err);
+    int rc = need_file(s, err);
+    rc = rc ? rc : need_sums(s, err);
+    if (rc)
+        return rc;
+    io_fault_step();
+    if (s->direct_io)
+        return write_past_cache(s, buf, bytes, offset, err);
+    return write_blocks(s, buf, bytes, offset, err);
+}
+
+void store_begin_call(struct io_store *s)
+{
+    atomic_fetch_add(&s->call, 1);
+}
+
+int store_end_call(struct io_store *s, struct brg_error *err)
+{
+    /* With async, writes of this call are still to come, and keep the order themselves. */
+    if (s->async || !s->sums)
+        return 0;
+    io_fault_step();
+    return sums_failed(s, sums_end_call(s->sums), err);
+}
+
+static int read_parts(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
+                      struct brg_error *err)
+{
+    int rc = 0;
+    if (!s->reader) {
+        s->reader = malloc(sizeof *s->reader);
+        if (!s->reader)
+            return brg_error_set(err, -ENOMEM, "no memory for an index of parts");
+        rc = parts_reader_open(s->reader, s->token.path, err);
+        if (rc) {
+            free(s->reader);
+            s->reader = NULL;
+        }
+    }
+    if (rc)
+        return rc;
+    if (io_fault_at(IO_FAULT_READ, s->read + bytes))
+        return store_failed(err, -EIO, s->token.path, (int64_t)offset, "read");
+    rc = parts_read(s->reader, buf, bytes, offset, s->verify, got, err);
+    s->read += rc ? 0 : *got;
+    return rc;
+}
+
+int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
+               struct brg_error *err)
+{
+    if (s->token.layout == IO_PARTS)
+        return read_parts(s, buf, bytes, offset, got, err);
+    int rc = need_file(s, err);
+    if (rc)
+        return rc;
+    io_fault_step();
+    ssize_t n = io_fault_at(IO_FAULT_READ, s->read + bytes)
+                    ? -EIO
+                    : brg_io_pread(s->fd, buf, bytes, offset);
+    if (n < 0)
+        return store_failed(err, (int)n, s->token.path, (int64_t)offset, "read");
+    s->read += (size_t)n;
+    rc = s->verify ? store_check(s, buf, (size_t)n, offset, err) : 0;
+    if (rc == 0)
+        *got = (size_t)n;
+    return rc;
+}
+
+int store_flush(struct io_store *s, struct brg_error *err)
+{
+    int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
+    io_fault_step();
+    if (s->part) {
+        rc = parts_writer_flush(s->part, s->sync);
+        if (rc)
+            return store_failed(err, rc, s->token.path, -1, "sync a part of");
+    }
+    if (!rc && s->fd >= 0 && s->sync) {
+        rc = store_io_sync(s->fd);
+        if (rc)
+            store_failed(err, rc, s->token.path, -1, "sync");
+    }
+    /* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and
+     * its like; and there it is closing that tells of a full disk. */
+    if (!rc && s->fd >= 0) {
+        rc = close(s->fd) ? -errno : 0;
+        s->fd = -1;
+        if (rc)
+            store_failed(err, rc, s->token.path, -1, "close");
+    }
+    if (!rc && s->sums) {
+        sums_close(s->sums);
+        free(s->sums);
+        s->sums = NULL;
+    }
+    return rc;
+}
+
+/* Shares go to ranks spread evenly over all, so that each reads what lies near what it wrote. */
+static int has_share(uint32_t rank, uint32_t n_ranks, uint64_t n_blocks, uint64_t *first,
+                     uint64_t *end)
+{
+    uint64_t shares = n_ranks < 64 ? n_ranks : 64;
+    if (shares > n_blocks)
+        shares = n_blocks;
+    if (!shares)
+        return 0;
+    uint64_t i = (rank * shares + n_ranks - 1) / n_ranks;
+    if (i >= shares || i * n_ranks / shares != rank)
+        return 0;
+    *first = n_blocks * i / shares;
+    *end = n_blocks * (i + 1) / shares;
+    return 1;
+}
+
+int store_settle(struct io_store *s, uint32_t n_ranks, uint64_t size, struct brg_error *err)
+{
+    uint64_t block = s->token.stripe_bytes, first, end, failed = 0;
+    uint64_t n_blocks = (size + block - 1) / block;
+    if (s->token.layout == IO_PARTS || !s->checksums ||
+        !has_share(s->rank, n_ranks, n_blocks, &first, &end))
+        return 0;
+    int rc = need_sums(s, err);
+    if (rc)
+        return rc;
+    io_fault_step();
+    int fd = store_io_open(s->token.temporary, O_RDONLY, 0);
+    rc = fd < 0 ? fd : sums_settle(s->sums, fd, size, first, end, &failed);
+    if (fd >= 0)
+        close(fd);
+    sums_close(s->sums);
+    free(s->sums);
+    s->sums = NULL;
+    return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "read back") : 0;
+}

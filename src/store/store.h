@@ -1,0 +1,81 @@
+/* The file itself, as one rank sees it: temporary until it is published.
+ *
+ * Rank 0 prepares; what it found out goes to every rank as a token of plain bytes; then each rank
+ * opens the store for itself. write, read and flush may be called by any one thread at a time of a
+ * rank, and by many ranks at once for different bytes. Errors name path and offset.
+ *
+ * Beside NAME, until it is published or discarded (docs/format.md, "Shared files"):
+ *   .NAME.brg-ID          its bytes; rank 0 holds a lock on it for as long as it lives
+ *   .NAME.brg-ID.blocks   checksums as they become known (sums.h)
+ *   .NAME.brg-ID.sums     becomes NAME.sums
+ *   .NAME.brg-ID.parts/   with layout=parts (parts.h): stays; then .NAME.brg-ID is the index
+ */
+#ifndef BRG_IO_STORE_H
+#define BRG_IO_STORE_H
+
+#include "world/hints.h"
+
+#define STORE_PATH 1024
+#define STORE_MOST_BLOCKS (UINT64_C(1) << 27) /* with checksums: 1 GiB of them */
+
+struct store_token {
+    char path[STORE_PATH];      /* the name that will be published, symbolic links resolved */
+    char base[STORE_PATH];      /* .NAME.brg-ID; "" when reading */
+    char temporary[STORE_PATH]; /* what is written; == path when reading or in place, else base */
+    uint64_t id;                /* host and boot in the high half, random in the low one */
+    uint64_t device;            /* st_dev of the file system; 0: not known */
+    uint64_t size;              /* of the file that is there; 0 for a new one */
+    uint64_t stripe_bytes;      /* hint, file system's, or 1 MiB; power of two */
+    uint32_t stripe_count;      /* 0: not known (not Lustre) */
+    enum io_layout layout;      /* of the file that is there, or of the new one */
+    int32_t mode;               /* permissions of the new file */
+    unsigned flags;             /* BRG_* */
+    char place[160];            /* for people: how it lies on its servers */
+    int lock;                   /* rank 0's descriptor of base; of no meaning elsewhere */
+};
+
+struct io_store;
+
+/* Rank 0 only. Finds out what is there, checks what can be checked, makes the temporary file;
+ * removes temporary files of the same name whose job is certainly dead. After success either
+ * store_open or store_abandon. */
+int store_prepare(const char *path, unsigned flags, const struct io_hints *hints,
+                  struct store_token *token, struct brg_error *err);
+/* Rank 0 only: undoes store_prepare where no store was opened. */
+void store_abandon(const struct store_token *token);
+
+/* Every rank. Opens nothing before the first write or read. `rank` names this one's part. */
+int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
+               struct io_store **store, struct brg_error *err);
+void store_close(struct io_store *store);
+
+/* All bytes or an error at the first that failed. Blocks (of stripe_bytes) that one write fills,
+ * or that one rank writes from beginning to end in one call, have their checksums from memory. */
+int store_write(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
+                struct brg_error *err);
+/* Every rank, before its first write of a call: of bytes that several calls write, the last call's
+ * stay. */
+void store_begin_call(struct io_store *store);
+/* These bytes, the last that were written, begin to go to the disk; waits for those of four pushes
+ * ago. A failure to write them comes out here. With sync=no it does nothing. */
+int store_push(struct io_store *store, size_t bytes, uint64_t offset, struct brg_error *err);
+/* Every rank, after its last write of a call and before the ranks agree on it: writes of later
+ * calls come after those of this one. */
+int store_end_call(struct io_store *store, struct brg_error *err);
+/* Fewer bytes than asked for only at the end of the file: *got. With hint verify=yes, -EBADMSG
+ * where a block does not match its checksum. */
+int store_read(struct io_store *store, void *buf, size_t bytes, uint64_t offset, size_t *got,
+               struct brg_error *err);
+
+/* Commit, in this order, with an agreement of all ranks after each:
+ * Every rank: what it wrote is on stable storage. */
+int store_flush(struct io_store *store, struct brg_error *err);
+/* Every rank of n_ranks: a share of the blocks without checksums is read back. */
+int store_settle(struct io_store *store, uint32_t n_ranks, uint64_t size, struct brg_error *err);
+/* Rank 0 only: the file of `size` bytes appears under its name. */
+int store_publish(struct io_store *store, uint64_t size, struct brg_error *err);
+
+/* Rank 0 only, instead of the three: nothing of it is left. */
+void store_discard(struct io_store *store);
+
+#endif

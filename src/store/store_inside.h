@@ -1,0 +1,82 @@
+/* What the files of the store share. */
+#ifndef BRG_IO_STORE_INSIDE_H
+#define BRG_IO_STORE_INSIDE_H
+
+#include "store/parts.h"
+#include "store/store.h"
+#include "store/store_direct.h"
+#include "store/sums.h"
+
+/* Bytes of a file on disk that may not be there yet. */
+struct store_range {
+    uint64_t at;
+    size_t bytes;
+};
+#define STORE_PUSHES 4u
+
+struct io_store {
+    struct store_token token;
+    int sync, checksums, verify, async;
+    uint32_t rank;
+    int fd; /* of the data, or -1 */
+    int direct_io, uring;
+    struct direct *direct; /* past the page cache, where that is wanted and works */
+    uint64_t read;         /* bytes, for faults */
+    struct sums *sums;     /* of a file that is written, from the first write on */
+    /* verify=yes: the sections that have matched all that was read so far */
+    struct sums_file *known;
+    unsigned candidates;
+    /* layout=parts */
+    struct parts_writer *part;   /* mine, from the first write on */
+    struct parts_reader *reader; /* or of the file that is read */
+    _Atomic uint64_t call;
+    size_t memory; /* for making the index */
+    /* store_push: the last ones */
+    struct store_range pushed[STORE_PUSHES];
+    unsigned pushes;
+};
+
+/* A name beside a file: its path and a suffix (".sums"). */
+#define STORE_NAME_BYTES (STORE_PATH + 16)
+void store_name(char name[STORE_NAME_BYTES], const char *path, const char *suffix);
+
+/* What was read matches, block by block: store_verify.c. 0; -EBADMSG; -errno. */
+int store_check(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
+                struct brg_error *err);
+
+/* Removes .NAME.brg-ID and all that belongs to it, or what of it is there. */
+void store_remove_temporary(const char *base);
+
+/* The same with its parts: it was not published. */
+void store_remove_all(const struct store_token *token);
+
+/* Whose .NAME.brg-ID is. */
+enum owner {
+    OWNER_LIVES, /* or nothing can be known */
+    OWNER_GONE,  /* it is not there: published or discarded */
+    OWNER_DEAD   /* it is there, and nobody holds the lock */
+};
+enum owner store_owner(const char *base);
+
+/* The folder of parts of .NAME.brg-ID. */
+void store_parts_folder(char folder[STORE_NAME_BYTES], const char *base);
+
+/* The folder of parts that were made for the file `path` and go away with it, or "". */
+void store_parts_of(char folder[STORE_PATH + PARTS_FOLDER], const char *path);
+
+/* store_publish where the layout is one of parts: store_publish_parts.c. */
+int store_publish_parts(struct io_store *store, uint64_t size, struct brg_error *err);
+
+/* Sums of another file are worse than none; but somebody else's NAME.sums stays. 0 or -errno. */
+int store_remove_sums(const char *path);
+
+/* Removes temporary files of `path` whose job has died on this very host. */
+void store_sweep(const char *path, uint32_t host);
+
+/* This host since it started. */
+uint32_t store_host(void);
+
+/* The section of `file` that belongs to the file of this inode and size, or -1. */
+int store_own_section(const struct sums_file *file, uint64_t inode, uint64_t size);
+
+#endif

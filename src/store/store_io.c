@@ -1,0 +1,130 @@
+/* See store_io.h. */
+#include "store/store_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/io.h"
+#include "world/fault.h"
+#include "store/store_inside.h"
+
+int store_failed(struct brg_error *err, int code, const char *path, int64_t offset,
+                 const char *verb)
+{
+    if (offset < 0)
+        brg_error_system(err, code, "cannot %s %s", verb, path);
+    else
+        brg_error_system(err, code, "cannot %s %s at byte %lld", verb, path, (long long)offset);
+    if (err) {
+        err->offset = offset;
+        snprintf(err->path, sizeof err->path, "%s", path);
+    }
+    return code;
+}
+
+void store_name(char name[STORE_NAME_BYTES], const char *path, const char *suffix)
+{
+    snprintf(name, STORE_NAME_BYTES, "%s%s", path, suffix);
+}
+
+int store_io_open(const char *path, int flags, unsigned mode)
+{
+    if ((flags & O_ACCMODE) != O_RDONLY && io_fault_counted(IO_FAULT_OPEN))
+        return -EACCES;
+    int fd = open(path, flags | O_CLOEXEC, mode);
+    return fd < 0 ? -errno : fd;
+}
+
+static ssize_t faulty_pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    if (io_fault_at(IO_FAULT_SHORT, UINT64_MAX) && n > io_fault_chosen.n)
+        n = io_fault_chosen.n ? (size_t)io_fault_chosen.n : 1;
+    if (io_fault_at(IO_FAULT_EINTR, UINT64_MAX) && io_fault_add(1) % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return pwrite(fd, buf, n, offset);
+}
+
+/* How many of `bytes` a chosen fault lets through, and what it says to the rest. */
+static size_t before_fault(size_t bytes, int *code)
+{
+    static const struct {
+        enum io_fault_point point;
+        int code;
+    } faults[] = {{IO_FAULT_WRITE, -ENOSPC}, {IO_FAULT_QUOTA, -EDQUOT}, {IO_FAULT_EIO, -EIO}};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        if (!io_fault_at(faults[i].point, UINT64_MAX))
+            continue;
+        uint64_t before = io_fault_add(bytes), n = io_fault_chosen.n;
+        if (before + bytes > n) {
+            *code = faults[i].code;
+            return before < n ? (size_t)(n - before) : 0;
+        }
+    }
+    return bytes;
+}
+
+static uint64_t size_limit(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
+                                                                              : limit.rlim_cur;
+}
+
+int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_t *done)
+{
+    uint64_t limit = size_limit();
+    int cut = 0, rc;
+    size_t n = bytes, put = 0;
+    if (offset + n > limit) {
+        n = offset < limit ? (size_t)(limit - offset) : 0;
+        cut = -EFBIG;
+    }
+    if (io_fault_chosen.point)
+        n = before_fault(n, &cut);
+    rc = brg_io_pwrite_by(io_fault_chosen.point ? faulty_pwrite : pwrite, fd, buf, n, offset, &put);
+    if (done)
+        *done = put;
+    return rc ? rc : cut;
+}
+
+int store_io_plain(void)
+{
+    return !io_fault_chosen.point && size_limit() == UINT64_MAX;
+}
+
+int store_io_resize(int fd, uint64_t size)
+{
+    if (size > size_limit())
+        return -EFBIG;
+    return ftruncate(fd, (off_t)size) ? -errno : 0;
+}
+
+int store_io_sync(int fd)
+{
+    if (io_fault_counted(IO_FAULT_FSYNC))
+        return -EIO;
+    return fsync(fd) ? -errno : 0;
+}
+
+int store_io_rename(const char *from, const char *to, int replace)
+{
+    if (io_fault_counted(IO_FAULT_RENAME))
+        return -EIO;
+    if (replace)
+        return rename(from, to) ? -errno : 0;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    /* A second name is refused where the name is taken, on every file system. */
+    if (link(from, to))
+        return -errno;
+    return unlink(from) ? -errno : 0;
+}

@@ -1,0 +1,310 @@
+/* What is there under a name, and a temporary file beside it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/io.h"
+#include "world/fault.h"
+#include "store/place.h"
+#include "store/store_inside.h"
+#include "store/store_io.h"
+
+static int refuse(struct brg_error *err, int code, const char *path, const char *why)
+{
+    brg_error_set(err, code, "cannot open %s: %s", path, why);
+    if (err)
+        snprintf(err->path, sizeof err->path, "%s", path);
+    return code;
+}
+
+/* The absolute name of the file itself, wherever the process goes later: links are followed. */
+static int resolve(const char *path, char *out, struct brg_error *err)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct stat st;
+    if (realpath(path, real)) {
+        name = "";
+    } else {
+        if (lstat(path, &st) == 0)
+            return refuse(err, -errno, path, "it is a symbolic link that leads to nothing");
+        if (!*name || snprintf(folder, sizeof folder, "%.*s", slash ? (int)(name - path) : 1,
+                               slash ? path : ".") >= (int)sizeof folder)
+            return refuse(err, *name ? -ENAMETOOLONG : -EISDIR, path, "no file can have this name");
+        if (!realpath(folder, real))
+            return store_failed(err, -errno, path, -1, "open");
+    }
+    int n = snprintf(out, STORE_PATH, "%s%s%s", real, *name && real[1] ? "/" : "", name);
+    return n >= STORE_PATH - 64 ? refuse(err, -ENAMETOOLONG, path, "its path is too long") : 0;
+}
+
+/* 0 with *st filled (st_nlink 0: nothing is there), or what keeps it from being used. */
+static int look(const char *path, unsigned flags, struct stat *st, struct brg_error *err)
+{
+    if (stat(path, st)) {
+        memset(st, 0, sizeof *st);
+        if (errno == ENOENT && flags & BRG_CREATE)
+            return 0;
+        return store_failed(err, -errno, path, -1, "open");
+    }
+    if (flags & BRG_EXCLUSIVE)
+        return store_failed(err, -EEXIST, path, -1, "create");
+    if (!S_ISREG(st->st_mode))
+        return refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, path, "it is no plain file");
+    int wanted = flags & BRG_READ ? R_OK : W_OK;
+    return faccessat(AT_FDCWD, path, wanted, AT_EACCESS)
+               ? store_failed(err, -errno, path, -1, flags & BRG_READ ? "read" : "write")
+               : 0;
+}
+
+/* A file that is there has the layout that it has. */
+static int look_for_parts(struct store_token *token, struct brg_error *err)
+{
+    struct parts_head head;
+    struct brg_error found;
+    int rc = parts_head_read(token->path, &head, &found);
+    token->layout = rc == -EMEDIUMTYPE ? IO_SHARED : IO_PARTS;
+    if (rc == -EMEDIUMTYPE)
+        return 0;
+    if (rc && err)
+        *err = found;
+    if (rc)
+        return rc;
+    token->size = head.size;
+    return token->flags & BRG_READ
+               ? 0
+               : refuse(err, -EOPNOTSUPP, token->path,
+                        "it is made of parts, which are not changed; `brigade file join` makes a "
+                        "plain file of it");
+}
+
+/* Nobody's file may be lost to ours because it is called NAME.sums; and ours not, at the end of all
+ * the writing, because it cannot be called so. */
+static int check_sums_name(const char *path, struct brg_error *err)
+{
+    char sums[STORE_NAME_BYTES];
+    struct sums_file file;
+    store_name(sums, path, ".sums");
+    int rc = sums_file_open(&file, sums, NULL);
+    if (rc == 0)
+        sums_file_close(&file);
+    if (rc == -ENAMETOOLONG)
+        return refuse(err, rc, path,
+                      "there is no room for .sums at the end of its name; a shorter one, or the "
+                      "hint checksums=no, will do");
+    if (rc != -EMEDIUMTYPE)
+        return 0;
+    return refuse(err, -EEXIST, path,
+                  "NAME.sums beside it is no file of checksums; move that file, or use the hint "
+                  "checksums=no");
+}
+
+/* Stripes: chosen for the file that was just made, or found of the one that is there. */
+static int find_place(struct store_token *token, const struct io_hints *hints,
+                      struct brg_error *err)
+{
+    struct place place;
+    int fresh = strcmp(token->temporary, token->path) != 0;
+    int fd = fresh ? token->lock : store_io_open(token->path, O_RDONLY, 0);
+    struct stat st;
+    int rc = fd < 0 ? fd : place_choose(fd, fresh, hints, &place);
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        token->device = (uint64_t)st.st_dev;
+    if (fd >= 0 && !fresh)
+        close(fd);
+    if (rc)
+        return store_failed(err, rc, token->path, -1, fd < 0 ? "open" : "choose the stripes of");
+    token->stripe_bytes = place.stripe_bytes;
+    token->stripe_count = place.stripe_count;
+    snprintf(token->place, sizeof token->place, "%s", place.text);
+    return 0;
+}
+
+/* A lock says that the job lives: another may remove what nobody holds. Where locks do not work,
+ * nothing is removed. */
+static int make_base(struct store_token *token, const struct io_hints *hints, struct brg_error *err)
+{
+    const char *slash = strrchr(token->path, '/');
+    char folder[STORE_PATH];
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - token->path) + 1, token->path);
+    int flags = O_RDWR | O_CREAT | O_EXCL | place_open_flags(folder, hints);
+    for (int tries = 0; tries < 100; tries++) {
+        uint32_t random;
+        struct stat st;
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
+            return store_failed(err, -errno, token->path, -1, "find a temporary name for");
+        token->id = (uint64_t)store_host() << 32 | random;
+        snprintf(token->base, sizeof token->base, "%.*s.%.200s.brg-%016llx",
+                 (int)(slash - token->path) + 1, token->path, slash + 1,
+                 (unsigned long long)token->id);
+        int fd = store_io_open(token->base, flags, 0666);
+        if (fd == -EEXIST)
+            continue;
+        if (fd < 0)
+            return store_failed(err, fd, token->path, -1, "create a temporary file beside");
+        flock(fd, LOCK_EX | LOCK_NB);
+        if (fstat(fd, &st) == 0 && st.st_nlink) {
+            token->lock = fd;
+            token->mode = (int32_t)(st.st_mode & 07777);
+            return 0;
+        }
+        close(fd); /* swept away before it was locked */
+    }
+    return store_failed(err, -EEXIST, token->path, -1, "find a temporary name for");
+}
+
+/* [at, end) of the old file, which has data there. 0, or -errno with *at where it failed. */
+static int copy_data(int from, int to, uint64_t *at, uint64_t end)
+{
+    char buf[64 << 10];
+    int rc = 0, by_kernel = 1;
+    while (!rc && *at < end) {
+        loff_t in = (loff_t)*at, out = in;
+        ssize_t n = by_kernel ? copy_file_range(from, &in, to, &out, end - *at, 0) : -1;
+        if (n <= 0 && by_kernel && errno != ENOSPC) {
+            by_kernel = 0;
+            continue;
+        }
+        if (!by_kernel) {
+            n = brg_io_pread(from, buf, end - *at < sizeof buf ? end - *at : sizeof buf, *at);
+            rc = n < 0 ? (int)n : store_io_write(to, buf, (size_t)n, *at, NULL);
+        } else if (n < 0)
+            rc = -errno;
+        if (n == 0)
+            rc = -EIO; /* it became shorter meanwhile */
+        *at += rc ? 0 : (uint64_t)n;
+    }
+    return rc;
+}
+
+/* The bytes of the file that is there: shared with it where the file system can. Holes stay holes,
+ * or a sparse file would fill the disk. */
+static int copy_old(struct store_token *token, int from, struct brg_error *err)
+{
+    uint64_t at = 0;
+    int rc = 0;
+    if (ioctl(token->lock, FICLONE, from) == 0)
+        return 0;
+    rc = store_io_resize(token->lock, token->size);
+    while (!rc && at < token->size) {
+        off_t data = lseek(from, (off_t)at, SEEK_DATA), end;
+        if (data < 0 && errno == ENXIO)
+            break; /* the rest is a hole */
+        at = data < 0 ? at : (uint64_t)data;
+        end = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
+        end = end <= (off_t)at || (uint64_t)end > token->size ? (off_t)token->size : end;
+        rc = copy_data(from, token->lock, &at, (uint64_t)end);
+    }
+    return rc ? store_failed(err, rc, token->path, (int64_t)at, "copy") : 0;
+}
+
+/* The file for sums as they become known; what stays of the old file keeps its old sums, so that
+ * damage which is in it already will still be found. */
+static int make_sums(struct store_token *token, const struct stat *old, struct brg_error *err)
+{
+    char path[STORE_NAME_BYTES];
+    struct sums_file file = {.fd = -1};
+    struct sums sums;
+    store_name(path, token->base, ".blocks");
+    int fd = store_io_open(path, O_RDWR | O_CREAT | O_EXCL, 0600), section = -1;
+    int rc = fd < 0 ? fd : 0;
+    if (fd >= 0)
+        close(fd);
+    if (!rc && !(token->flags & BRG_CREATE)) {
+        store_name(path, token->path, ".sums");
+        if (sums_file_open(&file, path, NULL) == 0)
+            section = store_own_section(&file, old->st_ino, token->size);
+        if (section >= 0 && file.section[section].block_bytes != token->stripe_bytes)
+            section = -1;
+        store_name(path, token->base, ".blocks");
+        rc = sums_open(&sums, path, token->stripe_bytes);
+        if (!rc)
+            rc = sums_seed(&sums, &file, section, token->size);
+        sums_close(&sums);
+        sums_file_close(&file);
+    }
+    return rc ? store_failed(err, rc, token->path, -1, "keep checksums of") : 0;
+}
+
+static int make_parts(struct store_token *token, struct brg_error *err)
+{
+    char folder[STORE_NAME_BYTES];
+    store_parts_folder(folder, token->base);
+    /* whoever may read the file may look into the folder */
+    int rc = mkdir(folder, 0700) ? -errno : 0;
+    mode_t mode = 0700 | ((mode_t)token->mode & 0044) | ((mode_t)token->mode & 0044) >> 2;
+    if (!rc && chmod(folder, mode))
+        rc = -errno;
+    return rc ? store_failed(err, rc, token->path, -1, "make a folder for the parts of") : 0;
+}
+
+static int make_files(struct store_token *token, const struct io_hints *hints,
+                      const struct stat *old, struct brg_error *err)
+{
+    int rc = 0;
+    if (token->layout == IO_PARTS)
+        return make_parts(token, err);
+    if (hints->checksums)
+        rc = make_sums(token, old, err);
+    io_fault_step();
+    if (!rc && !(token->flags & BRG_CREATE) && !hints->update_in_place) {
+        int fd = store_io_open(token->path, O_RDONLY, 0);
+        rc = fd < 0 ? store_failed(err, fd, token->path, -1, "read") : copy_old(token, fd, err);
+        if (fd >= 0)
+            close(fd);
+    }
+    return rc;
+}
+
+int store_prepare(const char *path, unsigned flags, const struct io_hints *hints,
+                  struct store_token *token, struct brg_error *err)
+{
+    struct stat old;
+    *token = (struct store_token){.flags = flags, .layout = hints->layout, .lock = -1};
+    int rc = resolve(path, token->path, err);
+    rc = rc ? rc : look(token->path, flags, &old, err);
+    if (rc)
+        return rc;
+    token->size = (uint64_t)old.st_size;
+    rc = old.st_nlink && !(flags & BRG_CREATE) ? look_for_parts(token, err) : 0;
+    if (rc)
+        return rc;
+    memcpy(token->temporary, token->path, sizeof token->path);
+    if (flags & BRG_READ)
+        return find_place(token, hints, err);
+    rc = hints->checksums && token->layout == IO_SHARED ? check_sums_name(token->path, err) : 0;
+    if (rc)
+        return rc;
+    store_sweep(token->path, store_host());
+    rc = make_base(token, hints, err);
+    if (rc)
+        return rc;
+    if (old.st_nlink)
+        token->mode = (int32_t)(old.st_mode & 07777);
+    if (!hints->update_in_place || flags & BRG_CREATE)
+        memcpy(token->temporary, token->base, sizeof token->base);
+    rc = find_place(token, hints, err);
+    rc = rc ? rc : make_files(token, hints, &old, err);
+    if (rc)
+        store_abandon(token);
+    return rc;
+}
+
+void store_abandon(const struct store_token *token)
+{
+    if (token->flags & BRG_READ || !token->base[0])
+        return;
+    store_remove_all(token);
+    if (token->lock >= 0)
+        close(token->lock);
+}

@@ -1,0 +1,159 @@
+/* From a temporary file to one under its name, or to nothing.
+ *
+ * At any moment there is the old file or the new one, whole, and a section of NAME.sums that
+ * describes it: NAME.sums, with the sections of both, goes first. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "world/fault.h"
+#include "store/store_inside.h"
+#include "store/store_io.h"
+
+/* Size and permissions as they will stay; only a change must be synced again. */
+static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode)
+{
+    struct stat st;
+    int in_place = strcmp(s->token.temporary, s->token.path) == 0, changed = 0, rc = 0;
+    int fd = store_io_open(s->token.temporary, O_RDWR, 0);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st))
+        rc = -errno;
+    else if ((uint64_t)st.st_size != size) {
+        rc = store_io_resize(fd, size);
+        changed = 1;
+    }
+    if (!rc && !in_place && (int32_t)(st.st_mode & 07777) != s->token.mode) {
+        rc = fchmod(fd, (mode_t)s->token.mode) ? -errno : 0;
+        changed = 1;
+    }
+    if (!rc && changed && s->sync)
+        rc = store_io_sync(fd);
+    close(fd);
+    *inode = (uint64_t)st.st_ino;
+    return rc;
+}
+
+struct old_sums {
+    struct sums_file *file;
+    uint32_t section;
+};
+
+static int get_old(void *context, uint64_t first, size_t n, uint64_t *sums)
+{
+    struct old_sums *old = context;
+    return sums_file_get(old->file, old->section, first, n, sums);
+}
+
+/* The sections of `old` that may describe the file under the name: its own where one is known, or
+ * else (it was copied from elsewhere) all of its size. */
+static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
+                              struct old_sums old[SUMS_SECTIONS])
+{
+    struct stat st;
+    uint32_t n = 0;
+    if (strcmp(s->token.temporary, s->token.path) == 0 || stat(s->token.path, &st))
+        return 0;
+    int own = store_own_section(file, (uint64_t)st.st_ino, (uint64_t)st.st_size);
+    for (uint32_t i = 0; i < file->n && n < SUMS_SECTIONS - 1; i++)
+        if (own < 0 ? file->section[i].size == (uint64_t)st.st_size : (uint32_t)own == i)
+            old[n++] = (struct old_sums){file, i};
+    return n;
+}
+
+static int write_sums(struct io_store *s, const char *path, const char *now, uint64_t size,
+                      uint64_t inode)
+{
+    struct sums_section sections[SUMS_SECTIONS] = {
+        {.id = s->token.id, .size = size, .inode = inode, .block_bytes = s->token.stripe_bytes}};
+    sums_source *sources[SUMS_SECTIONS] = {sums_get};
+    struct sums working;
+    struct sums_file file = {.fd = -1};
+    struct old_sums old[SUMS_SECTIONS];
+    void *contexts[SUMS_SECTIONS] = {&working};
+    char blocks[STORE_NAME_BYTES];
+    sections[0].n_blocks = (size + s->token.stripe_bytes - 1) / s->token.stripe_bytes;
+    store_name(blocks, s->token.base, ".blocks");
+    int rc = sums_open(&working, blocks, s->token.stripe_bytes);
+    if (rc)
+        return rc;
+    uint32_t n = sums_file_open(&file, now, NULL) ? 0 : keep_sections(s, &file, old);
+    for (uint32_t i = 0; i < n; i++) {
+        sections[i + 1] = file.section[old[i].section];
+        sources[i + 1] = get_old;
+        contexts[i + 1] = &old[i];
+    }
+    int fd = store_io_open(path, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
+    rc = fd < 0 ? fd : sums_file_write(fd, sections, n + 1, sources, contexts);
+    if (!rc)
+        rc = fchmod(fd, (mode_t)s->token.mode) ? -errno : s->sync ? store_io_sync(fd) : 0;
+    if (fd >= 0)
+        close(fd);
+    sums_close(&working);
+    sums_file_close(&file);
+    return rc;
+}
+
+int store_remove_sums(const char *path)
+{
+    char sums[STORE_NAME_BYTES];
+    struct sums_file file;
+    store_name(sums, path, ".sums");
+    int there = sums_file_open(&file, sums, NULL);
+    if (there == 0)
+        sums_file_close(&file);
+    return (there == 0 || there == -EBADMSG) && unlink(sums) ? -errno : 0;
+}
+
+static int publish_sums(struct io_store *s, uint64_t size, uint64_t inode)
+{
+    char now[STORE_NAME_BYTES], next[STORE_NAME_BYTES];
+    store_name(now, s->token.path, ".sums");
+    store_name(next, s->token.base, ".sums");
+    if (s->checksums) {
+        int rc = write_sums(s, next, now, size, inode);
+        io_fault_step();
+        return rc ? rc : store_io_rename(next, now, 1);
+    }
+    return store_remove_sums(s->token.path);
+}
+
+int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
+{
+    char parts[STORE_PATH + PARTS_FOLDER];
+    uint64_t inode = 0;
+    if (s->token.layout == IO_PARTS)
+        return store_publish_parts(s, size, err);
+    io_fault_step();
+    store_parts_of(parts, s->token.path);
+    int rc = finish_data(s, size, &inode);
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "finish");
+    io_fault_step();
+    rc = publish_sums(s, size, inode);
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "publish the checksums of");
+    io_fault_step();
+    if (strcmp(s->token.temporary, s->token.path))
+        rc = store_io_rename(s->token.temporary, s->token.path, !(s->token.flags & BRG_EXCLUSIVE));
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "publish");
+    io_fault_step();
+    rc = s->sync ? brg_io_sync_folder_of(s->token.path) : 0;
+    io_fault_step();
+    store_remove_temporary(s->token.base);
+    if (!rc && parts[0])
+        parts_remove(parts);
+    return rc ? store_failed(err, rc, s->token.path, -1, "sync the folder of the published") : 0;
+}
+
+void store_discard(struct io_store *s)
+{
+    if (!(s->token.flags & BRG_READ))
+        store_remove_all(&s->token);
+}

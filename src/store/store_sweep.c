@@ -1,0 +1,112 @@
+/* What lies beside a file while it is written, and how it goes away.
+ *
+ * Of a dead job's, only what certainly is dead is removed unasked: made on this host since it
+ * started (the high half of the id), and its lock is free. `brigade file clean` does the rest. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "store/store_inside.h"
+
+#define SWEEP_NAMES 4096 /* a folder of more names is not searched: it would cost too much */
+
+uint32_t store_host(void)
+{
+    char text[256] = "";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, 64);
+    if (fd >= 0)
+        close(fd);
+    n = n < 0 ? 0 : n;
+    gethostname(text + n, sizeof text - (size_t)n - 1);
+    return (uint32_t)XXH3_64bits(text, strlen(text));
+}
+
+void store_remove_temporary(const char *base)
+{
+    char path[STORE_NAME_BYTES];
+    store_name(path, base, ".sums");
+    unlink(path);
+    store_name(path, base, ".blocks");
+    unlink(path);
+    unlink(base); /* last: as long as it is there, the rest has an owner */
+}
+
+void store_parts_folder(char folder[STORE_NAME_BYTES], const char *base)
+{
+    store_name(folder, base, ".parts");
+}
+
+void store_parts_of(char folder[STORE_PATH + PARTS_FOLDER], const char *path)
+{
+    struct parts_head head;
+    folder[0] = '\0';
+    if (parts_head_read(path, &head, NULL))
+        return;
+    /* only if made for this name: a copy of an index has the parts of another */
+    char own[256];
+    int n = snprintf(own, sizeof own, ".%.200s.brg-", strrchr(path, '/') + 1);
+    if (strncmp(head.folder, own, (size_t)n))
+        return;
+    snprintf(folder, STORE_PATH + PARTS_FOLDER, "%.*s%s", (int)(strrchr(path, '/') - path) + 1,
+             path, head.folder);
+}
+
+void store_remove_all(const struct store_token *token)
+{
+    char folder[STORE_NAME_BYTES];
+    store_parts_folder(folder, token->base);
+    if (token->layout == IO_PARTS)
+        parts_remove(folder);
+    store_remove_temporary(token->base);
+}
+
+enum owner store_owner(const char *base)
+{
+    int fd = open(base, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? OWNER_GONE : OWNER_LIVES;
+    int free = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
+    return free ? OWNER_DEAD : OWNER_LIVES;
+}
+
+/* Parts whose index is not there any more may be those of a published file, whatever it is called
+ * now: they stay. */
+static void remove_dead(const char *base)
+{
+    char folder[STORE_NAME_BYTES];
+    enum owner owner = store_owner(base);
+    store_parts_folder(folder, base);
+    if (owner == OWNER_DEAD)
+        parts_remove(folder);
+    if (owner != OWNER_LIVES)
+        store_remove_temporary(base);
+}
+
+void store_sweep(const char *path, uint32_t host)
+{
+    char folder[STORE_PATH], prefix[256], base[STORE_PATH];
+    const char *name = strrchr(path, '/') + 1;
+    snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
+    int length = snprintf(prefix, sizeof prefix, ".%.200s.brg-%08x", name, host);
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    for (int n = 0; dir && n < SWEEP_NAMES && (entry = readdir(dir)); n++) {
+        if (strncmp(entry->d_name, prefix, (size_t)length) ||
+            strspn(entry->d_name + length, "0123456789abcdef") != 8)
+            continue;
+        if (snprintf(base, sizeof base, "%s%.*s", folder, length + 8, entry->d_name) >= STORE_PATH)
+            continue;
+        remove_dead(base);
+    }
+    if (dir)
+        closedir(dir);
+}

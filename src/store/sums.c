@@ -1,0 +1,235 @@
+/* See sums.h. */
+#include "store/sums.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "store/store_io.h"
+#include "store/xxh3.h"
+
+static uint64_t sum_at(uint64_t block)
+{
+    return block / SUMS_GROUP * SUMS_PAGE + block % SUMS_GROUP * 8;
+}
+
+static uint64_t mark_at(uint64_t block)
+{
+    return block / SUMS_GROUP * SUMS_PAGE + SUMS_GROUP * 8 + block % SUMS_GROUP;
+}
+
+/* Of n blocks from `block` on, those in the same group. */
+static uint32_t in_group(uint64_t block, uint64_t n)
+{
+    uint64_t left = SUMS_GROUP - block % SUMS_GROUP;
+    return (uint32_t)(n < left ? n : left);
+}
+
+int sums_open(struct sums *s, const char *working, uint64_t block_bytes)
+{
+    memset(s, 0, sizeof *s);
+    s->block_bytes = block_bytes;
+    s->fd = store_io_open(working, O_RDWR, 0);
+    return s->fd < 0 ? s->fd : 0;
+}
+
+void sums_close(struct sums *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
+static int write_sums(struct sums *s)
+{
+    int rc = s->n ? store_io_write(s->fd, s->sum, 8 * (size_t)s->n, sum_at(s->first), NULL) : 0;
+    s->n = 0;
+    return rc;
+}
+
+static int put_sum(struct sums *s, uint64_t block, uint64_t sum)
+{
+    if (s->n && block >= s->first && block - s->first < s->n) {
+        s->sum[block - s->first] = sum;
+        return 0;
+    }
+    int rc = 0;
+    if (s->n && (block != s->first + s->n || block % SUMS_GROUP == 0))
+        rc = write_sums(s);
+    if (!s->n)
+        s->first = block;
+    s->sum[s->n++] = sum;
+    return rc;
+}
+
+static int write_marks(struct sums *s)
+{
+    static const char ones[SUMS_GROUP] = {[0 ... SUMS_GROUP - 1] = 1};
+    int rc = 0;
+    for (uint64_t b = s->mark_first, n = s->mark_n; !rc && n && !s->mark_written;) {
+        uint32_t some = in_group(b, n);
+        rc = store_io_write(s->fd, ones, some, mark_at(b), NULL);
+        b += some;
+        n -= some;
+    }
+    s->mark_written = rc == 0;
+    return rc;
+}
+
+/* The last run of marks stays in memory, so that many small writes to a block mark it once. */
+static int put_mark(struct sums *s, uint64_t block)
+{
+    int rc = 0;
+    if (block - s->mark_first < s->mark_n)
+        return 0;
+    if (block != s->mark_first + s->mark_n || s->mark_written) {
+        rc = write_marks(s);
+        s->mark_first = block;
+        s->mark_n = 0;
+    }
+    s->mark_n++;
+    s->mark_written = 0;
+    return rc;
+}
+
+/* The stream ends before its block does. */
+static int break_stream(struct sums *s)
+{
+    if (!s->streaming)
+        return 0;
+    s->streaming = 0;
+    return put_mark(s, (s->stream_at - 1) / s->block_bytes);
+}
+
+/* A part of one block that is not all of it. */
+static int note_part(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
+{
+    int continues = s->streaming && offset == s->stream_at && offset % s->block_bytes;
+    int rc = continues ? 0 : break_stream(s);
+    if (!continues && offset % s->block_bytes) {
+        int marked = put_mark(s, offset / s->block_bytes);
+        return rc ? rc : marked;
+    }
+    if (!continues) {
+        XXH3_64bits_reset(&s->stream);
+        s->streaming = 1;
+    }
+    xxh3_update(&s->stream, buf, bytes);
+    s->stream_at = offset + bytes;
+    if (rc || s->stream_at % s->block_bytes)
+        return rc;
+    s->streaming = 0;
+    uint64_t sum = XXH3_64bits_digest(&s->stream);
+    return put_sum(s, offset / s->block_bytes, sum ? sum : 1);
+}
+
+int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
+{
+    const char *at = buf;
+    int rc = 0;
+    while (!rc && bytes) {
+        uint64_t left = s->block_bytes - offset % s->block_bytes;
+        size_t n = bytes < left ? bytes : (size_t)left;
+        if (n == s->block_bytes)
+            rc = put_sum(s, offset / s->block_bytes, sums_of(at, n));
+        else
+            rc = note_part(s, at, n, offset);
+        at += n;
+        offset += n;
+        bytes -= n;
+    }
+    return rc || !s->through ? rc : sums_end_call(s);
+}
+
+int sums_end_call(struct sums *s)
+{
+    int rc = break_stream(s), sums = write_sums(s);
+    return rc ? rc : sums;
+}
+
+int sums_flush(struct sums *s)
+{
+    int rc = sums_end_call(s), marks = write_marks(s);
+    return rc ? rc : marks;
+}
+
+int sums_seed(struct sums *s, const struct sums_file *file, int section, uint64_t size)
+{
+    uint64_t n_blocks = (size + s->block_bytes - 1) / s->block_bytes, whole = size / s->block_bytes;
+    int rc = 0;
+    for (uint64_t b = 0; !rc && section >= 0 && b < whole;) {
+        uint64_t sums[SUMS_GROUP];
+        uint32_t n = in_group(b, whole - b);
+        rc = sums_file_get(file, (uint32_t)section, b, n, sums);
+        if (!rc)
+            rc = store_io_write(s->fd, sums, 8 * (size_t)n, sum_at(b), NULL);
+        b += n;
+    }
+    s->mark_first = section >= 0 ? whole : 0;
+    s->mark_n = n_blocks - s->mark_first;
+    s->mark_written = 0;
+    return rc ? rc : write_marks(s);
+}
+
+static int read_back(int data, uint64_t from, uint64_t to, uint64_t *sum, uint64_t *failed)
+{
+    char bytes[64 << 10];
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    while (from < to) {
+        size_t n = to - from < sizeof bytes ? (size_t)(to - from) : sizeof bytes;
+        ssize_t got = brg_io_pread(data, bytes, n, from);
+        if (got < (ssize_t)n) {
+            *failed = from;
+            return got < 0 ? (int)got : -EIO;
+        }
+        xxh3_update(&state, bytes, n);
+        from += n;
+    }
+    *sum = XXH3_64bits_digest(&state);
+    *sum = *sum ? *sum : 1;
+    return 0;
+}
+
+int sums_settle(struct sums *s, int data, uint64_t size, uint64_t first, uint64_t end,
+                uint64_t *failed)
+{
+    int rc = 0;
+    while (!rc && first < end) {
+        uint32_t n = in_group(first, end - first);
+        char marks[SUMS_GROUP] = {0};
+        ssize_t got = brg_io_pread(s->fd, marks, n, mark_at(first));
+        *failed = first * s->block_bytes;
+        if (got < 0)
+            return (int)got;
+        for (uint32_t i = 0; !rc && i < n; i++) {
+            uint64_t from = (first + i) * s->block_bytes, sum = 0;
+            uint64_t to = from + s->block_bytes < size ? from + s->block_bytes : size;
+            if (!marks[i])
+                continue;
+            rc = read_back(data, from, to, &sum, failed);
+            rc = rc ? rc : put_sum(s, first + i, sum);
+        }
+        first += n;
+    }
+    return rc ? rc : write_sums(s);
+}
+
+int sums_get(void *sums, uint64_t first, size_t n, uint64_t *out)
+{
+    struct sums *s = sums;
+    while (n) {
+        uint32_t some = in_group(first, n);
+        ssize_t got = brg_io_pread(s->fd, out, 8 * (size_t)some, sum_at(first));
+        if (got < 0)
+            return (int)got;
+        /* what was never written lies past the end of the working file */
+        memset((char *)out + got, 0, 8 * (size_t)some - (size_t)got);
+        first += some;
+        out += some;
+        n -= some;
+    }
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* Checksums of a file that is being written: one XXH3-64 a block, kept in a working file beside it
+ * so that no memory grows with the file.
+ *
+ * A block that one write fills, or that one rank writes from its beginning to its end in one call,
+ * has its sum from memory. Any other block that is written is *marked*, for good, and read back
+ * before the file is published. A block that nobody writes is zeros, and its sum is 0.
+ *
+ * The working file is a row of pages, each of SUMS_GROUP sums and then as many bytes, the marks:
+ * a mark and a sum of one block are never written over each other, in whatever order they come. */
+#ifndef BRG_IO_SUMS_H
+#define BRG_IO_SUMS_H
+
+#include <xxhash.h>
+
+#include "store/sums_file.h"
+
+#define SUMS_PAGE 4096u
+#define SUMS_GROUP 448u
+
+struct sums {
+    int fd; /* of the working file */
+    uint64_t block_bytes;
+    /* sums that are not in the file yet: blocks [first, first + n) of one group */
+    uint64_t first;
+    uint32_t n;
+    uint64_t sum[SUMS_GROUP];
+    /* the last blocks that were marked, and whether the file knows */
+    uint64_t mark_first, mark_n;
+    int mark_written;
+    int through; /* nothing is held back from one note to the next */
+    /* a block that was written from its beginning up to stream_at */
+    int streaming;
+    uint64_t stream_at;
+    XXH3_state_t stream;
+};
+
+/* Of a working file that is there. 0 or -errno. */
+int sums_open(struct sums *sums, const char *working, uint64_t block_bytes);
+void sums_close(struct sums *sums);
+
+/* These bytes are written in this call. Several ranks may note different blocks at once; of one
+ * block, in one call, a sum may come from one rank only. 0 or -errno of the working file. */
+int sums_note(struct sums *sums, const void *buf, size_t bytes, uint64_t offset);
+
+/* The call has ended: what is known must be in the file before another rank may write the block. */
+int sums_end_call(struct sums *sums);
+
+/* All is in the file. */
+int sums_flush(struct sums *sums);
+
+/* What lies in the file `data` of `size` bytes already: sums of a section, or with section < 0
+ * marks on all of it. */
+int sums_seed(struct sums *sums, const struct sums_file *file, int section, uint64_t size);
+
+/* Reads the marked ones of blocks [first, end) back from `data` and gives them their sums. 0, or
+ * -errno with *failed the byte of the file at which it failed. */
+int sums_settle(struct sums *sums, int data, uint64_t size, uint64_t first, uint64_t end,
+                uint64_t *failed);
+
+/* A sums_source; the context is the struct sums. */
+int sums_get(void *sums, uint64_t first, size_t n, uint64_t *out);
+
+#endif

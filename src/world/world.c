@@ -1,0 +1,291 @@
+/* Meeting: what all ranks of a world do together. See world.h. */
+#include "world/world.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "world/fault.h"
+
+#define TAG_DEATH 0x4200 /* a word, from any rank to a leader: the rank that died, a uint32_t */
+#define POLL_NS UINT64_C(20000)  /* how long a leader looks for MPI's messages without sleeping */
+#define NAP_NS UINT64_C(200000)  /* its longest sleep between looks */
+#define TICK_NS UINT64_C(100000) /* one sleep in 200 */
+#define LOOK_NS UINT64_C(100000000)
+#define FIRST_NAP_NS UINT64_C(5000)
+
+/* ---- what breaks a world ---- */
+
+/* Who learns of a death tells the leaders: the first survivor of its node, dead as its own leader
+ * may be, and each leader the ones beside it. The words are small: they wait for nobody. */
+static void tell(struct io_world *w, uint32_t dead)
+{
+    static uint32_t word; /* outlives the world */
+    if (w->told || w->n_nodes == 1)
+        return;
+    w->told = 1;
+    word = dead;
+    if (w->has_lifeline)
+        lifeline_tell(&w->lifeline, dead);
+    for (uint32_t node = 0; node < w->n_nodes; node++) {
+        struct stream_request request = {.active = 0};
+        uint32_t leader = w->order[w->first_of[node]];
+        int done = 0;
+        if (node == w->node || leader == dead ||
+            w->all->send(w->all, &word, sizeof word, leader, TAG_DEATH, &request))
+            continue;
+        for (int tries = 0; tries < 100 && !done; tries++)
+            if (w->all->test(w->all, &request, &done))
+                break;
+    }
+}
+
+int world_broke(struct io_world *w, struct brg_error *err)
+{
+    const struct area_head *head = w->area->head;
+    uint32_t here = atomic_load(&head->dead), there = atomic_load(&head->dead_elsewhere);
+    if (!w->broken.code) {
+        if (here || there) {
+            int rank = (int)(here ? w->order[w->first_of[w->node] + here - 1] : there - 1);
+            brg_error_set(&w->broken, -EOWNERDEAD, "rank %d has died", rank);
+            w->broken.rank = rank;
+        } else
+            brg_error_set(&w->broken, atomic_load(&head->code),
+                          "MPI failed between the ranks of the file");
+    }
+    if (w->broken.rank >= 0 && (w->has_lifeline || (here && w->local == (here == 1))))
+        tell(w, (uint32_t)w->broken.rank);
+    if (err)
+        *err = w->broken;
+    return w->broken.code;
+}
+
+static void learn(struct io_world *w, uint32_t dead)
+{
+    uint32_t nobody = 0;
+    atomic_compare_exchange_strong(&w->area->head->dead_elsewhere, &nobody, dead + 1);
+}
+
+/* The neighbours, who pass on what they learn. */
+static void look_beside(struct io_world *w)
+{
+    uint32_t dead;
+    int side, news = w->has_lifeline ? lifeline_look(&w->lifeline, &side, &dead) : 0;
+    if (!news)
+        return;
+    if (news == LIFELINE_ENDED)
+        dead = w->order[w->first_of[(w->node + (side > 0 ? 1 : w->n_nodes - 1)) % w->n_nodes]];
+    learn(w, dead);
+}
+
+/* Only leaders have words to hear. */
+static int listen(struct io_world *w)
+{
+    uint32_t dead;
+    struct stream_request request = {.active = 0};
+    int heard = 0;
+    if (w->leaders && w->mpi->waits(w->all, TAG_DEATH) &&
+        w->all->receive(w->all, &dead, sizeof dead, STREAM_ANY, TAG_DEATH, &request) == 0) {
+        while (!heard && w->all->test(w->all, &request, &heard) == 0)
+            ; /* it is there already */
+        if (heard)
+            learn(w, dead);
+    }
+    look_beside(w);
+    uint64_t now = brg_clock_ns();
+    if (now - w->looked_ns > LOOK_NS) {
+        w->looked_ns = now;
+        area_look(w->area, NULL, 0);
+    }
+    return area_broken(w->area);
+}
+
+/* ---- leaders ---- */
+
+int world_finish(struct io_world *w, struct stream_net *net, struct stream_request *request, int rc)
+{
+    uint64_t began = brg_clock_ns(), ns = FIRST_NAP_NS;
+    int done = 0;
+    while (!rc) {
+        rc = net->test(net, request, &done);
+        if (done || rc)
+            break;
+        if (brg_clock_ns() - began < POLL_NS)
+            continue;
+        struct timespec nap = {.tv_nsec = (long)ns};
+        nanosleep(&nap, NULL);
+        ns = ns * 2 > NAP_NS ? NAP_NS : ns * 2;
+        if (w->area)
+            rc = listen(w);
+    }
+    return rc;
+}
+
+int world_rest(struct io_world *w, uint32_t seen, uint64_t ns)
+{
+    area_doze(&w->area->head->bell, seen, ns);
+    return listen(w);
+}
+
+void world_tick(void *world)
+{
+    struct io_world *w = world;
+    uint64_t began = brg_clock_ns();
+    do
+        w->mpi->waits(w->all, TAG_DEATH);
+    while (brg_clock_ns() - began < TICK_NS);
+}
+
+/* ---- a meeting ---- */
+
+static int reduce(struct io_world *w, int64_t *least, int n)
+{
+    struct area_head *head = w->area->head;
+    memcpy(least, head->cells[0].values, (size_t)n * sizeof *least);
+    for (uint32_t i = 1; i < w->n_local; i++)
+        for (int k = 0; k < n; k++)
+            if (head->cells[i].values[k] < least[k])
+                least[k] = head->cells[i].values[k];
+    if (!w->leaders)
+        return 0;
+    int64_t mine[WORLD_VALUES];
+    struct stream_request request = {.active = 0};
+    memcpy(mine, least, (size_t)n * sizeof *mine);
+    return world_finish(w, w->leaders, &request,
+                        w->leaders->minimum(w->leaders, mine, least, n > 0 ? n : 1, &request));
+}
+
+/* A meeting ends once, well or badly, for all ranks of a node: `generation` says which, and who
+ * sees a death changes it only if it has not ended. */
+#define BADLY UINT32_C(0x40000000)
+
+static void end_meeting(struct io_world *w, uint32_t how)
+{
+    uint32_t before = w->met - 1;
+    if (atomic_compare_exchange_strong(&w->area->head->generation, &before, w->met + how))
+        area_wake(&w->area->head->generation);
+}
+
+/* Done by one rank of the node when all have come. */
+static void complete(struct io_world *w, int n, int (*alone)(void *, int64_t *), void *context)
+{
+    struct area_head *head = w->area->head;
+    int64_t least[WORLD_VALUES] = {0};
+    int rc = reduce(w, least, n);
+    if (!rc && alone)
+        rc = alone(context, least);
+    if (rc && rc != -EOWNERDEAD)
+        atomic_store(&head->code, rc);
+    memcpy(head->result, least, (size_t)n * sizeof *least);
+    end_meeting(w, rc ? BADLY : 0);
+}
+
+int world_meet(struct io_world *w, int64_t *values, int n, int (*alone)(void *, int64_t *),
+               void *context, struct brg_error *err)
+{
+    struct area_head *head = w->area->head;
+    if (w->broken.code)
+        return world_broke(w, err);
+    io_fault_kill(IO_FAULT_MEET);
+    memcpy(head->cells[w->local].values, values, (size_t)n * sizeof *values);
+    w->met++;
+    uint32_t all = w->met * w->n_local;
+    uint32_t came = atomic_fetch_add_explicit(&head->arrived, 1, memory_order_acq_rel) + 1;
+    int rc = 0;
+    if (w->leaders) {
+        rc = area_wait(w->area, &head->arrived, all);
+        if (!rc)
+            complete(w, n, alone, context);
+    } else if (came == all && w->n_nodes > 1)
+        area_wake(&head->arrived);
+    else if (came == all)
+        complete(w, n, alone, context);
+    if (!rc)
+        rc = area_wait(w->area, &head->generation, w->met);
+    if (rc)
+        end_meeting(w, BADLY);
+    if (atomic_load_explicit(&head->generation, memory_order_acquire) != w->met)
+        return world_broke(w, err);
+    memcpy(values, head->result, (size_t)n * sizeof *values);
+    return 0;
+}
+
+int world_minimum(struct io_world *w, int64_t *values, int n, struct brg_error *err)
+{
+    return world_meet(w, values, n, NULL, NULL, err);
+}
+
+/* ---- sharing ---- */
+
+struct sharing {
+    struct io_world *world;
+    char *chunk;
+    size_t bytes;
+    uint32_t root;
+};
+
+static int pass_to_nodes(void *context, int64_t *least)
+{
+    struct sharing *s = context;
+    struct io_world *w = s->world;
+    struct stream_request request = {.active = 0};
+    (void)least;
+    if (!w->leaders)
+        return 0;
+    return world_finish(
+        w, w->leaders, &request,
+        w->leaders->broadcast(w->leaders, s->chunk, s->bytes, w->node_of[s->root], &request));
+}
+
+int world_share(struct io_world *w, void *buf, size_t bytes, uint32_t root, struct brg_error *err)
+{
+    for (size_t done = 0; done < bytes;) {
+        struct sharing s = {.world = w,
+                            .chunk = w->area->head->share[w->shared_chunks++ % 2],
+                            .bytes = bytes - done,
+                            .root = root};
+        int64_t nothing = 0;
+        if (s.bytes > AREA_SHARE_BYTES)
+            s.bytes = AREA_SHARE_BYTES;
+        if (w->rank == root)
+            memcpy(s.chunk, (char *)buf + done, s.bytes);
+        int rc = world_meet(w, &nothing, 1, pass_to_nodes, &s, err);
+        if (rc)
+            return rc;
+        if (w->rank != root)
+            memcpy((char *)buf + done, s.chunk, s.bytes);
+        done += s.bytes;
+    }
+    return 0;
+}
+
+int64_t world_failure_key(const struct io_world *world, const struct brg_error *mine)
+{
+    return mine->code ? (int64_t)world->rank : INT64_MAX;
+}
+
+int world_failure_of(struct io_world *world, int64_t least, struct brg_error *mine)
+{
+    struct brg_error err;
+    if (least == INT64_MAX)
+        return 0;
+    if (mine->code && mine->rank < 0)
+        mine->rank = (int)world->rank;
+    if (world_share(world, mine, sizeof *mine, (uint32_t)least, &err))
+        *mine = err;
+    return mine->code;
+}
+
+int world_failure(struct io_world *world, struct brg_error *mine)
+{
+    int64_t least = world_failure_key(world, mine);
+    struct brg_error err;
+    if (world_minimum(world, &least, 1, &err)) {
+        *mine = err;
+        return err.code;
+    }
+    return world_failure_of(world, least, mine);
+}

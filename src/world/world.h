@@ -1,0 +1,99 @@
+/* The ranks of a communicator, the nodes they are on, and what all of them agree on.
+ *
+ * Made once for a communicator and kept by it; files opened on it share it. All calls are
+ * collective over the world and made by the thread that may call MPI. Waiting sleeps. A call fails
+ * with -EOWNERDEAD when a rank has died: then the world is broken, and every later call fails at
+ * once with the same failure. */
+#ifndef BRG_IO_WORLD_H
+#define BRG_IO_WORLD_H
+
+#include "brigade/io.h"
+#include "world/area.h"
+#include "world/experience.h"
+#include "world/lifeline.h"
+#include "mpi/mpi.h"
+
+#define WORLD_VALUES AREA_VALUES
+
+struct io_world {
+    uint32_t rank, size;
+    uint32_t node, n_nodes;     /* nodes are numbered along the topology; rank 0's may be any */
+    uint32_t local, n_local;    /* my place among the ranks of my node, by rank; 0 is the leader */
+    uint32_t *node_of;          /* [size] */
+    uint32_t *local_of;         /* [size] place of a rank on its node */
+    uint32_t *first_of;         /* [n_nodes + 1] where a node begins in `order` */
+    uint32_t *order;            /* [size] ranks by (node, rank) */
+    struct stream_net *all;     /* every rank */
+    struct stream_net *leaders; /* rank = node; NULL unless local == 0 and there are others */
+    struct lifeline lifeline;   /* to the leaders before and after, if has_lifeline */
+    int has_lifeline;
+    struct io_area *area;
+    struct brg_error broken;         /* code != 0: what ended this world */
+    const struct mpi_interface *mpi; /* NULL: one process */
+
+    struct experiences past; /* what files took so far */
+
+    /* the world's own */
+    int share;
+    uint64_t segment_bytes;
+    uint32_t met;           /* meetings so far */
+    uint32_t shared_chunks; /* by world_share so far */
+    uint64_t looked_ns;     /* when the leader last looked whether others live */
+    int told;               /* this rank has told the other leaders that one died */
+    struct io_world *next;  /* of the same communicator, with other arguments */
+    unsigned users;         /* files that have it open */
+    int forsaken;           /* its communicator is gone: it ends with its last file */
+};
+
+/* The world of a communicator (comm 0: of this process alone). share 0: every rank is a node of its
+ * own. segment_bytes: half of the memory that a node's area may take. The least share and
+ * segment_bytes of all ranks count. Two of the same communicator and arguments are the same
+ * world. */
+int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_world **world,
+               struct brg_error *err);
+
+/* Gives back what world_open gave. The communicator keeps it; one whose communicator was freed
+ * meanwhile ends with its last user. */
+void world_close(struct io_world *world);
+
+/* values[i] becomes the least values[i] of all ranks; n <= WORLD_VALUES. */
+int world_minimum(struct io_world *world, int64_t *values, int n, struct brg_error *err);
+
+/* world_minimum, and before anyone returns, one rank of each node (the leader, where there are
+ * several nodes) calls alone(context, least), while no other of its node is in a call; its context
+ * must do for all. It may change `least`, alike on all nodes, and use the leaders' net with
+ * world_finish. What it returns breaks the world if it is not 0. */
+int world_meet(struct io_world *world, int64_t *values, int n,
+               int (*alone)(void *context, int64_t *least), void *context, struct brg_error *err);
+
+/* Everybody gets the bytes of rank `root`. */
+int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
+                struct brg_error *err);
+
+/* Agrees on a failure: mine.code (0: none here) of the lowest rank that has one becomes everybody's
+ * *mine, and is returned; rank, offset and path come with it. */
+int world_failure(struct io_world *world, struct brg_error *mine);
+
+/* The same in two steps: a value of which the least of all ranks is agreed on (with others, in one
+ * meeting), and what follows from it. */
+int64_t world_failure_key(const struct io_world *world, const struct brg_error *mine);
+int world_failure_of(struct io_world *world, int64_t least, struct brg_error *mine);
+
+/* Not collective: what leaders do while they wait for each other. */
+
+/* Waits until a request of `net` that returned rc is done. 0 or -errno. */
+int world_finish(struct io_world *world, struct stream_net *net, struct stream_request *request,
+                 int rc);
+/* Sleeps until the area's bell is no longer at `seen`, at most ns; looks whether a rank died, here
+ * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */
+int world_rest(struct io_world *world, uint32_t seen, uint64_t ns);
+
+/* Not collective: for the area, whose ranks wait outside MPI: lets MPI move on what the program has
+ * left under way, as a rank that another one waits for in MPI may be one that waits here. */
+void world_tick(void *world);
+
+/* Not collective: fills *err with what broke the area of this node, and keeps it. Returns its
+ * code. */
+int world_broke(struct io_world *world, struct brg_error *err);
+
+#endif
