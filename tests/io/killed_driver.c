@@ -1,7 +1,7 @@
 /* Ranks write a file in turns and at once, while one of them is killed by BRIGADE_FAULT. Each that
  * lives writes what it was told, and after how long, into FOLDER/told.RANK:
  *     code failed-rank offset seconds path
- * and leaves without MPI_Finalize, which would wait for the dead.
+ * and leaves without MPI_Finalize, which would wait for the dead. SIGALRM ends one that hangs.
  *
  * killed_driver FOLDER write|read HINTS BYTES [SLEEPER]: this rank computes for a second before it
  * goes on, while the others wait for it */
@@ -16,6 +16,7 @@
 
 #define CALLS 3
 #define PIECE 1024u
+#define HANGS_S 30
 
 static int rank, size;
 static struct brg_error err = {.rank = -1, .offset = -1};
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
 {
     char path[4096], told[4096];
     int provided;
+    alarm(HANGS_S);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
