@@ -46,13 +46,11 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     if (world)
         return world;
     io_fault_start(f->world->rank);
-    rc = world_failure(f->world, failure);
     if (!rc && f->world->rank == 0) {
         found.hints = f->hints;
         store_prepare(path, flags, &f->hints, &found.token, failure);
     }
-    if (!rc)
-        rc = world_failure(f->world, failure);
+    rc = world_failure(f->world, failure);
     if (!rc)
         rc = world_share(f->world, &found, sizeof found, 0, failure);
     if (rc) {
@@ -143,7 +141,7 @@ int brg_file_close(brg_file *f, struct brg_error *err)
     struct io_request nothing;
     request_none(&nothing);
     int rc = file_finish_request(f, err);
-    if (!rc && !f->failure.code)
+    if (!rc && !f->failure.code && !f->committed) /* after a commit nobody needs to be served */
         rc = file_meet(f, FILE_CLOSE, &nothing, err);
     drain_close(f->drain);
     file_busy(f, 0);
