@@ -72,5 +72,5 @@ static int adios2_read(const struct cell *cell, char *buf, struct outcome *outco
 }
 
 const struct back_end back_end_adios2 = {
-    .name = "adios2", .own_files = 1, .foreign = 1, .write = adios2_write, .read = adios2_read};
+    .name = "adios2", .own_files = 1, .write = adios2_write, .read = adios2_read};
 #endif
