@@ -13,6 +13,8 @@ from brigade.paths import native_dir
 
 INCLUDE = Path(__file__).parents[1] / "include"
 MPIS = ("openmpi", "mpich")
+#: where it matters little which: `make check` takes one, `make check-all` both
+EITHER_MPI = (MPIS[0], pytest.param(MPIS[1], marks=pytest.mark.all))
 LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--oversubscribe", "-q", "-n"],
     "mpich": ["mpiexec.mpich", "-n"],

@@ -39,14 +39,15 @@ def bench(cache: Path, folder: Path, *words: str, **variables: str) -> subproces
 
 
 def test_every_variant_writes_and_reads_every_cell_right(cache, tmp_path):
-    done = bench(cache, tmp_path, "checkpoint", *SMALL, "--json", *LAUNCHER)
+    few = ["--rounds", "1", "-n", "2"]
+    done = bench(cache, tmp_path, "checkpoint", *SMALL, *few, "--json", *LAUNCHER)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     variants = {sample["variant"] for sample in report["samples"]}
     assert {"brigade", "ompio", "romio", "posix-shared", "posix-fpp"} <= variants
     for cell in report["cells"]:
         for name, ways in cell["variants"].items():
-            jobs = 2 if name in ("ompio", "romio") else 4
+            jobs = 1 if name in ("ompio", "romio") else 2
             assert (ways["write"]["n"], ways["read"]["n"]) == (jobs, jobs), name
             assert ways["write"]["q1"] <= ways["write"]["median"] <= ways["write"]["q3"]
     assert report["cells"][0]["ratios"].keys() == variants - {"brigade"}

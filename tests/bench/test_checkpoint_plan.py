@@ -105,6 +105,6 @@ def test_a_header_moves_every_block_of_a_shared_file():
 def test_an_hdf5_of_another_mpi_is_not_taken(opened, taken, tmp_path, monkeypatch):
     (tmp_path / "H5pubconf.h").write_text("#define H5_HAVE_PARALLEL 1\n")
     said = f"-I{tmp_path} -L/usr/lib/hdf5/openmpi -lhdf5"
-    monkeypatch.setattr(program, "_says", lambda words: said if words[-1] == "hdf5" else "")
+    monkeypatch.setattr(program, "says", lambda words: said if words[-1] == "hdf5" else "")
     peer = program._hdf5("mpicc", opened)
     assert (bool(peer.words), bool(peer.absent)) == (taken, not taken)

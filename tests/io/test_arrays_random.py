@@ -18,8 +18,7 @@ def check(mpi: str, writers: int, readers: int, seeds: range, folder: Path) -> N
         assert rank["wrong"] == []
 
 
-@pytest.mark.parametrize("mpi", MPIS)
-@pytest.mark.parametrize("writers, readers", [(2, 3), (3, 1)])
+@pytest.mark.parametrize("mpi, writers, readers", [("openmpi", 2, 3), ("mpich", 3, 1)])
 def test_random_arrays_come_back(mpi: str, writers: int, readers: int, tmp_path: Path) -> None:
     check(mpi, writers, readers, range(30), tmp_path)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy
 import pytest
-from mpi_world import MPIS, compile_mpi, run_mpi
+from mpi_world import EITHER_MPI, MPIS, compile_mpi, run_mpi
 
 MIB = 1 << 20
 ASYNC = "async=yes:buffer=2M:sync=no"
@@ -71,6 +71,7 @@ def test_a_commit_in_the_background_publishes_the_bytes(
     assert names(tmp_path) == ["f"]
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 def test_two_files_are_committed_at_once(mpi: str, driver: Path, tmp_path: Path) -> None:
     lines = run(mpi, 2, driver, "two", tmp_path / "f", ASYNC, str(3 * MIB))
     assert [line.code for line in lines] == [0, 0], lines
@@ -78,6 +79,7 @@ def test_two_files_are_committed_at_once(mpi: str, driver: Path, tmp_path: Path)
         assert (tmp_path / name).read_bytes() == pattern(6 * MIB)
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 def test_of_two_calls_the_later_stays_however_late_the_earlier_is_drained(
     mpi: str, driver: Path, tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_fault_at_any_point_in_the_background_fails_all_alike(
     assert names(tmp_path) == ["f"], "nothing is left beside the old file"
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 def test_memory_is_bounded_by_the_buffer(mpi: str, driver: Path, tmp_path: Path) -> None:
     hints = ASYNC + ":segment=1M"
     small = run(mpi, 2, driver, "wait", tmp_path / "f", hints, str(MIB // 4))
@@ -134,6 +137,7 @@ def test_memory_is_bounded_by_the_buffer(mpi: str, driver: Path, tmp_path: Path)
     assert most < 2048 + 2 * 1024 + 1024, "two segments, the buffer, and a MiB for chance"
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 def test_a_file_that_is_closed_before_it_is_committed_leaves_nothing(
     mpi: str, driver: Path, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy
 import pytest
-from mpi_world import MPIS, run_mpi
+from mpi_world import EITHER_MPI, MPIS, run_mpi
 
 import brigade.io
 from brigade.paths import native_dir
@@ -62,6 +62,7 @@ def test_a_run_that_is_interrupted_ends_as_one_that_is_not(built, language, tmp_
     assert numpy.array_equal(whole, temperatures(tmp_path / "parts"))
 
 
+@pytest.mark.parametrize("built", EITHER_MPI, indirect=True)
 def test_a_checkpoint_of_fortran_goes_on_in_c_and_in_python(built, tmp_path):
     mpi, path = built.name, tmp_path / "u"
     steps(mpi, 2, [built / "heat_f"], path, 5)
@@ -72,6 +73,7 @@ def test_a_checkpoint_of_fortran_goes_on_in_c_and_in_python(built, tmp_path):
     assert numpy.array_equal(temperatures(path), temperatures(tmp_path / "fortran"))
 
 
+@pytest.mark.parametrize("built", EITHER_MPI, indirect=True)
 def test_a_failed_checkpoint_ends_the_program_and_leaves_the_last_one(built, tmp_path):
     mpi, path = built.name, tmp_path / "u"
     steps(mpi, 2, [built / "heat"], path, 5)

@@ -110,7 +110,7 @@ def test_of_two_ranks_the_other_one_is_told(world: World) -> None:
     world.run(2, "io.meet:6@1", "share=no").assert_all_know(1)
 
 
-@pytest.mark.parametrize("share", ["yes", "no"])
+@pytest.mark.parametrize("share", ["no", pytest.param("yes", marks=pytest.mark.all)])
 def test_a_rank_that_computes_is_not_taken_for_dead_and_is_told_later(
     world: World, share: str
 ) -> None:

@@ -39,7 +39,7 @@ def assert_lean(
     assert grown <= 2 * segment_mib * MIB + BESIDE
 
 
-@pytest.mark.parametrize("size", [1 << 10, 1 << 20, 32 << 20])
+@pytest.mark.parametrize("size", [1 << 10, pytest.param(1 << 20, marks=pytest.mark.all), 32 << 20])
 @pytest.mark.parametrize("share", ["share=yes", "share=no:transport=brigade"])
 def test_a_rank_needs_two_segments(world: World, tmp_path: Path, size: int, share: str):
     for piece in (min(size, 1 << 10), size):

@@ -44,7 +44,7 @@ def move(
 
 
 @pytest.mark.parametrize("hints", ["transport=direct", "transport=simple", "transport=rotate"])
-@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.all), 4])
 def test_on_one_node(mpi: str, moving: Path, tmp_path: Path, ranks: int, hints: str):
     move(mpi, ranks, moving, tmp_path, hints, 15)
 

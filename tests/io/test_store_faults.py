@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mpi_world import MPIS
+from mpi_world import EITHER_MPI, MPIS
 from store_world import (
     MIB,
     Told,
@@ -86,6 +86,7 @@ def fails(mpi: str, ranks: int, driver: Path, path: Path, fault: str) -> Told:
     return same(run_ranks(mpi, ranks, driver, *args, BRIGADE_FAULT=fault))
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_ranks_are_told_of_one_ranks_failure(mpi: str, driver: Path, old: Path, fault: str):
     failure = fails(mpi, 3, driver, old, f"{fault}@1")
@@ -99,6 +100,7 @@ def test_all_ranks_are_told_of_one_ranks_failure(mpi: str, driver: Path, old: Pa
     assert_old(old)
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 @pytest.mark.parametrize("fault", PUBLISHING)
 def test_all_ranks_are_told_when_publishing_fails(mpi: str, driver: Path, old: Path, fault: str):
     failure = fails(mpi, 3, driver, old, f"{fault}@0")
@@ -122,6 +124,7 @@ def test_the_lowest_of_several_failing_ranks_is_named(mpi: str, driver: Path, ol
     assert_old(old)
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 @pytest.mark.parametrize("fault", ("io.short:70001", "io.eintr"))
 def test_what_a_system_call_left_is_written_by_the_next(
     mpi: str, driver: Path, old: Path, fault: str
@@ -153,6 +156,7 @@ def small_tmpfs(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 @pytest.mark.parametrize("layout", ("shared", "parts"))
 def test_a_full_file_system_is_everybodys_failure(
     mpi: str, driver: Path, small_tmpfs: Path, layout: str

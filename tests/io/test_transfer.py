@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import numpy
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brigade.io
@@ -216,6 +216,7 @@ def test_memory_does_not_grow_with_the_arrays(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 64 << 10, "KiB"
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_blocks_cover_an_array_once_and_keep_their_bound(data: st.DataObject) -> None:
     draw = data.draw
