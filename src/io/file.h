@@ -36,7 +36,7 @@ struct brg_file {
     brg_request *request; /* the commit under way */
     struct file_hull {
         uint64_t low, high;
-    } behind; /* hint async: all that was written and may not have reached the store anywhere */
+    } behind; /* all that was written and may not have reached the file system's servers */
     int busy; /* something is written behind the program's back, here or elsewhere */
     uint64_t size;
     struct file_cost {

@@ -51,19 +51,28 @@ void file_name_failure(brg_file *f)
     name_in(f, &f->failure);
 }
 
-/* With hint async: what was written before, by whomever, must not arrive after what is written now
- * to the same bytes. [low, high) is what all ranks write now. */
-static int let_drain(brg_file *f, uint64_t low, uint64_t high)
+/* What was written before, by whomever, must not arrive after what is written now to the same
+ * bytes: it may wait in a rank's buffer, with hint async, or in another node's client of a network
+ * file system, which keeps what was written until the file is closed there. [low, high) is what
+ * all ranks write now. */
+static int let_arrive(brg_file *f, uint64_t low, uint64_t high)
 {
     struct file_hull *behind = &f->behind;
-    if (!f->hints.async || low >= high)
+    int cached = f->world->n_nodes > 1 && f->token.layout != IO_PARTS;
+    if ((!f->hints.async && !cached) || low >= high)
         return 0;
     int rc = 0;
     if (low < behind->high && behind->low < high) {
-        drain_clear(f->drain, low, high, &f->failure);
+        if (!cached)
+            drain_clear(f->drain, low, high, &f->failure);
+        else if (!drain_clear(f->drain, 0, UINT64_MAX, &f->failure))
+            store_show(f->store, &f->failure);
         rc = world_failure(f->world, &f->failure);
+        if (cached)
+            *behind = (struct file_hull){0, 0};
     }
-    file_busy(f, 1);
+    if (f->hints.async)
+        file_busy(f, 1);
     if (behind->low == behind->high)
         *behind = (struct file_hull){low, high};
     if (low < behind->low)
@@ -156,7 +165,7 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
     explain(f, &plan);
     if (action == FILE_READ)
         return move_read(&call, &f->failure);
-    rc = let_drain(f, extent.low, extent.high);
+    rc = let_arrive(f, extent.low, extent.high);
     if (!rc)
         rc = move_write(&call, &f->failure);
     if (!rc && extent.high > f->size && extent.low < extent.high)

@@ -259,6 +259,24 @@ int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, siz
     return rc;
 }
 
+/* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and its
+ * like; and there it is closing that tells of a full disk. The next write opens again. */
+static int let_go(struct io_store *s, struct brg_error *err)
+{
+    if (s->fd >= 0) {
+        int rc = close(s->fd) ? -errno : 0;
+        s->fd = -1;
+        if (rc)
+            return store_failed(err, rc, s->token.path, -1, "close");
+    }
+    if (s->sums) {
+        sums_close(s->sums);
+        free(s->sums);
+        s->sums = NULL;
+    }
+    return 0;
+}
+
 int store_flush(struct io_store *s, struct brg_error *err)
 {
     int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
@@ -273,20 +291,13 @@ int store_flush(struct io_store *s, struct brg_error *err)
         if (rc)
             store_failed(err, rc, s->token.path, -1, "sync");
     }
-    /* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and
-     * its like; and there it is closing that tells of a full disk. */
-    if (!rc && s->fd >= 0) {
-        rc = close(s->fd) ? -errno : 0;
-        s->fd = -1;
-        if (rc)
-            store_failed(err, rc, s->token.path, -1, "close");
-    }
-    if (!rc && s->sums) {
-        sums_close(s->sums);
-        free(s->sums);
-        s->sums = NULL;
-    }
-    return rc;
+    return rc ? rc : let_go(s, err);
+}
+
+int store_show(struct io_store *s, struct brg_error *err)
+{
+    int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
+    return rc ? rc : let_go(s, err);
 }
 
 /* Shares go to ranks spread evenly over all, so that each reads what lies near what it wrote. */

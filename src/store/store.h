@@ -62,6 +62,9 @@ int store_push(struct io_store *store, size_t bytes, uint64_t offset, struct brg
 /* Every rank, after its last write of a call and before the ranks agree on it: writes of later
  * calls come after those of this one. */
 int store_end_call(struct io_store *store, struct brg_error *err);
+/* What was written before goes to where other nodes see it: what they write from now on, after an
+ * agreement, comes later. Not needed for layout=parts. */
+int store_show(struct io_store *store, struct brg_error *err);
 /* Fewer bytes than asked for only at the end of the file: *got. With hint verify=yes, -EBADMSG
  * where a block does not match its checksum. */
 int store_read(struct io_store *store, void *buf, size_t bytes, uint64_t offset, size_t *got,

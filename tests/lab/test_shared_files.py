@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from mpi_world import compile_mpi
 from random_arrays import PLAN, READ, WRITE
 
 from brigade.lab import Lab
 from brigade.paths import native_dir
 
+DRIVER = Path(__file__).parents[1] / "io" / "io_driver.c"
 _HEAD = """
 import os, numpy
 from mpi4py import MPI
@@ -36,6 +38,27 @@ def run(lab: Lab, ranks: int, body: str) -> None:
         stdout=-1, stderr=-1, text=True, timeout=100, cwd="/",
     )  # fmt: skip
     assert done.returncode == 0 and f"ranks {ranks}" in done.stdout, done.stdout + done.stderr
+
+
+OVERLAPPING = (
+    "seed=782676692 writers=3 readers=3 calls=4 size=1500000 gap=0 kinds=31 apart=1 "
+    "update=in-place "
+    "hints=transport=direct:sync=no:segment=64K:stripe=256K:writers=2:checksums=yes\n"
+)
+
+
+def test_of_calls_that_overlap_on_several_nodes_the_last_one_stays(moose: Lab) -> None:
+    """A node's client keeps what was written; it must not arrive after another node's."""
+    folder = Path(moose.host_path("n0", moose.shared))
+    compile_mpi("openmpi", DRIVER, folder / "driver", f"-I{DRIVER.parent}")
+    (folder / "cases").write_text(OVERLAPPING * 3)
+    (folder / "files").mkdir()
+    words = [f"{moose.shared}/{name}" for name in ("driver", "cases", "files")]
+    done = moose.run(
+        ["mpirun", "-n", "3", "--map-by", "node", *words],
+        stdout=-1, stderr=-1, text=True, timeout=100, cwd="/",
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout.count("case") == 3, done.stdout + done.stderr
 
 
 @pytest.mark.all
