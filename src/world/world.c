@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -141,6 +142,27 @@ void world_tick(void *world)
 
 /* ---- a meeting ---- */
 
+/* Whoever leaves because of a death leaves MPI with these for ever: they are not on its stack. */
+struct agreed {
+    int64_t mine[WORLD_VALUES], least[WORLD_VALUES];
+};
+
+static int minimum_of_nodes(struct io_world *w, int64_t *least, int n)
+{
+    struct stream_request request = {.active = 0};
+    struct agreed *all = malloc(sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    memcpy(all->mine, least, (size_t)n * sizeof *least);
+    int rc = world_finish(w, w->leaders, &request,
+                          w->leaders->minimum(w->leaders, all->mine, all->least, n, &request));
+    if (rc)
+        return rc;
+    memcpy(least, all->least, (size_t)n * sizeof *least);
+    free(all);
+    return 0;
+}
+
 static int reduce(struct io_world *w, int64_t *least, int n)
 {
     struct area_head *head = w->area->head;
@@ -151,11 +173,7 @@ static int reduce(struct io_world *w, int64_t *least, int n)
                 least[k] = head->cells[i].values[k];
     if (!w->leaders)
         return 0;
-    int64_t mine[WORLD_VALUES];
-    struct stream_request request = {.active = 0};
-    memcpy(mine, least, (size_t)n * sizeof *mine);
-    return world_finish(w, w->leaders, &request,
-                        w->leaders->minimum(w->leaders, mine, least, n > 0 ? n : 1, &request));
+    return minimum_of_nodes(w, least, n > 0 ? n : 1);
 }
 
 /* A meeting ends once, well or badly, for all ranks of a node: `generation` says which, and who
