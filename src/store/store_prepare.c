@@ -163,11 +163,17 @@ static int make_base(struct store_token *token, const struct io_hints *hints, st
     return store_failed(err, -EEXIST, token->path, -1, "find a temporary name for");
 }
 
-/* [at, end) of the old file, which has data there. 0, or -errno with *at where it failed. */
-static int copy_data(int from, int to, uint64_t *at, uint64_t end)
+static int all_zeros(const char *buf, size_t n)
+{
+    return n == 0 || (buf[0] == 0 && memcmp(buf, buf + 1, n - 1) == 0);
+}
+
+/* [at, end) of the old file, which has data there; where it may not (`holes`), zeros are left out.
+ * 0, or -errno with *at where it failed. */
+static int copy_data(int from, int to, uint64_t *at, uint64_t end, int holes)
 {
     char buf[64 << 10];
-    int rc = 0, by_kernel = 1;
+    int rc = 0, by_kernel = !holes;
     while (!rc && *at < end) {
         loff_t in = (loff_t)*at, out = in;
         ssize_t n = by_kernel ? copy_file_range(from, &in, to, &out, end - *at, 0) : -1;
@@ -177,7 +183,9 @@ static int copy_data(int from, int to, uint64_t *at, uint64_t end)
         }
         if (!by_kernel) {
             n = brg_io_pread(from, buf, end - *at < sizeof buf ? end - *at : sizeof buf, *at);
-            rc = n < 0 ? (int)n : store_io_write(to, buf, (size_t)n, *at, NULL);
+            rc = n < 0 ? (int)n : 0;
+            if (!rc && !(holes && all_zeros(buf, (size_t)n)))
+                rc = store_io_write(to, buf, (size_t)n, *at, NULL);
         } else if (n < 0)
             rc = -errno;
         if (n == 0)
@@ -196,6 +204,8 @@ static int copy_old(struct store_token *token, int from, struct brg_error *err)
     if (ioctl(token->lock, FICLONE, from) == 0)
         return 0;
     rc = store_io_resize(token->lock, token->size);
+    /* Some network file systems take all of a file for data, also of this one, which has none. */
+    int untold = lseek(token->lock, 0, SEEK_DATA) == 0;
     while (!rc && at < token->size) {
         off_t data = lseek(from, (off_t)at, SEEK_DATA), end;
         if (data < 0 && errno == ENXIO)
@@ -203,7 +213,7 @@ static int copy_old(struct store_token *token, int from, struct brg_error *err)
         at = data < 0 ? at : (uint64_t)data;
         end = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
         end = end <= (off_t)at || (uint64_t)end > token->size ? (off_t)token->size : end;
-        rc = copy_data(from, token->lock, &at, (uint64_t)end);
+        rc = copy_data(from, token->lock, &at, (uint64_t)end, untold);
     }
     return rc ? store_failed(err, rc, token->path, (int64_t)at, "copy") : 0;
 }
