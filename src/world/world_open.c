@@ -176,7 +176,8 @@ static void destroy(struct io_world *w)
 {
     if (w->has_lifeline)
         lifeline_close(&w->lifeline);
-    area_destroy(w->area);
+    if (!w->broken.code) /* messages may still come into it */
+        area_destroy(w->area);
     if (w->mpi && !ending && !w->broken.code) {
         if (w->leaders)
             w->mpi->release(w->leaders);
