@@ -7,9 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "io/tool.h"
 
 #define PROGRESS_NS 100000000
@@ -30,11 +30,9 @@ int tool_stopped(void)
 void tool_progress(void *context, uint64_t done, uint64_t total)
 {
     static uint64_t last;
-    struct timespec now;
     struct json j = {0};
     (void)context;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    uint64_t ns = brg_clock_ns();
     if (ns - last < PROGRESS_NS)
         return;
     last = ns;

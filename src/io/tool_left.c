@@ -14,6 +14,9 @@
 
 #define ID_DIGITS 16
 
+/* What is there of one .NAME.brg-ID; the first that is stands for it. */
+static const char *const suffixes[] = {"", ".blocks", ".sums", ".parts", NULL};
+
 /* The length of ".NAME.brg-ID" in a name that begins so, or 0. */
 static size_t base_length(const char *name)
 {
@@ -23,7 +26,6 @@ static size_t base_length(const char *name)
     if (name[0] != '.' || !mark || mark == name || strspn(mark + 5, "0123456789abcdef") < ID_DIGITS)
         return 0;
     const char *suffix = mark + 5 + ID_DIGITS;
-    static const char *const suffixes[] = {"", ".blocks", ".sums", ".parts", NULL};
     for (const char *const *s = suffixes; *s; s++)
         if (strcmp(suffix, *s) == 0)
             return (size_t)(suffix - name);
@@ -88,7 +90,6 @@ static const char *state_of(const char *folder, const char *base)
 
 static void tell(const char *folder, const char *base, int *n, struct json *j)
 {
-    static const char *const suffixes[] = {"", ".blocks", ".sums", ".parts", NULL};
     char name[STORE_NAME_BYTES];
     const char *state = state_of(folder, base);
     uint64_t bytes = 0;
@@ -110,7 +111,6 @@ static int is_first(const char *folder, const char *name, size_t length)
 {
     char path[STORE_PATH + 256];
     const char *suffix = name + length;
-    static const char *const suffixes[] = {"", ".blocks", ".sums", ".parts", NULL};
     for (const char *const *s = suffixes; strcmp(*s, suffix); s++) {
         snprintf(path, sizeof path, "%s/%.*s%s", folder, (int)length, name, *s);
         if (access(path, F_OK) == 0)

@@ -60,7 +60,7 @@ static struct bucket *bucket_of(void *context, uint32_t t)
     b->opened = t + 1;
     claims_bucket(&m->claims, t, bucket);
     if (m->collect && slots_touch(m, t) && !is_failing(m))
-        slots_put(m, t);
+        slots_pass(m, t);
     return bucket;
 }
 
@@ -91,7 +91,7 @@ static void handed(void *context, uint32_t t)
         return;
     }
     if (slots_touch(m, t) && !is_failing(m))
-        slots_take(m, t);
+        slots_pass(m, t);
     slots_came(m, t);
 }
 

@@ -32,8 +32,7 @@ int mover_read(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct
 /* This rank's part in each task that it touches: it puts its bytes (collect) or takes them. */
 void slots_attend(struct mover *m);
 /* The same for one task whose slot is at the right stage; tells who waits for it. */
-void slots_put(struct mover *m, uint32_t task);
-void slots_take(struct mover *m, uint32_t task);
+void slots_pass(struct mover *m, uint32_t task);
 /* Whether this rank has to do with a task's window. */
 int slots_touch(const struct mover *m, uint32_t task);
 /* All ranks of this node that touch the task, and whoever else, are done with it. */

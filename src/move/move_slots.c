@@ -51,7 +51,7 @@ void slots_came(struct mover *m, uint32_t task)
     }
 }
 
-void slots_put(struct mover *m, uint32_t task)
+void slots_pass(struct mover *m, uint32_t task)
 {
     struct bucket bucket;
     struct io_cursor cursor;
@@ -61,27 +61,14 @@ void slots_put(struct mover *m, uint32_t task)
     cursor_seek(&cursor, m->call->request, bucket.start);
     io_fault_kill(IO_FAULT_SLOT);
     while (cursor_next(&cursor, bucket.start + bucket.bytes, &part)) {
-        bucket_put(&bucket, part.offset, part.memory, part.bytes, m->call->world->rank);
+        if (m->collect)
+            bucket_put(&bucket, part.offset, part.memory, part.bytes, m->call->world->rank);
+        else
+            memcpy(part.memory, bucket.image + (part.offset - bucket.start), part.bytes);
         moved += part.bytes;
     }
-    bucket_done(&bucket);
-    mover_moved(m, moved);
-    slots_came(m, task);
-}
-
-void slots_take(struct mover *m, uint32_t task)
-{
-    struct bucket bucket;
-    struct io_cursor cursor;
-    struct io_part part;
-    uint64_t moved = 0;
-    claims_bucket(&m->claims, task, &bucket);
-    cursor_seek(&cursor, m->call->request, bucket.start);
-    io_fault_kill(IO_FAULT_SLOT);
-    while (cursor_next(&cursor, bucket.start + bucket.bytes, &part)) {
-        memcpy(part.memory, bucket.image + (part.offset - bucket.start), part.bytes);
-        moved += part.bytes;
-    }
+    if (m->collect)
+        bucket_done(&bucket);
     mover_moved(m, moved);
     slots_came(m, task);
 }
@@ -94,10 +81,7 @@ void slots_attend(struct mover *m)
             continue;
         if (wait_for(m, task, m->collect ? SLOT_OPEN : SLOT_FILLED))
             return;
-        if (m->collect)
-            slots_put(m, task);
-        else
-            slots_take(m, task);
+        slots_pass(m, task);
     }
 }
 

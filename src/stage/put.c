@@ -31,13 +31,6 @@
 
 volatile sig_atomic_t put_interrupted;
 
-uint64_t put_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 int put_fail(struct put *p, const struct brg_error *err)
 {
     pthread_mutex_lock(&p->err_lock);

@@ -81,8 +81,6 @@ static inline const struct brg_image_header *put_header(const struct put *p)
     return (const struct brg_image_header *)p->page;
 }
 
-uint64_t put_now_ns(void);
-
 /* put_move.c: bytes through the ring. Collective. What fails here is in p->err. */
 void put_move_head(struct put *p);
 int put_plan_blocks(struct put *p); /* from the head; 0 or -ENOMEM */

@@ -12,6 +12,7 @@
 
 #include <zstd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/io.h"
 #include "stage/fault.h"
@@ -30,11 +31,11 @@ struct relay_job put_patience(const struct put *p)
 
 int put_read_image(struct put *p, void *to, size_t n, uint64_t offset)
 {
-    uint64_t start = put_now_ns();
+    uint64_t start = brg_clock_ns();
     ssize_t got = fault_at(FAULT_READ, atomic_fetch_add(&p->n_read, 1))
                       ? -EIO
                       : brg_io_pread(p->image_fd, to, n, offset);
-    atomic_fetch_add(&p->read_ns, put_now_ns() - start);
+    atomic_fetch_add(&p->read_ns, brg_clock_ns() - start);
     if (got < 0) {
         struct brg_error err;
         return put_fail(p, (brg_error_system(&err, (int)got, "cannot read %s at offset %" PRIu64,
@@ -218,14 +219,14 @@ static int block_take(void *context, uint32_t worker, uint32_t segment, const vo
         if (block.off - base + block.bytes > bytes)
             return put_fail_text(p, -EPROTO, "segment %u came with %zu bytes", segment, bytes);
         block.checksum ^= (uint64_t)fault_at(FAULT_BLOCK, b);
-        uint64_t start = put_now_ns();
+        uint64_t start = brg_clock_ns();
         int rc = brg_block_decode(&block, b, (const char *)buf + (block.off - base), w->raw,
                                   w->zstd, p->options->image, &err);
-        uint64_t decoded = put_now_ns();
+        uint64_t decoded = brg_clock_ns();
         if (!rc)
             rc = tree_take_block(&p->tree, b, w->raw, block.raw_bytes, &err);
         atomic_fetch_add(&p->decode_ns, decoded - start);
-        atomic_fetch_add(&p->write_ns, put_now_ns() - decoded);
+        atomic_fetch_add(&p->write_ns, brg_clock_ns() - decoded);
         if (rc)
             return put_fail(p, &err);
     }
@@ -236,7 +237,7 @@ static int block_take(void *context, uint32_t worker, uint32_t segment, const vo
 static void show_progress(void *context, uint32_t segments)
 {
     struct put *p = context;
-    uint64_t now = put_now_ns(), total = put_header(p)->total_bytes;
+    uint64_t now = brg_clock_ns(), total = put_header(p)->total_bytes;
     struct pollfd out = {.fd = p->options->progress_fd, .events = POLLOUT};
     int last = segments == p->plan.n_segments;
     if (now - p->progress_ns < PROGRESS_NS && !last)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "stage/put.h"
 
@@ -34,7 +35,7 @@ static struct put_node describe(struct put *p)
                             .bytes = atomic_load(&p->tree.written),
                             .read_bytes = atomic_load(&p->read_bytes),
                             .peak_bytes = peak_bytes(),
-                            .took_ns = put_now_ns() - p->options->start_ns,
+                            .took_ns = brg_clock_ns() - p->options->start_ns,
                             .read_ns = atomic_load(&p->read_ns),
                             .decode_ns = atomic_load(&p->decode_ns),
                             .write_ns = atomic_load(&p->write_ns)};
@@ -103,8 +104,8 @@ static void print_success(struct put *p, const struct put_node *nodes)
     json_add(&j,
              "],\"read_bytes\":%" PRIu64 ",\"seconds\":%.4f,\"bytes\":%" PRIu64
              ",\"image_bytes\":%" PRIu64 ",\"mpi_seconds\":%.4f",
-             read, seconds(put_now_ns() - p->options->start_ns), bytes, put_header(p)->total_bytes,
-             seconds(p->options->ready_ns - p->options->start_ns));
+             read, seconds(brg_clock_ns() - p->options->start_ns), bytes,
+             put_header(p)->total_bytes, seconds(p->options->ready_ns - p->options->start_ns));
     if (p->options->memory_bytes != UINT64_MAX)
         add_fit(p, &j);
     add_place(p, &j);

@@ -38,10 +38,17 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
     return 0;
 }
 
-void store_close(struct io_store *s)
+static void drop_sums(struct io_store *s)
 {
     if (s->sums)
         sums_close(s->sums);
+    free(s->sums);
+    s->sums = NULL;
+}
+
+void store_close(struct io_store *s)
+{
+    drop_sums(s);
     if (s->direct)
         direct_close(s->direct);
     if (s->known)
@@ -54,7 +61,6 @@ void store_close(struct io_store *s)
         close(s->fd);
     if (s->token.lock >= 0)
         close(s->token.lock);
-    free(s->sums);
     free(s->known);
     free(s->part);
     free(s->reader);
@@ -269,11 +275,7 @@ static int let_go(struct io_store *s, struct brg_error *err)
         if (rc)
             return store_failed(err, rc, s->token.path, -1, "close");
     }
-    if (s->sums) {
-        sums_close(s->sums);
-        free(s->sums);
-        s->sums = NULL;
-    }
+    drop_sums(s);
     return 0;
 }
 
@@ -332,8 +334,6 @@ int store_settle(struct io_store *s, uint32_t n_ranks, uint64_t size, struct brg
     rc = fd < 0 ? fd : sums_settle(s->sums, fd, size, first, end, &failed);
     if (fd >= 0)
         close(fd);
-    sums_close(s->sums);
-    free(s->sums);
-    s->sums = NULL;
+    drop_sums(s);
     return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "read back") : 0;
 }

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #ifdef TRACE_X32
 #define IS_OWN(nr) (!((nr)&TRACE_X32))
 #else
@@ -49,13 +51,6 @@ static void on_tick(int signum)
 {
     (void)signum;
     tick = 1;
-}
-
-static uint64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static long trace(long request, pid_t tid, long addr, void *data)
@@ -356,13 +351,13 @@ void trace_watch(struct trace_sink *sink, pid_t program, pid_t parent, int32_t r
         }
         if (tid < 0)
             continue;
-        e->now_ns = clock_ns();
+        e->now_ns = brg_clock_ns();
         if (WIFSTOPPED(status))
             on_stop(e, tid, status);
         else
             on_gone(e, tid, status);
         e->stops.count++;
-        e->stops.held_ns += clock_ns() - e->now_ns;
+        e->stops.held_ns += brg_clock_ns() - e->now_ns;
     }
     e->tasks.living = 0;
     bring_out(e);

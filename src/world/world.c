@@ -147,15 +147,14 @@ struct agreed {
     int64_t mine[WORLD_VALUES], least[WORLD_VALUES];
 };
 
-static int minimum_of_nodes(struct io_world *w, int64_t *least, int n)
+int world_least(struct io_world *w, struct stream_net *net, int64_t *least, int n)
 {
     struct stream_request request = {.active = 0};
     struct agreed *all = malloc(sizeof *all);
     if (!all)
         return -ENOMEM;
     memcpy(all->mine, least, (size_t)n * sizeof *least);
-    int rc = world_finish(w, w->leaders, &request,
-                          w->leaders->minimum(w->leaders, all->mine, all->least, n, &request));
+    int rc = world_finish(w, net, &request, net->minimum(net, all->mine, all->least, n, &request));
     if (rc)
         return rc;
     memcpy(least, all->least, (size_t)n * sizeof *least);
@@ -173,7 +172,7 @@ static int reduce(struct io_world *w, int64_t *least, int n)
                 least[k] = head->cells[i].values[k];
     if (!w->leaders)
         return 0;
-    return minimum_of_nodes(w, least, n > 0 ? n : 1);
+    return world_least(w, w->leaders, least, n > 0 ? n : 1);
 }
 
 /* A meeting ends once, well or badly, for all ranks of a node: `generation` says which, and who

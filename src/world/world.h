@@ -84,6 +84,9 @@ int world_failure_of(struct io_world *world, int64_t least, struct brg_error *mi
 /* Waits until a request of `net` that returned rc is done. 0 or -errno. */
 int world_finish(struct io_world *world, struct stream_net *net, struct stream_request *request,
                  int rc);
+/* values[i] becomes the least values[i] of all ranks of `net`, n <= WORLD_VALUES; collective over
+ * them. Who leaves it because of a death leaves nothing of its own with MPI. 0 or -errno. */
+int world_least(struct io_world *world, struct stream_net *net, int64_t *values, int n);
 /* Sleeps until the area's bell is no longer at `seen`, at most ns; looks whether a rank died, here
  * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */
 int world_rest(struct io_world *world, uint32_t seen, uint64_t ns);

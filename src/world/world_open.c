@@ -18,19 +18,11 @@ static int ending;
 
 /* ---- over MPI, before there is an area ---- */
 
-static int agree(struct io_world *w, struct stream_net *net, int64_t *values, int n)
-{
-    int64_t mine[4];
-    struct stream_request request = {.active = 0};
-    memcpy(mine, values, (size_t)n * sizeof *mine);
-    return world_finish(w, net, &request, net->minimum(net, mine, values, n, &request));
-}
-
 /* The least of everybody's code. */
 static int agree_code(struct io_world *w, struct stream_net *net, int code)
 {
     int64_t least = code;
-    int rc = agree(w, net, &least, 1);
+    int rc = world_least(w, net, &least, 1);
     return rc ? rc : (int)least;
 }
 
@@ -228,7 +220,7 @@ static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
         w->size = w->all->size;
         rc = agree_code(w, w->all, alloc_tables(w));
         if (!rc)
-            rc = agree(w, w->all, least, 2);
+            rc = world_least(w, w->all, least, 2);
         w->share = least[0] != 0;
         w->segment_bytes = (uint64_t)least[1];
         if (!rc)

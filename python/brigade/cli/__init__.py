@@ -8,6 +8,7 @@ command (or group) called `command`.
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import click
 
@@ -36,26 +37,34 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported on first use."""
+    """A group whose commands in `lazy` (name -> one line of help) are imported on first use: each
+    is `command` of the module `prefix` + its name. Those that it holds itself come after them."""
+
+    def __init__(self, *args: Any, lazy: dict[str, str], prefix: str, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._lazy, self._prefix = lazy, prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*self._lazy, *super().list_commands(ctx)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(
-            f"brigade.cli.{name.replace('-', '_')}"
-        ).command
-        return command
+        if name not in self._lazy:
+            return super().get_command(ctx, name)
+        module = importlib.import_module(self._prefix + name.replace("-", "_"))
+        found: click.Command = module.command
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = list(self._lazy.items())
+        lines += [(name, found.get_short_help_str(80)) for name, found in self.commands.items()]
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(lines)
 
 
 @click.group(
     cls=LazyGroup,
+    lazy=COMMANDS,
+    prefix="brigade.cli.",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""\b
 Examples:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
+
+from brigade.cli import LazyGroup
 
 # each has a module of its own, loaded when it is called: name -> one line of help
 _COMMANDS = {
@@ -18,25 +18,10 @@ _COMMANDS = {
 }
 
 
-class _Group(click.Group):
-    """The commands above, loaded on first use."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        found: click.Command = importlib.import_module(f"brigade.cli.file_{name}").command
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-
 @click.group(
-    cls=_Group,
+    cls=LazyGroup,
+    lazy=_COMMANDS,
+    prefix="brigade.cli.file_",
     epilog="""\b
 Examples:
   brigade file info ckpt.0042

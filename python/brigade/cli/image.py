@@ -11,6 +11,7 @@ from typing import Any, Callable
 import click
 from click.shell_completion import CompletionItem
 
+from brigade.cli import LazyGroup
 from brigade.errors import ImageError
 from brigade.image.find import cached, find_image
 from brigade.image.layout import KIND_NAMES
@@ -41,29 +42,10 @@ class _ImageFile(click.ParamType):  # type: ignore[type-arg]  # not generic in o
 _IMAGE = click.argument("image", type=_ImageFile())
 
 
-class _Group(click.Group):
-    """The commands below, and those that are loaded on first use."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*_LAZY, *super().list_commands(ctx)]
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _LAZY:
-            return super().get_command(ctx, name)
-        import importlib
-
-        found: click.Command = importlib.import_module(f"brigade.cli.image_{name}").command
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        lines = list(_LAZY.items())
-        lines += [(name, found.get_short_help_str(80)) for name, found in self.commands.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(lines)
-
-
 @click.group(
-    cls=_Group,
+    cls=LazyGroup,
+    lazy=_LAZY,
+    prefix="brigade.cli.image_",
     epilog="""\b
 Examples:
   brigade image create --prefix /sw/env -o env.brg
