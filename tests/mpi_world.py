@@ -23,6 +23,8 @@ ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_pml": "ob1",  # the one it takes here, after 0.2 s of asking others
+    "OMPI_MCA_odls_base_sigkill_timeout": "0",  # a job that fails ends, a second sooner
 }
 
 #: how a job's ranks are put on N nodes of one machine: another host name is another node

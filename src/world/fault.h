@@ -5,20 +5,22 @@
 #include "base/fault.h"
 
 /* X(symbol, name in BRIGADE_FAULT): what N counts on that rank, and what happens */
-#define IO_FAULT_POINTS(X)                                                                       \
-    X(IO_FAULT_WRITE, "io.write")   /* bytes that the store wrote before: ENOSPC */              \
-    X(IO_FAULT_QUOTA, "io.quota")   /* bytes that the store wrote before: EDQUOT */              \
-    X(IO_FAULT_EIO, "io.eio")       /* bytes that the store wrote before: EIO */                 \
-    X(IO_FAULT_SHORT, "io.short")   /* bytes that one system call writes at most */              \
-    X(IO_FAULT_EINTR, "io.eintr")   /* every other system call that writes: EINTR */             \
-    X(IO_FAULT_READ, "io.read")     /* bytes read before: EIO */                                 \
-    X(IO_FAULT_OPEN, "io.open")     /* opens of what is written to, before: EACCES */            \
-    X(IO_FAULT_FSYNC, "io.fsync")   /* syncs before: EIO */                                      \
-    X(IO_FAULT_RENAME, "io.rename") /* renames before: EIO */                                    \
-    X(IO_FAULT_KILL, "io.kill")     /* steps of the store before (io_fault_step): SIGKILL */     \
-    X(IO_FAULT_MEET, "io.meet")     /* meetings of all ranks begun before: SIGKILL */            \
-    X(IO_FAULT_SLOT, "io.slot")     /* windows put into, taken from or served before: SIGKILL */ \
-    X(IO_FAULT_PASS, "io.pass")     /* messages of leaders that came or went before: SIGKILL */
+#define IO_FAULT_POINTS(X)                                                                   \
+    X(IO_FAULT_WRITE, "io.write")   /* bytes that the store wrote before: ENOSPC */          \
+    X(IO_FAULT_QUOTA, "io.quota")   /* bytes that the store wrote before: EDQUOT */          \
+    X(IO_FAULT_EIO, "io.eio")       /* bytes that the store wrote before: EIO */             \
+    X(IO_FAULT_SHORT, "io.short")   /* bytes that one system call writes at most */          \
+    X(IO_FAULT_EINTR, "io.eintr")   /* every other system call that writes: EINTR */         \
+    X(IO_FAULT_READ, "io.read")     /* bytes read before: EIO */                             \
+    X(IO_FAULT_OPEN, "io.open")     /* opens of what is written to, before: EACCES */        \
+    X(IO_FAULT_FSYNC, "io.fsync")   /* syncs before: EIO */                                  \
+    X(IO_FAULT_RENAME, "io.rename") /* renames before: EIO */                                \
+    X(IO_FAULT_KILL, "io.kill")     /* steps of the store before (io_fault_step): SIGKILL */ \
+    X(IO_FAULT_JOIN,                                                                         \
+      "io.join") /* steps of world_open before (of those that see a death): SIGKILL */       \
+    X(IO_FAULT_MEET, "io.meet") /* meetings of all ranks begun before: SIGKILL */            \
+    X(IO_FAULT_SLOT, "io.slot") /* windows put into, taken from or served before: SIGKILL */ \
+    X(IO_FAULT_PASS, "io.pass") /* messages of leaders that came or went before: SIGKILL */
 
 enum io_fault_point {
     IO_FAULT_NONE,

@@ -24,11 +24,10 @@
  * may be, and each leader the ones beside it. The words are small: they wait for nobody. */
 static void tell(struct io_world *w, uint32_t dead)
 {
-    static uint32_t word; /* outlives the world */
     if (w->told || w->n_nodes == 1)
         return;
     w->told = 1;
-    word = dead;
+    w->word = dead;
     if (w->has_lifeline)
         lifeline_tell(&w->lifeline, dead);
     for (uint32_t node = 0; node < w->n_nodes; node++) {
@@ -36,7 +35,7 @@ static void tell(struct io_world *w, uint32_t dead)
         uint32_t leader = w->order[w->first_of[node]];
         int done = 0;
         if (node == w->node || leader == dead ||
-            w->all->send(w->all, &word, sizeof word, leader, TAG_DEATH, &request))
+            w->all->send(w->all, &w->word, sizeof w->word, leader, TAG_DEATH, &request))
             continue;
         for (int tries = 0; tries < 100 && !done; tries++)
             if (w->all->test(w->all, &request, &done))
@@ -142,24 +141,14 @@ void world_tick(void *world)
 
 /* ---- a meeting ---- */
 
-/* Whoever leaves because of a death leaves MPI with these for ever: they are not on its stack. */
-struct agreed {
-    int64_t mine[WORLD_VALUES], least[WORLD_VALUES];
-};
-
 int world_least(struct io_world *w, struct stream_net *net, int64_t *least, int n)
 {
     struct stream_request request = {.active = 0};
-    struct agreed *all = malloc(sizeof *all);
-    if (!all)
-        return -ENOMEM;
-    memcpy(all->mine, least, (size_t)n * sizeof *least);
-    int rc = world_finish(w, net, &request, net->minimum(net, all->mine, all->least, n, &request));
-    if (rc)
-        return rc;
-    memcpy(least, all->least, (size_t)n * sizeof *least);
-    free(all);
-    return 0;
+    memcpy(w->mine, least, (size_t)n * sizeof *least);
+    int rc = world_finish(w, net, &request, net->minimum(net, w->mine, w->least, n, &request));
+    if (!rc)
+        memcpy(least, w->least, (size_t)n * sizeof *least);
+    return rc;
 }
 
 static int reduce(struct io_world *w, int64_t *least, int n)

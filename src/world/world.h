@@ -15,6 +15,15 @@
 
 #define WORLD_VALUES AREA_VALUES
 
+/* What MPI has in its hands while a world is made. */
+struct world_opening {
+    struct area_token token;
+    struct lifeline_card right;
+    int have[2], theirs[2]; /* the connection to the left, to the right */
+};
+
+/* One that broke stays in memory for ever, with its area: whoever leaves because of a death leaves
+ * requests with MPI, and all that they send from and receive into lies here. */
 struct io_world {
     uint32_t rank, size;
     uint32_t node, n_nodes;     /* nodes are numbered along the topology; rank 0's may be any */
@@ -39,10 +48,13 @@ struct io_world {
     uint32_t met;           /* meetings so far */
     uint32_t shared_chunks; /* by world_share so far */
     uint64_t looked_ns;     /* when the leader last looked whether others live */
-    int told;               /* this rank has told the other leaders that one died */
-    struct io_world *next;  /* of the same communicator, with other arguments */
-    unsigned users;         /* files that have it open */
-    int forsaken;           /* its communicator is gone: it ends with its last file */
+    struct world_opening opening;
+    int64_t mine[WORLD_VALUES], least[WORLD_VALUES]; /* of world_least */
+    uint32_t word;                                   /* of a death, to other leaders */
+    int told;              /* this rank has told the other leaders that one died */
+    struct io_world *next; /* of the same communicator, with other arguments */
+    unsigned users;        /* files that have it open */
+    int forsaken;          /* its communicator is gone: it ends with its last file */
 };
 
 /* The world of a communicator (comm 0: of this process alone). share 0: every rank is a node of its
@@ -85,7 +97,7 @@ int world_failure_of(struct io_world *world, int64_t least, struct brg_error *mi
 int world_finish(struct io_world *world, struct stream_net *net, struct stream_request *request,
                  int rc);
 /* values[i] becomes the least values[i] of all ranks of `net`, n <= WORLD_VALUES; collective over
- * them. Who leaves it because of a death leaves nothing of its own with MPI. 0 or -errno. */
+ * them. 0 or -errno. */
 int world_least(struct io_world *world, struct stream_net *net, int64_t *values, int n);
 /* Sleeps until the area's bell is no longer at `seen`, at most ns; looks whether a rank died, here
  * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "world/fault.h"
 #include "world/nodes.h"
 #include "world/world.h"
 
@@ -15,6 +16,12 @@
 
 /* MPI is ending: its communicators are not freed any more, in whatever order it ends them. */
 static int ending;
+
+/* Of an area: a death is seen from when there is one. */
+static int is_broken(const struct io_world *w)
+{
+    return w->area && area_broken(w->area);
+}
 
 /* ---- over MPI, before there is an area ---- */
 
@@ -74,25 +81,45 @@ static void fill_tables(struct io_world *w)
 }
 
 /* The area of this rank's node, or the first error of its ranks. */
-static int join_area(struct io_world *w)
+static int join_area(struct io_world *w, struct stream_net *node)
 {
-    struct area_token token = {0};
-    struct stream_net *node = NULL;
+    struct area_token *token = &w->opening.token;
     struct stream_request request = {.active = 0};
     size_t room = (size_t)w->segment_bytes * 2;
-    int rc = w->mpi->split(w->all, (int)w->node, (int)w->local, &node);
-    if (rc)
-        return rc;
-    int mine = w->local == 0 ? area_create(w->n_local, room, &w->area, &token) : 0;
-    rc = world_finish(w, node, &request, node->broadcast(node, &token, sizeof token, 0, &request));
+    int mine = w->local == 0 ? area_create(w->n_local, room, &w->area, token) : 0;
+    int rc =
+        world_finish(w, node, &request, node->broadcast(node, token, sizeof *token, 0, &request));
     if (!rc && w->local)
-        mine = token.fd >= 0 ? area_open(&token, w->local, w->n_local, room, &w->area) : -ENOENT;
+        mine = token->fd >= 0 ? area_open(token, w->local, w->n_local, room, &w->area) : -ENOENT;
     if (!rc)
         rc = agree_code(w, node, mine);
-    w->mpi->release(node);
     if (!rc)
         area_seal(w->area);
     return rc;
+}
+
+/* MPI_Comm_split waits inside MPI, where no death is seen: all of them come before the area, from
+ * which on it is. */
+static int join_node(struct io_world *w)
+{
+    struct stream_net *node = NULL;
+    int rc = w->mpi->split(w->all, (int)w->node, (int)w->local, &node);
+    if (!rc && w->n_nodes > 1)
+        rc = w->mpi->split(w->all, w->local ? -1 : 0, (int)w->node, &w->leaders);
+    if (!rc)
+        rc = join_area(w, node);
+    if (node && !is_broken(w))
+        w->mpi->release(node);
+    return rc;
+}
+
+static void leave_node(struct io_world *w)
+{
+    area_destroy(w->area);
+    w->area = NULL;
+    if (w->leaders)
+        w->mpi->release(w->leaders);
+    w->leaders = NULL;
 }
 
 static int make_nodes(struct io_world *w)
@@ -103,12 +130,11 @@ static int make_nodes(struct io_world *w)
         if (rc)
             return rc;
         fill_tables(w);
-        int mine = join_area(w);
-        rc = agree_code(w, w->all, mine);
-        if (!rc)
-            return 0;
-        area_destroy(w->area);
-        w->area = NULL;
+        int mine = join_node(w);
+        rc = is_broken(w) ? mine : agree_code(w, w->all, mine);
+        if (!rc || is_broken(w))
+            return rc;
+        leave_node(w);
         if (agree_code(w, w->all, mine && w->n_local == 1 ? mine : 0))
             return rc; /* not even memory of one's own */
         alone = alone || mine != 0;
@@ -132,34 +158,33 @@ static int shift(struct io_world *w, int side, const void *mine, void *theirs, s
 static int make_lifeline(struct io_world *w)
 {
     struct lifeline *l = &w->lifeline;
-    struct lifeline_card right = {.port = 0};
-    int theirs = 0;
+    struct world_opening *o = &w->opening;
     lifeline_start(l);
-    int rc = shift(w, -1, &l->card, &right, sizeof right);
+    int rc = shift(w, -1, &l->card, &o->right, sizeof o->right);
     if (!rc)
-        lifeline_connect(l, &right, CALL_NS);
-    int have_left = l->left >= 0, have_right = l->right >= 0;
+        lifeline_connect(l, &o->right, CALL_NS);
+    o->have[0] = l->left >= 0;
+    o->have[1] = l->right >= 0;
     if (!rc)
-        rc = shift(w, -1, &have_left, &theirs, sizeof theirs);
-    if (!theirs)
-        lifeline_forget(l, 1);
+        rc = shift(w, -1, &o->have[0], &o->theirs[1], sizeof o->theirs[1]);
     if (!rc)
-        rc = shift(w, 1, &have_right, &theirs, sizeof theirs);
-    if (!theirs)
+        rc = shift(w, 1, &o->have[1], &o->theirs[0], sizeof o->theirs[0]);
+    if (!rc && !o->theirs[0])
         lifeline_forget(l, -1);
-    w->has_lifeline = 1;
+    if (!rc && !o->theirs[1])
+        lifeline_forget(l, 1);
+    w->has_lifeline = 1; /* not before: the other end of one that does not count may be closed */
     return rc;
 }
 
 static int make_leaders(struct io_world *w)
 {
+    io_fault_kill(IO_FAULT_JOIN);
     if (w->n_nodes == 1)
         return 0;
-    int rc = w->mpi->split(w->all, w->local ? -1 : 0, (int)w->node, &w->leaders);
-    rc = agree_code(w, w->all, rc);
-    if (rc)
-        return rc;
-    return agree_code(w, w->all, w->leaders ? make_lifeline(w) : 0);
+    int rc = w->leaders ? make_lifeline(w) : 0;
+    io_fault_kill(IO_FAULT_JOIN);
+    return agree_code(w, w->all, rc);
 }
 
 /* ---- one world ---- */
@@ -168,9 +193,10 @@ static void destroy(struct io_world *w)
 {
     if (w->has_lifeline)
         lifeline_close(&w->lifeline);
-    if (!w->broken.code) /* messages may still come into it */
-        area_destroy(w->area);
-    if (w->mpi && !ending && !w->broken.code) {
+    if (w->broken.code) /* MPI may still have messages from it and for it */
+        return;
+    area_destroy(w->area);
+    if (w->mpi && !ending) {
         if (w->leaders)
             w->mpi->release(w->leaders);
         if (w->all)
@@ -204,12 +230,24 @@ static int create_alone(struct io_world *w)
     return area_create(1, (size_t)w->segment_bytes * 2, &w->area, &token);
 }
 
+static int fail(struct io_world *w, int rc, struct brg_error *err)
+{
+    if (is_broken(w))
+        rc = world_broke(w, err);
+    else if (rc == -ECOMM)
+        w->broken.code = brg_error_system(err, rc, "cannot use the communicator");
+    else
+        brg_error_system(err, rc, w->mpi ? "cannot use the communicator" : "no memory for a file");
+    destroy(w);
+    return rc;
+}
+
 static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
-                  uint64_t segment_bytes, struct io_world **out)
+                  uint64_t segment_bytes, struct io_world **out, struct brg_error *err)
 {
     struct io_world *w = calloc(1, sizeof *w);
     if (!w)
-        return -ENOMEM;
+        return brg_error_system(err, -ENOMEM, "no memory for a file");
     w->mpi = mpi;
     w->share = share;
     w->segment_bytes = segment_bytes;
@@ -218,6 +256,7 @@ static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
         int64_t least[2] = {share, (int64_t)segment_bytes};
         w->rank = w->all->rank;
         w->size = w->all->size;
+        io_fault_start(w->rank);
         rc = agree_code(w, w->all, alloc_tables(w));
         if (!rc)
             rc = world_least(w, w->all, least, 2);
@@ -232,10 +271,8 @@ static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
             w->area->tick_context = w;
         }
     }
-    if (rc) {
-        destroy(w);
-        return rc;
-    }
+    if (rc)
+        return fail(w, rc, err);
     *out = w;
     return 0;
 }
@@ -306,12 +343,13 @@ static int open_on(const struct mpi_interface *mpi, uintptr_t comm, int share,
             return 0;
         }
     int rc = watch_end(mpi);
-    if (!rc)
-        rc = create(comm, mpi, (int)least[0], (uint64_t)least[1], &w);
-    if (!rc && (rc = keep(mpi, comm, w)))
-        destroy(w);
     if (rc)
         return brg_error_system(err, rc, "cannot use the communicator");
+    rc = create(comm, mpi, (int)least[0], (uint64_t)least[1], &w, err);
+    if (rc)
+        return rc;
+    if ((rc = keep(mpi, comm, w)))
+        return fail(w, rc, err);
     *out = w;
     return 0;
 }
@@ -324,10 +362,10 @@ int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_worl
     if (rc)
         return rc;
     rc = mpi ? open_on(mpi, comm, share, segment_bytes, out, err)
-             : create(0, NULL, 0, segment_bytes, out);
+             : create(0, NULL, 0, segment_bytes, out, err);
     if (!rc)
         (*out)->users++;
-    return rc && !mpi ? brg_error_system(err, rc, "no memory for a file") : rc;
+    return rc;
 }
 
 void world_close(struct io_world *world)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mpi_world import ENVIRONMENT
 
 from brigade.bench.checkpoint import program
 
@@ -27,10 +28,9 @@ def cache(tmp_path_factory) -> Path:
 
 def bench(cache: Path, folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess:
     """`brigade bench KIND --dir FOLDER WORDS`."""
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return subprocess.run(
         [sys.executable, "-m", "brigade", "bench", words[0], "--dir", str(folder), *words[1:]],
-        env={**os.environ, **root, "BRIGADE_CACHE": str(cache), **variables},
+        env={**os.environ, **ENVIRONMENT, "BRIGADE_CACHE": str(cache), **variables},
         cwd="/",
         capture_output=True,
         text=True,
@@ -84,10 +84,9 @@ def wrong_program(tmp_path, monkeypatch):
 def run(path: Path, folder: Path, line: str) -> str:
     schedule = folder / "schedule"
     schedule.write_text(f"id=0 path={folder}/file {line}\n")
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", str(path), str(schedule)]
     done = subprocess.run(
-        command, env={**os.environ, **root}, capture_output=True, text=True, timeout=60
+        command, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=60
     )
     return done.stdout
 

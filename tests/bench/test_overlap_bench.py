@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mpi_world import ENVIRONMENT
 
 from brigade.bench import overlap
 
@@ -24,10 +25,9 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bench(cache: Path, folder: Path, *words: str) -> str:
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "brigade", "bench", "overlap", "--dir", str(folder), *words],
-        env={**os.environ, **root, "BRIGADE_CACHE": str(cache), "COLUMNS": "80"},
+        env={**os.environ, **ENVIRONMENT, "BRIGADE_CACHE": str(cache), "COLUMNS": "80"},
         cwd="/",
         capture_output=True,
         text=True,

@@ -106,6 +106,19 @@ def test_the_living_are_told_who_died_at_a_meeting(
     assert not world.data.exists()
 
 
+def test_the_living_are_told_who_died_while_the_first_file_was_opened(world: World) -> None:
+    world.run(4, "io.join:0@2", "share=yes").assert_all_know(2)
+    world.run(4, "io.join:1@1", "share=no").assert_all_know(1)
+
+
+@needs_nodes
+@pytest.mark.parametrize("fault", ["io.join:0@1", "io.join:0@2", "io.join:1@0"])
+def test_of_nodes_with_several_ranks_all_are_told_of_a_death_before_leaders_are_tied(
+    world: World, fault: str
+) -> None:
+    world.run(4, fault, "share=yes", nodes=2).assert_all_know(int(fault[-1]))
+
+
 def test_of_two_ranks_the_other_one_is_told(world: World) -> None:
     world.run(2, "io.meet:6@1", "share=no").assert_all_know(1)
 
