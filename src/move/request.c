@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "move/request_view.h"
 
 #define HIGHEST ((uint64_t)INT64_MAX)
 
@@ -18,11 +19,14 @@ void request_destroy(struct io_request *request)
 {
     if (request->pieces != &request->single)
         free(request->pieces);
+    layout_release(request->into.layout);
     request_none(request);
 }
 
 uint64_t request_mean_run(const struct io_request *request)
 {
+    if (request->view)
+        return view_mean_run(request);
     if (request->ndims)
         return request->count[request->ndims - 1];
     return request->n_pieces ? request->bytes / request->n_pieces : 0;
@@ -258,12 +262,17 @@ static void seek_block(struct io_cursor *c, uint64_t offset)
 
 void cursor_seek(struct io_cursor *c, const struct io_request *request, uint64_t offset)
 {
-    *c = (struct io_cursor){.request = request};
-    if (request->bytes == 0) {
-        c->ended = 1;
+    c->request = request; /* the walks of a view are long, and not touched without need */
+    c->skip = 0;
+    c->ended = request->bytes == 0;
+    if (c->ended)
+        return;
+    if (request->view) {
+        view_seek(c, offset);
         return;
     }
     if (request->ndims) {
+        memset(c->index, 0, sizeof c->index);
         seek_block(c, offset);
         return;
     }
@@ -316,6 +325,8 @@ int cursor_next(struct io_cursor *c, uint64_t until, struct io_part *part)
 {
     if (c->ended)
         return 0;
+    if (c->request->view)
+        return view_next(c, until, part);
     struct io_part run = run_at(c);
     run.offset += c->skip;
     if (run.offset >= until)
@@ -333,5 +344,7 @@ int cursor_next(struct io_cursor *c, uint64_t until, struct io_part *part)
 
 uint64_t cursor_at(const struct io_cursor *c)
 {
-    return c->ended ? UINT64_MAX : run_at(c).offset + c->skip;
+    if (c->ended)
+        return UINT64_MAX;
+    return c->request->view ? (uint64_t)c->file.run.at : run_at(c).offset + c->skip;
 }

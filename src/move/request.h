@@ -1,11 +1,14 @@
 /* What one rank asks of one call: which bytes of its memory lie where in the file. Pure.
  *
- * A request is pieces (any order) or a block of an array. It is walked, never listed: a cursor
- * gives its parts in the order of the file, cut at any boundary, in constant memory. */
+ * A request is pieces (any order), a block of an array, or a part of a view, by any datatype of
+ * memory. It is walked, never listed: a cursor gives its parts in the order of the file, cut at any
+ * boundary, in constant memory. */
 #ifndef BRG_IO_REQUEST_H
 #define BRG_IO_REQUEST_H
 
 #include "brigade/io.h"
+#include "type/file_view.h"
+#include "type/walk.h"
 
 /* Bytes that lie together in memory and in the file. */
 struct io_part {
@@ -26,8 +29,12 @@ struct io_request {
     struct request_piece single; /* where one piece is all there is */
     const brg_piece *given;      /* the caller's, if some of them share bytes; else NULL */
     size_t n_given;
+    /* a part of a view: `bytes` of what it sees from byte `position` on */
+    const struct file_view *view; /* NULL: not one; the caller's */
+    uint64_t position;
+    struct placed into; /* where they lie, from `memory` on; shared */
     /* a block: dimensions that lie together were merged; the last one is contiguous bytes */
-    int ndims; /* 0: pieces */
+    int ndims; /* 0: not a block */
     uint64_t count[BRG_MAX_DIMS + 1];
     uint64_t file_stride[BRG_MAX_DIMS + 1]; /* bytes; falling from dimension to dimension */
     int64_t memory_stride[BRG_MAX_DIMS + 1];
@@ -40,13 +47,19 @@ int request_of_pieces(struct io_request *request, const brg_piece *pieces, size_
 int request_of_block(struct io_request *request, uint64_t offset, size_t element_bytes, int ndims,
                      const uint64_t *shape, const uint64_t *start, const uint64_t *count,
                      const int64_t *strides, const void *memory, struct brg_error *err);
+/* `count` copies of `type` from `memory` on, and the view's bytes from `position` on (not etypes).
+ * The view stays as it is until request_destroy; the type may go. -EINVAL too where the view sees
+ * nothing, -EOVERFLOW where it ends before the request does. */
+int request_of_view(struct io_request *request, const struct file_view *view, uint64_t position,
+                    const struct type *type, uint64_t count, const void *memory,
+                    struct brg_error *err);
 void request_none(struct io_request *request);
 void request_destroy(struct io_request *request);
 /* After a read: what lies in several of the caller's pieces was read into the last of them, and is
  * copied to the others. */
 void request_repeat(const struct io_request *request);
 
-/* Bytes by parts; 0 where there are none. */
+/* Bytes by parts, roughly; 0 where there are none. */
 uint64_t request_mean_run(const struct io_request *request);
 
 struct io_cursor {
@@ -55,6 +68,9 @@ struct io_cursor {
     uint64_t index[BRG_MAX_DIMS + 1];
     uint64_t skip; /* bytes of the current run already given */
     int ended;
+    /* of a view: both at the next byte, of which `left` are left */
+    uint64_t left;
+    struct walk file, into;
 };
 
 /* The next part is the first that ends after `offset`, cut to begin there. */

@@ -1,0 +1,143 @@
+/* Requests of random views by random datatypes of memory, against both written out byte by byte. */
+#include <errno.h>
+
+#include "claim.h"
+#include "move/request.h"
+#include "type/random_type.h"
+
+#define ROUNDS 4000
+#define FILE_BYTES 20000
+
+static int round_now;
+static int64_t memory_of[FILE_BYTES]; /* where in memory a byte of the file lies, from 0 on */
+#define NOWHERE INT64_MIN
+
+/* Byte `position` of copies of what is written out. */
+static int64_t place_of(const struct map *m, int64_t position)
+{
+    int64_t size = map_size(m), copy = position / size, i = 0;
+    position %= size;
+    while (position >= m->elements[i].bytes)
+        position -= m->elements[i++].bytes;
+    return copy * map_extent(m) + m->elements[i].at + position;
+}
+
+/* Parts from `from` on, cut at multiples of `cut`, are all bytes and no others. */
+static void check_parts(const struct io_request *r, const char *memory, int64_t from, int64_t cut)
+{
+    struct io_cursor c;
+    struct io_part part;
+    int64_t at = from;
+    for (int64_t until = from - from % cut + cut; at < FILE_BYTES; until += cut) {
+        cursor_seek(&c, r, (uint64_t)at);
+        while (cursor_next(&c, (uint64_t)until, &part)) {
+            int64_t offset = (int64_t)part.offset;
+            CHECK(part.bytes && offset >= at && offset + (int64_t)part.bytes <= until, "round %d",
+                  round_now);
+            for (; at < offset; at++)
+                CHECK(memory_of[at] == NOWHERE, "round %d: %lld left out", round_now,
+                      (long long)at);
+            for (size_t i = 0; i < part.bytes && at < FILE_BYTES; i++, at++)
+                CHECK(memory_of[at] == part.memory + i - memory, "round %d: %lld elsewhere",
+                      round_now, (long long)at);
+        }
+        uint64_t next = cursor_at(&c);
+        CHECK(next >= (uint64_t)until, "round %d", round_now);
+        CHECK(next >= FILE_BYTES || memory_of[next] != NOWHERE, "round %d", round_now);
+        for (; at < until && at < FILE_BYTES; at++)
+            CHECK(memory_of[at] == NOWHERE, "round %d: %lld left out", round_now, (long long)at);
+    }
+}
+
+/* `bytes` bytes of memory and of the view, from `position` on, byte by byte; whether they fit. */
+static int write_out(const struct map *file, const struct map *memory, int64_t shift,
+                     int64_t position, int64_t bytes, int64_t *low, int64_t *high)
+{
+    for (int64_t at = 0; at < FILE_BYTES; at++)
+        memory_of[at] = NOWHERE;
+    for (int64_t i = 0; i < bytes; i++) {
+        int64_t at = shift + place_of(file, position + i);
+        if (at >= FILE_BYTES)
+            return 0;
+        memory_of[at] = place_of(memory, i);
+        *low = i ? *low : at;
+        *high = at + 1;
+    }
+    return 1;
+}
+
+static int one_round(void)
+{
+    static char buffer[16];
+    char *memory = buffer;
+    struct type *byte;
+    struct file_view view;
+    struct io_request r;
+    int compared = 0;
+    struct recipe *file = recipe_random(1 + (int)below(3), 1);
+    struct recipe *into = recipe_random((int)below(4), 0);
+    struct map *seen = recipe_map(file), *held = recipe_map(into);
+    int64_t shift = below(50), count = below(4), position = below(200), low = 0, high = 0;
+    type_basic(1, &byte, NULL);
+    if (!seen->too_many && seen->n && !held->too_many &&
+        write_out(seen, held, shift, position, count * map_size(held), &low, &high) &&
+        file_view_create(&view, shift, byte, file->type, NULL) == 0) {
+        int rc = request_of_view(&r, &view, (uint64_t)position, into->type, (uint64_t)count, memory,
+                                 NULL);
+        CHECK(rc == 0, "round %d: %d", round_now, rc);
+        CHECK((int64_t)r.bytes == count * map_size(held), "round %d", round_now);
+        CHECK((int64_t)r.low == low && (int64_t)r.high == high, "round %d: hull", round_now);
+        CHECK((request_mean_run(&r) > 0) == (r.bytes > 0), "round %d", round_now);
+        check_parts(&r, memory, 0, FILE_BYTES);
+        check_parts(&r, memory, below(FILE_BYTES), 1 + below(700));
+        request_destroy(&r);
+        file_view_destroy(&view);
+        compared = 1;
+    }
+    type_release(byte);
+    free(seen);
+    free(held);
+    recipe_destroy(file);
+    recipe_destroy(into);
+    return compared;
+}
+
+static void what_does_not_fit_is_refused(void)
+{
+    struct type *byte, *nothing, *far;
+    struct file_view view, blind;
+    struct io_request r;
+    struct brg_error err = {.text = ""};
+    char memory;
+    type_basic(1, &byte, NULL);
+    type_basic(0, &nothing, NULL);
+    type_resized(byte, 0, INT64_MAX / 4, &far, NULL);
+    file_view_create(&view, 0, byte, far, NULL);
+    file_view_create(&blind, 0, byte, nothing, NULL);
+    CHECK(request_of_view(&r, &view, 2, byte, 2, &memory, &err) == 0, "%s", err.text);
+    CHECK(r.low == 2 * (uint64_t)(INT64_MAX / 4) && r.high == 3 * (uint64_t)(INT64_MAX / 4) + 1,
+          "at the end of what 63 bits reach");
+    request_destroy(&r);
+    CHECK(request_of_view(&r, &view, 3, byte, 3, &memory, &err) == -EOVERFLOW, "%s", err.text);
+    CHECK(request_of_view(&r, &blind, 0, byte, 1, &memory, &err) == -EINVAL, "%s", err.text);
+    CHECK(request_of_view(&r, &view, 0, far, 6, &memory, &err) == -EOVERFLOW, "%s", err.text);
+    CHECK(request_of_view(&r, &blind, 7, byte, 0, &memory, &err) == 0 && r.bytes == 0, "nothing");
+    file_view_destroy(&view);
+    file_view_destroy(&blind);
+    type_release(far);
+    type_release(nothing);
+    type_release(byte);
+}
+
+int main(void)
+{
+    int compared = 0;
+    for (round_now = 0; round_now < ROUNDS && failures < 10; round_now++) {
+        random_state = (uint64_t)round_now;
+        compared += one_round();
+    }
+    CHECK(compared > ROUNDS / 2, "%d of %d", compared, ROUNDS);
+    what_does_not_fit_is_refused();
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
