@@ -12,7 +12,7 @@ import click
 
 from brigade.bench import layout
 from brigade.bench.plan import PRESETS, Cload, Pynamic, Settings
-from brigade.cli import bench_checkpoint, bench_overlap
+from brigade.cli import bench_checkpoint, bench_ior, bench_overlap
 from brigade.cli.counting import counted
 from brigade.errors import UsageError
 
@@ -27,7 +27,8 @@ Examples:
   brigade bench cload --preset cload-710 --layout long -- mpirun -n 64
   brigade bench checkpoint -n 4,16 --dir /scratch/me -- srun -n {n}
   brigade bench align -n 8 --block 64M --dir /scratch/me
-  brigade bench overlap -n 64 --size 256M --dir /scratch/me -- srun -n {n}"""
+  brigade bench overlap -n 64 --size 256M --dir /scratch/me -- srun -n {n}
+  brigade bench ior -a MPIIO,LAMINAR -c -b 1m -t 1m -s 64 -C -w -r -- srun -n {n}"""
 )
 def command() -> None:
     """Benchmarks: how long do loading many libraries, and writing shared files, take?
@@ -37,13 +38,14 @@ def command() -> None:
 
     checkpoint and align write and read the same bytes through Brigade and through its peers, in
     turn, and compare them (the MPI's compiler is needed). overlap takes the time of a program's
-    barriers while its checkpoint is written.
+    barriers while its checkpoint is written. ior has IOR's options and table.
     """
 
 
 command.add_command(bench_checkpoint.checkpoint)
 command.add_command(bench_checkpoint.align)
 command.add_command(bench_overlap.overlap)
+command.add_command(bench_ior.ior)
 
 
 def _layout_help(layouts: dict[str, str]) -> str:

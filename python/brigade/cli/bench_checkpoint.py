@@ -289,7 +289,7 @@ def _variants(wanted: Sequence[str] | None, made: Program, ranks: int) -> list[p
 def launcher_words(words: Sequence[str], ranks: int, open_mpi: bool) -> tuple[str, ...]:
     """The launcher of so many ranks: the user's words, or this machine's."""
     if not words:
-        words = ["mpirun", "--oversubscribe", "-n", "{n}"]
+        words = ["mpirun", "-q", "--oversubscribe", "-n", "{n}"]
         if not open_mpi:
             words = ["mpiexec", "-n", "{n}"]
     return tuple(word.replace("{n}", str(ranks)) for word in words)

@@ -1,0 +1,118 @@
+/* Names of files, as IOR makes them, and who removes them. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ior.h"
+
+static char watched[PATH_ROOM];
+static volatile sig_atomic_t watching;
+
+/* With several names, A@B@C, task i has the i-th, and begins again. */
+static int name_of(const struct test *t, int as, const char **begin)
+{
+    const char *name = t->o.path;
+    int names = 1;
+    for (const char *c = name; *c; c++)
+        names += *c == '@';
+    for (int skip = t->o.own_file ? as % names : 0; skip; skip--)
+        name = strchr(name, '@') + 1;
+    *begin = name;
+    return (int)strcspn(name, "@");
+}
+
+void file_name(const struct test *t, int way, int as, int repetition, char *path)
+{
+    const char *name;
+    int length = name_of(t, as, &name), folder = length;
+    while (folder && name[folder - 1] != '/')
+        folder--;
+    int n = snprintf(path, PATH_ROOM, "%.*s", folder, name);
+    if (t->o.unique_dir)
+        n += snprintf(path + n, (size_t)(PATH_ROOM - n), "%d/", as);
+    n += snprintf(path + n, (size_t)(PATH_ROOM - n), "%.*s", length - folder, name + folder);
+    if (t->nways > 1)
+        n += snprintf(path + n, (size_t)(PATH_ROOM - n), ".a%d", way);
+    if (t->o.own_file)
+        n += snprintf(path + n, (size_t)(PATH_ROOM - n), ".%08d", as);
+    if (t->o.multi_file)
+        snprintf(path + n, (size_t)(PATH_ROOM - n), ".%d", repetition);
+}
+
+static void folder_of(const char *path, char *folder)
+{
+    snprintf(folder, PATH_ROOM, "%s", path);
+    *strrchr(folder, '/') = '\0';
+}
+
+void file_make_folder(const char *path)
+{
+    char folder[PATH_ROOM];
+    if (!strchr(path, '/'))
+        return;
+    folder_of(path, folder);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        fail("%s: making the folder: %s", folder, strerror(errno));
+}
+
+void file_remove(const struct test *t, int way, int repetition)
+{
+    char path[PATH_ROOM], folder[PATH_ROOM], text[WHY];
+    file_name(t, way, t->rank, repetition, path);
+    if (!t->o.own_file && t->rank != 0)
+        return;
+    if (t->ways[way].back->remove(path, text))
+        warn("%s", text);
+    if (t->o.unique_dir) {
+        folder_of(path, folder);
+        rmdir(folder); /* what others have put there stays */
+    }
+    file_watch(NULL);
+}
+
+void file_give_up(void)
+{
+    if (watching)
+        unlink(watched);
+    watching = 0;
+}
+
+static void ended(int number)
+{
+    file_give_up();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void file_watch(const char *path)
+{
+    watching = 0;
+    if (!path)
+        return;
+    snprintf(watched, sizeof watched, "%s", path);
+    watching = 1;
+    struct sigaction action = {.sa_handler = ended};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+void fail(const char *format, ...)
+{
+    char text[WHY];
+    int rank;
+    va_list words;
+    va_start(words, format);
+    vsnprintf(text, sizeof text, format, words);
+    va_end(words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    report_failed(text, rank);
+    file_give_up();
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
+}

@@ -1,0 +1,62 @@
+"""The options of brigade-ior, read from the list that the program itself is compiled with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Union
+
+SOURCES = Path(__file__).parents[1] / "drivers/ior"
+_ENTRY = re.compile(
+    r"""^OPTION\((?:'(?P<letter>.)'|0),\s* "(?P<name>[^"]*)",\s* "(?P<other>[^"]*)",\s*
+    (?P<kind>\w+),\s* (?P<field>\w+),\s* "(?P<unless_said>[^"]*)",\s*
+    (?P<help>(?:\s*"[^"]*")+)\)$""",
+    re.VERBOSE | re.MULTILINE,
+)
+Value = Union[int, str, tuple[str, ...], None]  # of a flag how often; of -O all
+
+
+@dataclass(frozen=True)
+class Option:
+    letter: str  # or ""
+    name: str
+    other: str  # a second name, or ""
+    kind: str  # FLAG, INT, LONG, SIZE or TEXT
+    field: str
+    unless_said: str
+    help: str
+
+    @property
+    def said(self) -> str:
+        """As it is written on a command line."""
+        return f"-{self.letter}" if self.letter else f"--{self.name}"
+
+
+@lru_cache(maxsize=1)
+def options() -> tuple[Option, ...]:
+    """All of them, in the order of their letters."""
+    text = (SOURCES / "options.def").read_text(encoding="utf-8")
+    found = []
+    for entry in _ENTRY.finditer(text):
+        groups = {key: value or "" for key, value in entry.groupdict().items()}
+        groups["help"] = "".join(re.findall(r'"([^"]*)"', groups["help"]))
+        found.append(Option(**groups))
+    return tuple(found)
+
+
+def words(values: Mapping[str, Value]) -> list[str]:
+    """The command line for values by field; None and flags of 0 are left out."""
+    return [word for option in options() for word in _said(option, values.get(option.field))]
+
+
+def _said(option: Option, value: Value) -> Iterator[str]:
+    if value is None:
+        return
+    if option.kind == "FLAG":
+        yield from [option.said] * int(str(value))
+        return
+    for one in value if isinstance(value, tuple) else (value,):
+        yield from (option.said, str(one))

@@ -1,0 +1,21 @@
+"""brigade-ior, compiled with the MPI's own compiler at first use, then found again."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from brigade import paths
+from brigade.bench.checkpoint.program import compiled
+from brigade.bench.drivers.pynamic import MARK
+from brigade.bench.ior.options import SOURCES
+
+
+def prepare(base: Path, mpicc: str) -> Path:
+    """The program below `base`, compiled if it is not there; BrigadeError if it cannot be."""
+    sources = sorted(path for path in SOURCES.iterdir() if path.suffix in (".c", ".h", ".def"))
+    native = paths.native("libbrigade_io.so").parent
+    words = [*shlex.split(mpicc), "-std=gnu17", "-O2", "-w", f'-DMARK="{MARK}"']
+    words += [f"-I{native}/include", *(str(path) for path in sources if path.suffix == ".c")]
+    words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io", "-lm"]
+    return compiled(base, "brigade-ior", words, sources)
