@@ -2,7 +2,7 @@
  * predefined, is a small number (MPI 5.0, chapter 20; the values are those of its mpi.h). */
 #include "mpi/mpi.h"
 
-typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t;
+typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t, *window_t, *info_t;
 #define REQUEST(r) (&(r)->handle.pointer)
 #define STATUS_IGNORE NULL
 #define ANY_SOURCE (-1)
@@ -23,6 +23,8 @@ static int fill_constants(void *library)
     k.byte = (type_t)0x247;
     k.int64 = (type_t)0x258;
     k.min = (op_t)0x22;
+    k.sum = (op_t)0x21;
+    k.no_info = (info_t)0x130;
     k.errors_return = (handler_t)0x143;
     return 0;
 }

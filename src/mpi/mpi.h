@@ -20,6 +20,22 @@
 /* A communicator as the program holds it: a pointer, or MPICH's int, widened. */
 typedef uintptr_t mpi_handle;
 
+/* One-sided access to memory of the other ranks. Calls return 0 or -errno. */
+struct mpi_windows {
+    /* Collective over `net`. The `bytes` at `memory`, as many on each rank, may be reached by all
+     * others until `close`; they stay the caller's. */
+    int (*open)(struct stream_net *net, void *memory, size_t bytes, void **window);
+    /* Collective. Nothing may be under way. */
+    void (*close)(void *window);
+    /* `at`: byte in the memory of `rank`. Done only after `flush`. */
+    int (*put)(void *window, const void *from, size_t bytes, uint32_t rank, uint64_t at);
+    int (*get)(void *window, void *to, size_t bytes, uint32_t rank, uint64_t at);
+    /* At once; atomic with others of its kind only. */
+    int (*fetch_add)(void *window, uint64_t add, uint32_t rank, uint64_t at, uint64_t *before);
+    /* What this rank began is done, here and there. */
+    int (*flush)(void *window);
+};
+
 /* What a binary interface offers. Calls return 0 or -errno. */
 struct mpi_interface {
     /* Starts MPI, funneled; *net is MPI_COMM_WORLD. */
@@ -39,6 +55,7 @@ struct mpi_interface {
     void *(*kept)(mpi_handle comm);
     int (*keep)(mpi_handle comm, void *value, void (*drop)(void *value));
     mpi_handle world, self;
+    const struct mpi_windows *windows; /* NULL: the library lacks some call that they need */
 };
 
 /* The interfaces. `library` is a handle of dlopen; on -ENOSYS *missing is a symbol it lacks. */

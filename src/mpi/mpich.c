@@ -2,7 +2,7 @@
  * an int with a fixed value (www.mpich.org/abi; the values are those of MPICH's mpi.h). */
 #include "mpi/mpi.h"
 
-typedef int comm_t, type_t, op_t, handler_t, request_t;
+typedef int comm_t, type_t, op_t, handler_t, request_t, window_t, info_t;
 #define REQUEST(r) (&(r)->handle.number)
 #define STATUS_IGNORE ((void *)1)
 #define ANY_SOURCE (-2)
@@ -23,6 +23,8 @@ static int fill_constants(void *library)
     k.byte = 0x4c00010d;
     k.int64 = 0x4c00083a;
     k.min = 0x58000002;
+    k.sum = 0x58000003;
+    k.no_info = 0x1c000000;
     k.errors_return = 0x54000001;
     return 0;
 }

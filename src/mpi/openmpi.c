@@ -1,7 +1,7 @@
 /* Open MPI's binary interface: a handle is the address of an object of the library. */
 #include "mpi/mpi.h"
 
-typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t;
+typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t, *window_t, *info_t;
 #define REQUEST(r) (&(r)->handle.pointer)
 #define STATUS_IGNORE NULL
 #define ANY_SOURCE (-1)
@@ -21,6 +21,10 @@ static int fill_constants(void *library)
     k.byte = dlsym(library, "ompi_mpi_byte");
     k.int64 = dlsym(library, "ompi_mpi_int64_t");
     k.min = dlsym(library, "ompi_mpi_op_min");
+    k.sum = dlsym(library, "ompi_mpi_op_sum");
+    k.no_info = dlsym(library, "ompi_mpi_info_null");
     k.errors_return = dlsym(library, "ompi_mpi_errors_return");
-    return k.world && k.self && k.byte && k.int64 && k.min && k.errors_return ? 0 : -1;
+    return k.world && k.self && k.byte && k.int64 && k.min && k.sum && k.no_info && k.errors_return
+               ? 0
+               : -1;
 }

@@ -82,6 +82,11 @@ int world_meet(struct io_world *world, int64_t *values, int n,
 int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
                 struct brg_error *err);
 
+/* An area of room_bytes for each node, besides the world's own; nobody waits in it. Each rank ends
+ * it by area_destroy, unless the world broke: then MPI may still have messages for it. 0, or -errno
+ * that is the same on all ranks. */
+int world_area(struct io_world *world, size_t room_bytes, struct io_area **area);
+
 /* Agrees on a failure: mine.code (0: none here) of the lowest rank that has one becomes everybody's
  * *mine, and is returned; rank, offset and path come with it. */
 int world_failure(struct io_world *world, struct brg_error *mine);

@@ -80,21 +80,21 @@ static void fill_tables(struct io_world *w)
     w->n_local = w->first_of[w->node + 1] - w->first_of[w->node];
 }
 
-/* The area of this rank's node, or the first error of its ranks. */
-static int join_area(struct io_world *w, struct stream_net *node)
+/* An area of this rank's node, or the first error of its ranks. */
+static int join_area(struct io_world *w, struct stream_net *node, size_t room,
+                     struct io_area **area)
 {
     struct area_token *token = &w->opening.token;
     struct stream_request request = {.active = 0};
-    size_t room = (size_t)w->segment_bytes * 2;
-    int mine = w->local == 0 ? area_create(w->n_local, room, &w->area, token) : 0;
+    int mine = w->local == 0 ? area_create(w->n_local, room, area, token) : 0;
     int rc =
         world_finish(w, node, &request, node->broadcast(node, token, sizeof *token, 0, &request));
     if (!rc && w->local)
-        mine = token->fd >= 0 ? area_open(token, w->local, w->n_local, room, &w->area) : -ENOENT;
+        mine = token->fd >= 0 ? area_open(token, w->local, w->n_local, room, area) : -ENOENT;
     if (!rc)
         rc = agree_code(w, node, mine);
     if (!rc)
-        area_seal(w->area);
+        area_seal(*area);
     return rc;
 }
 
@@ -107,9 +107,31 @@ static int join_node(struct io_world *w)
     if (!rc && w->n_nodes > 1)
         rc = w->mpi->split(w->all, w->local ? -1 : 0, (int)w->node, &w->leaders);
     if (!rc)
-        rc = join_area(w, node);
+        rc = join_area(w, node, (size_t)w->segment_bytes * 2, &w->area);
     if (node && !is_broken(w))
         w->mpi->release(node);
+    return rc;
+}
+
+int world_area(struct io_world *w, size_t room_bytes, struct io_area **out)
+{
+    struct area_token token;
+    struct stream_net *node = NULL;
+    struct io_area *area = NULL;
+    if (!w->mpi)
+        return area_create(1, room_bytes, out, &token);
+    int mine = w->mpi->split(w->all, (int)w->node, (int)w->local, &node);
+    if (!mine)
+        mine = join_area(w, node, room_bytes, &area);
+    int rc = is_broken(w) ? mine : agree_code(w, w->all, mine);
+    if (is_broken(w))
+        return rc;
+    if (node)
+        w->mpi->release(node);
+    if (rc)
+        area_destroy(area);
+    else
+        *out = area;
     return rc;
 }
 

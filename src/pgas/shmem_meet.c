@@ -1,0 +1,93 @@
+/* Meeting over puts alone.
+ *
+ * OpenSHMEM's own collective calls want symmetric work arrays for each group, are not the same in
+ * its versions (active sets, teams), and spin. This is a tree of the ranks: values go up, the
+ * outcome comes down. Nobody begins the next meeting before he has the outcome of this one, and
+ * that is sent only when all have come: so a cell is never written before it was read, whatever the
+ * root of the next. */
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "pgas/shmem_inside.h"
+
+#define POLL_NS UINT64_C(20000)
+#define FIRST_NAP_NS UINT64_C(5000)
+#define NAP_NS UINT64_C(200000)
+
+/* The atomic reading lets the library move on what others put here, where that takes its help. */
+void shmem_wait(const long *flag, long value)
+{
+    uint64_t began = brg_clock_ns(), ns = FIRST_NAP_NS;
+    int me = shmem.my_pe();
+    while (*(const volatile long *)flag < value && shmem.long_atomic_fetch(flag, me) < value) {
+        if (brg_clock_ns() - began < POLL_NS) {
+            sched_yield();
+            continue;
+        }
+        struct timespec nap = {.tv_nsec = (long)ns};
+        nanosleep(&nap, NULL);
+        ns = ns * 2 > NAP_NS ? NAP_NS : ns * 2;
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void combine(enum pgas_op op, int64_t *values, const int64_t *others, int n)
+{
+    for (int i = 0; i < n; i++) {
+        int64_t a = values[i], b = others[i];
+        values[i] = op == PGAS_SUM   ? (int64_t)((uint64_t)a + (uint64_t)b)
+                    : op == PGAS_MIN ? (b < a ? b : a)
+                                     : (b > a ? b : a);
+    }
+}
+
+/* Everything that is put, then the flag: in this order there. */
+static void send(const struct shmem_group *g, void *there, const void *from, size_t bytes,
+                 long *flag, uint32_t rank)
+{
+    int pe = shmem_pe(g, rank);
+    if (bytes)
+        shmem.putmem(there, from, bytes, pe);
+    shmem.fence();
+    shmem.long_p(flag, g->met, pe);
+}
+
+static void copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes)
+        memcpy(to, from, bytes);
+}
+
+void shmem_meet(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, void *share,
+                size_t bytes, uint32_t root)
+{
+    uint32_t size = g->pgas.size, me = (g->pgas.rank + size - root) % size;
+    struct shmem_board *board = g->board;
+    uint32_t bit = 1;
+    int level = 0;
+    size_t value_bytes = (size_t)n * sizeof *values;
+    g->met++;
+    atomic_thread_fence(memory_order_seq_cst);
+    for (; bit < size && !(me & bit); bit <<= 1, level++)
+        if ((me | bit) < size) {
+            shmem_wait(&board->came[level], g->met);
+            combine(op, values, board->values[level], n);
+        }
+    if (me) {
+        send(g, board->values[level], values, value_bytes, &board->came[level],
+             ((me & ~bit) + root) % size);
+        shmem_wait(&board->go, g->met);
+        copy(values, board->outcome, value_bytes);
+        copy(share, board->outcome + value_bytes, bytes);
+    } else {
+        copy(board->outcome, values, value_bytes);
+        copy(board->outcome + value_bytes, share, bytes);
+    }
+    while (bit >>= 1)
+        if ((me | bit) < size)
+            send(g, board->outcome, board->outcome, value_bytes + bytes, &board->go,
+                 ((me | bit) + root) % size);
+}
