@@ -2,7 +2,10 @@
  *
  * A commit is steps; each is done by all ranks before any begins the next. What a step does on a
  * rank is done by the thread that drains the file's buffer, or at once where nobody wants to go on
- * meanwhile; the agreement between steps is made where the program calls. */
+ * meanwhile; the agreement between steps is made where the program calls.
+ *
+ * What costs is syncing, one after another. So where all ranks see what the others wrote, blocks
+ * are read back first, and checksums are synced at the same time as what they are of. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +35,35 @@ static int publish(void *file, struct brg_error *err)
     return f->world->rank == 0 ? store_publish(f->store, f->size, err) : 0;
 }
 
-static drain_job *const steps[] = {flush, settle, publish};
-#define N_STEPS (sizeof steps / sizeof *steps)
+/* A block or a few are read back by rank 0 alone rather than in a step of all. */
+#define FEW_BYTES (UINT64_C(1) << 20)
+
+static int is_settled_alone(const brg_file *f)
+{
+    return f->size <= FEW_BYTES;
+}
+
+static int secure(void *file, struct brg_error *err)
+{
+    brg_file *f = file;
+    int alone = f->world->rank == 0 && is_settled_alone(f) && store_is_unsummed(f->store);
+    int rc = alone ? store_settle(f->store, 1, f->size, err) : 0;
+    return rc ? rc : store_secure(f->store, f->size, err);
+}
+
+#define N_STEPS 3u
+static drain_job *const apart[N_STEPS] = {flush, settle, publish};
+static drain_job *const together[N_STEPS] = {settle, secure, publish};
+
+/* The next step from `step` on of this file's commit that has something to do. */
+static unsigned next_step(const brg_file *f, const struct brg_request *request, unsigned step)
+{
+    int known = !f->hints.async && !store_is_unsummed(f->store);
+    if (request->steps[step] == settle &&
+        (known || (request->steps == together && is_settled_alone(f))))
+        step++;
+    return step;
+}
 
 void file_busy(brg_file *f, int busy)
 {
@@ -85,8 +115,10 @@ static void advance(struct brg_request *request, int wait_ms)
         rc = world_failure(f->world, &f->failure);
     if (!rc && !v[NO_HARM])
         drain_hear(f->drain);
-    if (!rc && v[ENDED] && ++request->step < N_STEPS)
-        drain_run(f->drain, steps[request->step], f, request->behind);
+    if (!rc && v[ENDED] && ++request->step < N_STEPS) {
+        request->step = next_step(f, request, request->step);
+        drain_run(f->drain, request->steps[request->step], f, request->behind);
+    }
     if (!rc && request->step == N_STEPS)
         file_cost_note(f, v[COST]);
     if (rc || request->step == N_STEPS)
@@ -105,12 +137,15 @@ static int start(brg_file *f, struct brg_request *request, int behind, struct br
     int rc = arrays_commit(f, err);
     if (rc)
         return rc;
-    *request = (struct brg_request){.file = f, .behind = behind, .began_ns = brg_clock_ns()};
+    int seen = f->world->n_nodes == 1 && !f->hints.async && f->token.layout == IO_SHARED;
+    *request = (struct brg_request){
+        .file = f, .steps = seen ? together : apart, .behind = behind, .began_ns = brg_clock_ns()};
+    request->step = next_step(f, request, 0);
     f->request = request;
     yield_sums(&request->mark);
     if (behind)
         file_busy(f, 1);
-    drain_run(f->drain, steps[0], f, behind);
+    drain_run(f->drain, request->steps[request->step], f, behind);
     return 0;
 }
 

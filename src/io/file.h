@@ -19,6 +19,7 @@ enum file_action {
 /* A commit under way. */
 struct brg_request {
     brg_file *file; /* NULL once the outcome is known */
+    drain_job *const *steps;
     unsigned step;
     int behind;               /* its steps are done by the drain's thread */
     uint64_t began_ns;        /* of brg_clock_ns */

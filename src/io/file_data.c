@@ -157,6 +157,7 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                            .plan = &plan,
                            .store = f->store,
                            .drain = f->drain,
+                           .size = extent.high > f->size ? extent.high : f->size,
                            .request = request,
                            .progress = f->progress,
                            .progress_context = f->progress_context};
@@ -168,8 +169,8 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
     rc = let_arrive(f, extent.low, extent.high);
     if (!rc)
         rc = move_write(&call, &f->failure);
-    if (!rc && extent.high > f->size && extent.low < extent.high)
-        f->size = extent.high;
+    if (!rc && extent.low < extent.high)
+        f->size = call.size;
     if (!rc)
         file_cost_call(f, &plan, extent.run, began_ns);
     return rc;

@@ -38,7 +38,7 @@ static int copy_range(struct copy *c, uint32_t number, uint64_t at, uint64_t end
         at += n;
         tool_progress(NULL, at, c->from_token.size);
     }
-    rc = rc ? rc : store_end_call(to, err);
+    rc = rc ? rc : store_end_call(to, 0, err);
     rc = rc ? rc : store_flush(to, err);
     /* The lock is for the end. */
     if (number == 0)

@@ -115,7 +115,7 @@ static void pass(struct mover *m)
         m->failure = m->behind;
     m->storing = NULL;
     if (m->collect && !m->failure.code)
-        store_end_call(m->call->store, &m->failure);
+        store_end_call(m->call->store, m->call->size, &m->failure);
 }
 
 /* ---- agreeing ---- */
@@ -123,6 +123,7 @@ static void pass(struct mover *m)
 enum {
     AGAIN,
     FAILED,
+    UNSUMMED,
     N_VALUES
 };
 
@@ -146,7 +147,10 @@ static int move_epoch(struct mover *m)
         pass(m);
         v[AGAIN] = again ? 0 : -(int64_t)atomic_load(&m->claims.board->again);
         v[FAILED] = world_failure_key(world, &m->failure);
+        v[UNSUMMED] = -store_is_unsummed(m->call->store);
         rc = world_meet(world, v, N_VALUES, end_pass, m, &m->failure);
+        if (!rc && v[UNSUMMED])
+            store_hear_unsummed(m->call->store);
         if (!rc)
             rc = world_failure_of(world, v[FAILED], &m->failure);
         if (!v[AGAIN])

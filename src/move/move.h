@@ -13,6 +13,7 @@ struct io_call {
     const struct io_plan *plan;
     struct io_store *store; /* read from here; writes go through the drain */
     struct drain *drain;
+    uint64_t size;                    /* of the file when all has been written */
     const struct io_request *request; /* this rank's; may be empty */
     brg_progress *progress;           /* or NULL */
     void *progress_context;

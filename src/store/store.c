@@ -28,6 +28,7 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
     s->verify = hints->verify;
     s->async = hints->async;
     s->rank = rank;
+    s->unsummed = !(token->flags & (BRG_CREATE | BRG_READ));
     s->direct_io = hints->direct_io == 1;
     s->uring = hints->uring != 0;
     s->memory = (size_t)hints->segment_bytes;
@@ -212,13 +213,25 @@ void store_begin_call(struct io_store *s)
     atomic_fetch_add(&s->call, 1);
 }
 
-int store_end_call(struct io_store *s, struct brg_error *err)
+int store_end_call(struct io_store *s, uint64_t size, struct brg_error *err)
 {
     /* With async, writes of this call are still to come, and keep the order themselves. */
     if (s->async || !s->sums)
         return 0;
     io_fault_step();
-    return sums_failed(s, sums_end_call(s->sums), err);
+    int rc = sums_failed(s, sums_end_call(s->sums, size), err);
+    s->unsummed |= s->sums->marked;
+    return rc;
+}
+
+int store_is_unsummed(const struct io_store *s)
+{
+    return s->unsummed;
+}
+
+void store_hear_unsummed(struct io_store *s)
+{
+    s->unsummed = 1;
 }
 
 static int read_parts(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
@@ -265,9 +278,7 @@ int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, siz
     return rc;
 }
 
-/* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and its
- * like; and there it is closing that tells of a full disk. The next write opens again. */
-static int let_go(struct io_store *s, struct brg_error *err)
+int store_let_go(struct io_store *s, struct brg_error *err)
 {
     if (s->fd >= 0) {
         int rc = close(s->fd) ? -errno : 0;
@@ -293,13 +304,13 @@ int store_flush(struct io_store *s, struct brg_error *err)
         if (rc)
             store_failed(err, rc, s->token.path, -1, "sync");
     }
-    return rc ? rc : let_go(s, err);
+    return rc ? rc : store_let_go(s, err);
 }
 
 int store_show(struct io_store *s, struct brg_error *err)
 {
     int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
-    return rc ? rc : let_go(s, err);
+    return rc ? rc : store_let_go(s, err);
 }
 
 /* Shares go to ranks spread evenly over all, so that each reads what lies near what it wrote. */

@@ -60,8 +60,12 @@ void store_begin_call(struct io_store *store);
  * ago. A failure to write them comes out here. With sync=no it does nothing. */
 int store_push(struct io_store *store, size_t bytes, uint64_t offset, struct brg_error *err);
 /* Every rank, after its last write of a call and before the ranks agree on it: writes of later
- * calls come after those of this one. */
-int store_end_call(struct io_store *store, struct brg_error *err);
+ * calls come after those of this one. The file will have `size` bytes after it (0: not known). */
+int store_end_call(struct io_store *store, uint64_t size, struct brg_error *err);
+/* Local: whether blocks that this rank wrote must be read back before all have checksums; and that
+ * those of another must. With async that is not known before the end, nor asked. */
+int store_is_unsummed(const struct io_store *store);
+void store_hear_unsummed(struct io_store *store);
 /* What was written before goes to where other nodes see it: what they write from now on, after an
  * agreement, comes later. Not needed for layout=parts. */
 int store_show(struct io_store *store, struct brg_error *err);
@@ -73,8 +77,12 @@ int store_read(struct io_store *store, void *buf, size_t bytes, uint64_t offset,
 /* Commit, in this order, with an agreement of all ranks after each:
  * Every rank: what it wrote is on stable storage. */
 int store_flush(struct io_store *store, struct brg_error *err);
-/* Every rank of n_ranks: a share of the blocks without checksums is read back. */
+/* Every rank of n_ranks: a share of the blocks without checksums is read back. Where no rank is
+ * unsummed there are none. */
 int store_settle(struct io_store *store, uint32_t n_ranks, uint64_t size, struct brg_error *err);
+/* Or, where all ranks see each other's writes at once (one node, no async), store_settle before,
+ * and instead of store_flush this: rank 0 syncs the checksums while all sync what they wrote. */
+int store_secure(struct io_store *store, uint64_t size, struct brg_error *err);
 /* Rank 0 only: the file of `size` bytes appears under its name. */
 int store_publish(struct io_store *store, uint64_t size, struct brg_error *err);
 

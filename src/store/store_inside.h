@@ -23,6 +23,8 @@ struct io_store {
     struct direct *direct; /* past the page cache, where that is wanted and works */
     uint64_t read;         /* bytes, for faults */
     struct sums *sums;     /* of a file that is written, from the first write on */
+    int unsummed;          /* some rank's blocks are marked, or may be */
+    int secured;           /* rank 0: its sums are written and synced, as its size and mode are */
     /* verify=yes: the sections that have matched all that was read so far */
     struct sums_file *known;
     unsigned candidates;
@@ -43,6 +45,10 @@ void store_name(char name[STORE_NAME_BYTES], const char *path, const char *suffi
 /* What was read matches, block by block: store_verify.c. 0; -EBADMSG; -errno. */
 int store_check(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
+
+/* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and its
+ * like; and there it is closing that tells of a full disk. The next write opens again. */
+int store_let_go(struct io_store *store, struct brg_error *err);
 
 /* Removes .NAME.brg-ID and all that belongs to it, or what of it is there. */
 void store_remove_temporary(const char *base);

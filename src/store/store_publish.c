@@ -14,11 +14,11 @@
 #include "store/store_inside.h"
 #include "store/store_io.h"
 
-/* Size and permissions as they will stay; only a change must be synced again. */
-static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode)
+/* Size and permissions as they will stay; *changed: they must be synced. */
+static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode, int *changed)
 {
     struct stat st;
-    int in_place = strcmp(s->token.temporary, s->token.path) == 0, changed = 0, rc = 0;
+    int in_place = strcmp(s->token.temporary, s->token.path) == 0, rc = 0;
     int fd = store_io_open(s->token.temporary, O_RDWR, 0);
     if (fd < 0)
         return fd;
@@ -26,14 +26,12 @@ static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode)
         rc = -errno;
     else if ((uint64_t)st.st_size != size) {
         rc = store_io_resize(fd, size);
-        changed = 1;
+        *changed = 1;
     }
     if (!rc && !in_place && (int32_t)(st.st_mode & 07777) != s->token.mode) {
         rc = fchmod(fd, (mode_t)s->token.mode) ? -errno : 0;
-        changed = 1;
+        *changed = 1;
     }
-    if (!rc && changed && s->sync)
-        rc = store_io_sync(fd);
     close(fd);
     *inode = (uint64_t)st.st_ino;
     return rc;
@@ -66,9 +64,11 @@ static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
     return n;
 }
 
-static int write_sums(struct io_store *s, const char *path, const char *now, uint64_t size,
-                      uint64_t inode)
+/* The file of checksums that will be published, on its way to the disk but not synced: its
+ * descriptor, or -errno. */
+static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
 {
+    char now[STORE_NAME_BYTES], next[STORE_NAME_BYTES];
     struct sums_section sections[SUMS_SECTIONS] = {
         {.id = s->token.id, .size = size, .inode = inode, .block_bytes = s->token.stripe_bytes}};
     sums_source *sources[SUMS_SECTIONS] = {sums_get};
@@ -78,6 +78,8 @@ static int write_sums(struct io_store *s, const char *path, const char *now, uin
     void *contexts[SUMS_SECTIONS] = {&working};
     char blocks[STORE_NAME_BYTES];
     sections[0].n_blocks = (size + s->token.stripe_bytes - 1) / s->token.stripe_bytes;
+    store_name(now, s->token.path, ".sums");
+    store_name(next, s->token.base, ".sums");
     store_name(blocks, s->token.base, ".blocks");
     int rc = sums_open(&working, blocks, s->token.stripe_bytes);
     if (rc)
@@ -88,15 +90,15 @@ static int write_sums(struct io_store *s, const char *path, const char *now, uin
         sources[i + 1] = get_old;
         contexts[i + 1] = &old[i];
     }
-    int fd = store_io_open(path, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
+    int fd = store_io_open(next, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
     rc = fd < 0 ? fd : sums_file_write(fd, sections, n + 1, sources, contexts);
-    if (!rc)
-        rc = fchmod(fd, (mode_t)s->token.mode) ? -errno : s->sync ? store_io_sync(fd) : 0;
-    if (fd >= 0)
+    if (!rc && fchmod(fd, (mode_t)s->token.mode))
+        rc = -errno;
+    if (rc && fd >= 0)
         close(fd);
     sums_close(&working);
     sums_file_close(&file);
-    return rc;
+    return rc ? rc : fd;
 }
 
 int store_remove_sums(const char *path)
@@ -110,32 +112,69 @@ int store_remove_sums(const char *path)
     return (there == 0 || there == -EBADMSG) && unlink(sums) ? -errno : 0;
 }
 
-static int publish_sums(struct io_store *s, uint64_t size, uint64_t inode)
+/* Bytes before checksums: where a journal takes both, the second sync finds little to do. */
+static int sync_both(struct io_store *s, int changed, int sums, struct brg_error *err)
+{
+    int fd = s->fd, rc = 0;
+    if (fd < 0 && changed)
+        fd = store_io_open(s->token.temporary, O_RDWR, 0);
+    rc = fd < -1 ? fd : fd >= 0 ? store_io_sync(fd) : 0;
+    if (fd >= 0 && fd != s->fd)
+        close(fd);
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "sync");
+    rc = sums >= 0 ? store_io_sync(sums) : 0;
+    return rc ? store_failed(err, rc, s->token.path, -1, "sync the checksums of") : 0;
+}
+
+int store_secure(struct io_store *s, uint64_t size, struct brg_error *err)
+{
+    uint64_t inode = 0;
+    int changed = 0, sums = -1, rc = 0;
+    io_fault_step();
+    if (s->rank == 0) {
+        rc = finish_data(s, size, &inode, &changed);
+        if (rc)
+            return store_failed(err, rc, s->token.path, -1, "finish");
+        io_fault_step();
+        sums = s->checksums ? write_sums(s, size, inode) : -1;
+        if (s->checksums && sums < 0)
+            return store_failed(err, sums, s->token.path, -1, "write the checksums of");
+        if (s->sync && sums >= 0)
+            (void)sync_file_range(sums, 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
+    io_fault_step();
+    rc = s->sync ? sync_both(s, changed, sums, err) : 0;
+    if (sums >= 0)
+        close(sums);
+    s->secured = rc == 0;
+    return rc ? rc : store_let_go(s, err);
+}
+
+static int publish_sums(struct io_store *s)
 {
     char now[STORE_NAME_BYTES], next[STORE_NAME_BYTES];
+    if (!s->checksums)
+        return store_remove_sums(s->token.path);
     store_name(now, s->token.path, ".sums");
     store_name(next, s->token.base, ".sums");
-    if (s->checksums) {
-        int rc = write_sums(s, next, now, size, inode);
-        io_fault_step();
-        return rc ? rc : store_io_rename(next, now, 1);
-    }
-    return store_remove_sums(s->token.path);
+    return store_io_rename(next, now, 1);
 }
 
 int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
 {
     char parts[STORE_PATH + PARTS_FOLDER];
-    uint64_t inode = 0;
+    int rc = 0;
     if (s->token.layout == IO_PARTS)
         return store_publish_parts(s, size, err);
     io_fault_step();
     store_parts_of(parts, s->token.path);
-    int rc = finish_data(s, size, &inode);
+    if (!s->secured)
+        rc = store_secure(s, size, err);
     if (rc)
-        return store_failed(err, rc, s->token.path, -1, "finish");
+        return rc;
     io_fault_step();
-    rc = publish_sums(s, size, inode);
+    rc = publish_sums(s);
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "publish the checksums of");
     io_fault_step();

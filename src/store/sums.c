@@ -82,6 +82,7 @@ static int write_marks(struct sums *s)
 static int put_mark(struct sums *s, uint64_t block)
 {
     int rc = 0;
+    s->marked = 1;
     if (block - s->mark_first < s->mark_n)
         return 0;
     if (block != s->mark_first + s->mark_n || s->mark_written) {
@@ -140,19 +141,32 @@ int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
         offset += n;
         bytes -= n;
     }
-    return rc || !s->through ? rc : sums_end_call(s);
+    return rc || !s->through ? rc : sums_end_call(s, 0);
 }
 
-int sums_end_call(struct sums *s)
+static int end_stream(struct sums *s, uint64_t size)
 {
-    int rc = break_stream(s), sums = write_sums(s);
-    return rc ? rc : sums;
+    if (!s->streaming || s->stream_at != size)
+        return break_stream(s);
+    uint64_t sum = XXH3_64bits_digest(&s->stream);
+    s->streaming = 0;
+    s->has_tail = 1;
+    s->tail = size / s->block_bytes;
+    return put_sum(s, s->tail, sum ? sum : 1);
+}
+
+int sums_end_call(struct sums *s, uint64_t size)
+{
+    int tail = s->has_tail ? put_mark(s, s->tail) : 0;
+    s->has_tail = 0;
+    int stream = end_stream(s, size), rest = sums_flush(s);
+    return tail ? tail : stream ? stream : rest;
 }
 
 int sums_flush(struct sums *s)
 {
-    int rc = sums_end_call(s), marks = write_marks(s);
-    return rc ? rc : marks;
+    int stream = break_stream(s), sums = write_sums(s), marks = write_marks(s);
+    return stream ? stream : sums ? sums : marks;
 }
 
 int sums_seed(struct sums *s, const struct sums_file *file, int section, uint64_t size)

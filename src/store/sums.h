@@ -2,8 +2,10 @@
  * so that no memory grows with the file.
  *
  * A block that one write fills, or that one rank writes from its beginning to its end in one call,
- * has its sum from memory. Any other block that is written is *marked*, for good, and read back
- * before the file is published. A block that nobody writes is zeros, and its sum is 0.
+ * has its sum from memory. So has the last block of the file, if one rank writes it from its
+ * beginning to where the file ends, in the last call. Any other block that is written is *marked*,
+ * for good, and read back before the file is published. A block that nobody writes is zeros, and
+ * its sum is 0.
  *
  * The working file is a row of pages, each of SUMS_GROUP sums and then as many bytes, the marks:
  * a mark and a sum of one block are never written over each other, in whatever order they come. */
@@ -28,6 +30,10 @@ struct sums {
     uint64_t mark_first, mark_n;
     int mark_written;
     int through; /* nothing is held back from one note to the next */
+    int marked;  /* some block was */
+    /* the last block of the file as it was after the call before: any further call changes that */
+    int has_tail;
+    uint64_t tail;
     /* a block that was written from its beginning up to stream_at */
     int streaming;
     uint64_t stream_at;
@@ -42,10 +48,11 @@ void sums_close(struct sums *sums);
  * block, in one call, a sum may come from one rank only. 0 or -errno of the working file. */
 int sums_note(struct sums *sums, const void *buf, size_t bytes, uint64_t offset);
 
-/* The call has ended: what is known must be in the file before another rank may write the block. */
-int sums_end_call(struct sums *sums);
+/* The call has ended, and the file has `size` bytes now (0: not known): what is known must be in
+ * the working file before another rank may write the block. */
+int sums_end_call(struct sums *sums, uint64_t size);
 
-/* All is in the file. */
+/* All that is known is in the working file. */
 int sums_flush(struct sums *sums);
 
 /* What lies in the file `data` of `size` bytes already: sums of a section, or with section < 0

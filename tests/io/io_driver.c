@@ -177,7 +177,9 @@ static void read_file(MPI_Comm comm, const struct test_case *c, const struct ref
     static struct ask ask;
     struct brg_error err;
     brg_file *f;
-    if (!fine(brg_file_open(comm, path, BRG_READ, c->hints, &f, &err), &err, "open to read"))
+    char hints[sizeof c->hints + 16];
+    snprintf(hints, sizeof hints, "%s:verify=yes", c->hints);
+    if (!fine(brg_file_open(comm, path, BRG_READ, hints, &f, &err), &err, "open to read"))
         return;
     if (brg_file_size(f) != r->end)
         tell("read as %lu bytes, not %lu", brg_file_size(f), r->end);

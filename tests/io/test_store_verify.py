@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from store_world import MIB, assert_whole, compile_alone, pattern, told, verify, words
 
+import brigade.io
 from brigade.paths import native
 
 BLOCK = 64 << 10
@@ -170,6 +171,25 @@ def test_a_changed_file_in_place_has_new_checksums(alone: Path, file: Path):
     assert told(subprocess.run(command, text=True, capture_output=True).stdout)[0].code == 0
     assert file.stat().st_ino == inode
     assert_whole(file, pattern(BLOCK, 8) + pattern(SIZE, 3)[BLOCK:])
+
+
+LATER = [[(10, 20)], [(SIZE, 100)], [(SIZE + BLOCK, 9)], [(0, SIZE)], [(5 * BLOCK, 7), (0, 1)]]
+
+
+@pytest.mark.parametrize("later", [[], *LATER])
+def test_the_last_block_keeps_a_true_checksum_whatever_comes_later(
+    tmp_path: Path, later: list[tuple[int, int]]
+):
+    """Each of `later` is a call: (offset, bytes)."""
+    content = pattern(SIZE, 1)
+    with brigade.io.open(None, tmp_path / "ckpt", "w", stripe="64K", sync=False) as file:
+        file.write(0, content)
+        for salt, (offset, size) in enumerate(later, 2):
+            content = content.ljust(offset, b"\0")
+            content = content[:offset] + pattern(size, salt) + content[offset + size :]
+            file.write(offset, pattern(size, salt))
+    assert_whole(tmp_path / "ckpt", content)
+    assert verify(tmp_path / "ckpt")["damaged"] == 0
 
 
 def test_permissions_stay(alone: Path, file: Path):
