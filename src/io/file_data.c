@@ -90,6 +90,7 @@ enum {
     LOW,
     HIGH,
     RUN,
+    GRAIN,
     REFUSED, /* rank of the lowest that refuses what it was asked */
     PAST,    /* reading: the lowest byte behind the end */
     DEFINED,
@@ -106,6 +107,7 @@ static void fill_values(const brg_file *f, enum file_action action, const struct
     v[LOW] = r->bytes ? (int64_t)r->low : INT64_MAX;
     v[HIGH] = -(int64_t)r->high;
     v[RUN] = r->bytes ? (int64_t)request_mean_run(r) : INT64_MAX;
+    v[GRAIN] = r->bytes ? request_grain(r) : INT64_MAX;
     v[REFUSED] = refused ? f->world->rank : INT64_MAX;
     v[DEFINED] = arrays_defined(f);
     v[CONTAINER] = -(f->arrays != NULL);
@@ -144,8 +146,10 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                       const int64_t *v)
 {
     struct io_world *w = f->world;
-    struct io_extent extent = {
-        .low = (uint64_t)v[LOW], .high = (uint64_t)-v[HIGH], .run = (uint64_t)v[RUN]};
+    struct io_extent extent = {.low = (uint64_t)v[LOW],
+                               .high = (uint64_t)-v[HIGH],
+                               .run = (uint64_t)v[RUN],
+                               .grain = (uint32_t)v[GRAIN]};
     struct plan_ranks ranks = {.size = w->size,
                                .n_nodes = w->n_nodes,
                                .order = w->order,

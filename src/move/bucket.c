@@ -20,27 +20,39 @@ size_t bucket_room(uint32_t bytes, int owned)
     return bytes + (size_t)bytes / 8 + owner_bytes(bytes, owned) + 64;
 }
 
-void bucket_lay(struct bucket *bucket, void *memory, uint32_t bytes, int owned)
+uint32_t bucket_grain(uint32_t bytes, uint32_t wanted)
+{
+    uint32_t most = (uint32_t)__builtin_ctz(bytes / WORD_BITS);
+    return wanted < most ? wanted : most;
+}
+
+static size_t words_of(const struct bucket *bucket)
+{
+    return (bucket->bytes >> bucket->grain) / WORD_BITS;
+}
+
+void bucket_lay(struct bucket *bucket, void *memory, uint32_t bytes, uint32_t grain, int owned)
 {
     char *at = memory;
-    *bucket = (struct bucket){.bytes = bytes, .image = at};
+    *bucket = (struct bucket){.bytes = bytes, .grain = grain, .image = at};
     at += bytes;
     if (owned)
         bucket->owner = (_Atomic uint32_t *)(void *)at;
     at += owner_bytes(bytes, owned);
     bucket->covered = (_Atomic uint64_t *)(void *)at;
-    at += bytes / 8;
+    at += words_of(bucket) * sizeof *bucket->covered;
     bucket->all_puts = (_Atomic uint64_t *)(void *)at;
 }
 
 void bucket_clear(struct bucket *bucket, uint64_t start)
 {
     bucket->start = start;
-    memset((void *)bucket->covered, 0, bucket->bytes / 8);
+    memset((void *)bucket->covered, 0, words_of(bucket) * sizeof *bucket->covered);
     if (bucket->owner)
         memset((void *)bucket->owner, 0, owner_bytes(bucket->bytes, 1));
     atomic_store_explicit(bucket->all_puts, 0, memory_order_relaxed);
     bucket->puts = 0;
+    bucket->held = 0;
 }
 
 /* Bits [from, until) of a word; from < until <= 64. */
@@ -49,17 +61,28 @@ static uint64_t bits(uint32_t from, uint32_t until)
     return (ALL >> (WORD_BITS - (until - from))) << from;
 }
 
-static void set_some(struct bucket *bucket, uint32_t word, uint64_t mask)
+static void let_go(struct bucket *bucket)
 {
-    atomic_fetch_or_explicit(&bucket->covered[word], mask, memory_order_relaxed);
+    if (bucket->held)
+        atomic_fetch_or_explicit(&bucket->covered[bucket->held_word], bucket->held,
+                                 memory_order_relaxed);
+    bucket->held = 0;
 }
 
-/* Only words that others may set bits of are worth an atomic or, which costs as much as copying a
- * hundred bytes. */
-static void set_bits(struct bucket *bucket, uint32_t at, uint32_t end)
+static void set_some(struct bucket *bucket, uint32_t word, uint64_t mask)
 {
+    if (word != bucket->held_word)
+        let_go(bucket);
+    bucket->held_word = word;
+    bucket->held |= mask;
+}
+
+/* Only words that others may set bits of are worth an atomic or. */
+static void set_bits(struct bucket *bucket, uint32_t from, uint32_t until)
+{
+    uint32_t at = from >> bucket->grain, end = until >> bucket->grain;
     uint32_t word = at / WORD_BITS, last = (end - 1) / WORD_BITS;
-    bucket->puts += end - at;
+    bucket->puts += until - from;
     if (word == last) {
         set_some(bucket, word, bits(at % WORD_BITS, end - word * WORD_BITS));
         return;
@@ -114,10 +137,12 @@ void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes)
     uint32_t at = (uint32_t)(offset - bucket->start);
     if (bytes)
         set_bits(bucket, at, at + (uint32_t)bytes);
+    let_go(bucket);
 }
 
 void bucket_done(struct bucket *bucket)
 {
+    let_go(bucket);
     atomic_fetch_add_explicit(bucket->all_puts, bucket->puts, memory_order_relaxed);
     bucket->puts = 0;
 }
@@ -125,22 +150,23 @@ void bucket_done(struct bucket *bucket)
 int bucket_overlapped(const struct bucket *bucket)
 {
     uint64_t covered = 0;
-    for (uint32_t word = 0; word < bucket->bytes / WORD_BITS; word++)
+    for (uint32_t word = 0; word < words_of(bucket); word++)
         covered += (uint64_t)__builtin_popcountll(
             atomic_load_explicit(&bucket->covered[word], memory_order_relaxed));
-    return covered != atomic_load_explicit(bucket->all_puts, memory_order_relaxed);
+    return covered << bucket->grain != atomic_load_explicit(bucket->all_puts, memory_order_relaxed);
 }
 
-/* The first byte from `from` on whose bit, flipped by `flip`, is set; bucket->bytes if none. */
+/* The first byte from `from` on whose grain's bit, flipped by `flip`, is set; bucket->bytes if
+ * there is none. */
 static uint32_t find(const struct bucket *bucket, uint32_t from, uint64_t flip)
 {
-    uint32_t words = bucket->bytes / WORD_BITS;
-    uint64_t keep = ALL << from % WORD_BITS;
-    for (uint32_t word = from / WORD_BITS; word < words; word++, keep = ALL) {
+    uint32_t words = (uint32_t)words_of(bucket), at = from >> bucket->grain;
+    uint64_t keep = ALL << at % WORD_BITS;
+    for (uint32_t word = at / WORD_BITS; word < words; word++, keep = ALL) {
         uint64_t found =
             (atomic_load_explicit(&bucket->covered[word], memory_order_relaxed) ^ flip) & keep;
         if (found)
-            return word * WORD_BITS + (uint32_t)__builtin_ctzll(found);
+            return (word * WORD_BITS + (uint32_t)__builtin_ctzll(found)) << bucket->grain;
     }
     return bucket->bytes;
 }

@@ -1,4 +1,5 @@
-/* Room for one window: an image of its bytes, and which of them are covered. Pure: plain memory,
+/* Room for one window: an image of its bytes, and which of them are covered, by grains: all that is
+ * put begins and ends on a multiple of 1 << grain bytes. Pure: plain memory,
  * wherever it lies; several ranks may put into one bucket at once, and one that dies in the middle
  * keeps nobody waiting: there is no lock.
  *
@@ -16,13 +17,18 @@
 #include <stdint.h>
 
 struct bucket {
-    uint64_t start;             /* byte of the file at image[0]; a multiple of 64 */
-    uint32_t bytes;             /* of the image; a multiple of 64 */
+    uint64_t start;             /* byte of the file at image[0]; a multiple of 64 grains */
+    uint32_t bytes;             /* of the image; a multiple of 64 grains */
+    uint32_t grain;             /* a power of 2 */
     char *image;                /* what is not covered is not defined */
-    _Atomic uint64_t *covered;  /* bytes / 64 words: bit i % 64 of word i / 64 is byte i */
+    _Atomic uint64_t *covered;  /* bit i % 64 of word i / 64 is the grain i */
     _Atomic uint32_t *owner;    /* [bytes] or NULL; 0, or (rank + 1) << 8 | the byte itself */
     _Atomic uint64_t *all_puts; /* bytes put by all who said that they are done */
     uint64_t puts;              /* through this view, since it was done or cleared */
+    /* bits of one word that are not in `covered` yet: an atomic or costs as much as copying a
+     * hundred bytes, and neighbours' bits are in the same word */
+    uint32_t held_word;
+    uint64_t held;
 };
 
 #define BUCKET_MAX_OWNER ((1u << 24) - 2) /* the highest rank that an owner map can hold */
@@ -32,7 +38,10 @@ size_t bucket_room(uint32_t bytes, int owned);
 
 /* A view of a bucket of `bytes` in `memory` (bucket_room bytes, aligned to 64); memory is left as
  * it is. Zeros mean that nothing is covered. */
-void bucket_lay(struct bucket *bucket, void *memory, uint32_t bytes, int owned);
+void bucket_lay(struct bucket *bucket, void *memory, uint32_t bytes, uint32_t grain, int owned);
+
+/* The greatest grain up to `wanted` for a bucket of so many bytes, a power of 2 >= 64. */
+uint32_t bucket_grain(uint32_t bytes, uint32_t wanted);
 
 /* Forgets what it holds; it stands for the bytes from `start` on. */
 void bucket_clear(struct bucket *bucket, uint64_t start);
@@ -41,13 +50,15 @@ void bucket_clear(struct bucket *bucket, uint64_t start);
 void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size_t bytes,
                 uint32_t rank);
 
-/* Marks bytes that were written into the image directly, as if put. Not with an owner map. */
+/* Marks bytes that were written into the image directly, as if put; they are there at once. Not
+ * with an owner map. */
 void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes);
 
 /* Puts what another bucket's owner map held for `n` bytes from `offset` on. */
 void bucket_put_owned(struct bucket *bucket, uint64_t offset, const uint32_t *words, size_t n);
 
-/* Counts what was put through this view; after its last put, before others are told of them. */
+/* Counts what was put through this view; after its last put, before anything is asked of it and
+ * before others are told. */
 void bucket_done(struct bucket *bucket);
 
 /* Whether any byte was put twice. To be asked when all are done; walks the whole bitmap. */

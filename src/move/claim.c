@@ -43,6 +43,7 @@ void claims_begin(struct claims *c, struct io_world *world, const struct io_plan
     c->slot_bytes = align_up(bucket_room((uint32_t)plan->window_bytes, 0), 64);
     size_t n = (area->room_bytes - used) / c->slot_bytes - (world->n_nodes > 1);
     c->n_slots = n > CLAIM_MAX_SLOTS ? CLAIM_MAX_SLOTS : (uint32_t)n;
+    c->grain = bucket_grain((uint32_t)plan->window_bytes >> CLAIM_AGAIN_SHIFT, plan->grain);
     memcpy(c->cursor, plan->first, plan->n_writers * sizeof *c->cursor);
 }
 
@@ -252,7 +253,7 @@ int claims_wipe(void *context, int64_t *least)
 
 void claims_bucket(const struct claims *c, uint32_t task, struct bucket *bucket)
 {
-    bucket_lay(bucket, c->slots + task % c->n_slots * c->slot_bytes, claims_part_bytes(c),
+    bucket_lay(bucket, c->slots + task % c->n_slots * c->slot_bytes, claims_part_bytes(c), c->grain,
                c->shift != 0);
     bucket->start = claims_start(c, task);
 }

@@ -57,6 +57,7 @@ struct claims {
     size_t slot_bytes;
     uint32_t n_cells, n_slots; /* n_slots without the spare, which is behind them */
     uint32_t per_domain;
+    uint32_t grain; /* of buckets, those of eighths too */
     uint32_t shift; /* a task is 1 << shift parts of a window, one after another */
     uint64_t cursor[PLAN_MAX_WRITERS];
 };

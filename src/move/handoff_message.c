@@ -14,6 +14,22 @@ struct survey {
     int listable; /* a list written over the bitmap never hits bits still to be read */
 };
 
+/* Image bytes that a word of the bitmap stands for; the byte of the bitmap for image byte `at`. */
+static uint32_t word_bytes(const struct bucket *bucket)
+{
+    return 64u << bucket->grain;
+}
+
+static uint32_t bits_at(const struct bucket *bucket, uint32_t at)
+{
+    return (at >> bucket->grain) / 8;
+}
+
+static int is_of_grains(const struct bucket *bucket, uint32_t value)
+{
+    return (value & ((1u << bucket->grain) - 1)) == 0;
+}
+
 static struct survey survey_of(const struct bucket *bucket)
 {
     struct survey s = {.listable = 1};
@@ -21,7 +37,7 @@ static struct survey survey_of(const struct bucket *bucket)
     for (; bucket_run(bucket, from, &at, &bytes); from = s.end) {
         if (s.runs == 0)
             s.first = at;
-        else if (at < s.runs * sizeof(struct run) * 8)
+        else if (bits_at(bucket, at) / 8 < s.runs)
             s.listable = 0;
         s.runs++;
         s.covered += bytes;
@@ -53,11 +69,19 @@ static struct message_header header_of(const struct bucket *bucket, uint64_t win
                                    .owned = bucket->owner != NULL};
 }
 
-static void index_by_bitmap(struct message_header *header, const struct survey *s)
+/* Words of the bitmap that have all bits of a survey. */
+static uint32_t words_of(const struct bucket *bucket, const struct survey *s)
+{
+    uint32_t bytes = word_bytes(bucket);
+    return (s->end + bytes - 1) / bytes - s->first / bytes;
+}
+
+static void index_by_bitmap(const struct bucket *bucket, struct message_header *header,
+                            const struct survey *s)
 {
     header->form = MESSAGE_BITMAP;
-    header->at = s->first / 64 * 64;
-    header->index = (s->end + 63) / 64 - s->first / 64;
+    header->at = s->first / word_bytes(bucket) * word_bytes(bucket);
+    header->index = words_of(bucket, s);
     header->body += header->index * 8;
 }
 
@@ -98,13 +122,13 @@ void message_pack(struct bucket *bucket, uint64_t window, struct message_header 
         return;
     uint32_t packed = header->body;
     *body = base;
-    int list = s.listable && s.runs < (s.end + 63) / 64 - s.first / 64;
+    int list = s.listable && s.runs < words_of(bucket, &s);
     if (list)
         index_by_list(header, &s);
     else
-        index_by_bitmap(header, &s);
+        index_by_bitmap(bucket, header, &s);
     gather(bucket, base, list ? (struct run *)(void *)bits : NULL);
-    memmove(base + packed, list ? bits : bits + header->at / 8, header->body - packed);
+    memmove(base + packed, list ? bits : bits + bits_at(bucket, header->at), header->body - packed);
 }
 
 int message_needs_room(const struct bucket *bucket)
@@ -124,9 +148,10 @@ void message_pack_into(struct bucket *bucket, uint64_t window, struct bucket *ro
         return;
     uint32_t packed = header->body;
     char *to = base_of(room);
-    index_by_bitmap(header, &s);
+    index_by_bitmap(bucket, header, &s);
     gather(bucket, to, NULL);
-    memcpy(to + packed, (char *)(void *)bucket->covered + header->at / 8, header->body - packed);
+    memcpy(to + packed, (char *)(void *)bucket->covered + bits_at(bucket, header->at),
+           header->body - packed);
     *body = to;
 }
 
@@ -140,18 +165,22 @@ int message_check(const struct message_header *header, uint64_t window, const st
     if (header->form == MESSAGE_FAILED)
         return 0;
     if (header->owned != (bucket->owner != NULL) || header->covered > room ||
-        header->puts < header->covered)
+        header->puts < header->covered || !is_of_grains(bucket, header->covered))
         return -EPROTO;
     switch (header->form) {
     case MESSAGE_EMPTY: return header->covered || header->body ? -EPROTO : 0;
     case MESSAGE_RUN:
-        return header->body != bytes || header->at + (uint64_t)header->covered > room ? -EPROTO : 0;
-    case MESSAGE_BITMAP:
-        return header->body != indexed || header->at % 64 ||
-                       header->at + (uint64_t)header->index * 64 > room
+        return header->body != bytes || !is_of_grains(bucket, header->at) ||
+                       header->at + (uint64_t)header->covered > room
                    ? -EPROTO
                    : 0;
-    case MESSAGE_LIST: return header->body != indexed || header->index > room / 64 ? -EPROTO : 0;
+    case MESSAGE_BITMAP:
+        return header->body != indexed || header->at % word_bytes(bucket) ||
+                       header->at + (uint64_t)header->index * word_bytes(bucket) > room
+                   ? -EPROTO
+                   : 0;
+    case MESSAGE_LIST:
+        return header->body != indexed || header->index > room / word_bytes(bucket) ? -EPROTO : 0;
     }
     return -EPROTO;
 }
@@ -182,7 +211,7 @@ static int unpack_list(const struct message_header *header, struct bucket *bucke
         struct run run;
         memcpy(&run, list + i * sizeof run, sizeof run);
         if (run.at < last || run.bytes > left || run.at > bucket->bytes ||
-            run.bytes > bucket->bytes - run.at)
+            run.bytes > bucket->bytes - run.at || !is_of_grains(bucket, run.at | run.bytes))
             return -EPROTO;
         put(bucket, run.at, from, run.bytes);
         from += (size_t)run.bytes * element;
@@ -193,9 +222,10 @@ static int unpack_list(const struct message_header *header, struct bucket *bucke
 }
 
 /* The bits of a body as a bucket, to find its runs. */
-static struct bucket bits_of(const struct message_header *header, const void *bits)
+static struct bucket bits_of(const struct message_header *header, uint32_t grain, const void *bits)
 {
-    return (struct bucket){.bytes = header->index * 64,
+    return (struct bucket){.bytes = header->index * 64 << grain,
+                           .grain = grain,
                            .covered = (_Atomic uint64_t *)(void *)bits};
 }
 
@@ -203,7 +233,7 @@ static int unpack_bitmap(const struct message_header *header, struct bucket *buc
                          const char *from)
 {
     uint32_t element = element_of(bucket), left = header->covered, at, bytes;
-    struct bucket bits = bits_of(header, from + (size_t)header->covered * element);
+    struct bucket bits = bits_of(header, bucket->grain, from + (size_t)header->covered * element);
     for (uint32_t next = 0; bucket_run(&bits, next, &at, &bytes); next = at + bytes) {
         if (bytes > left)
             return -EPROTO;
@@ -241,7 +271,7 @@ void *message_end_of(const struct message_header *header, struct bucket *bucket)
 {
     if (header->form == MESSAGE_RUN)
         return message_place_of(header, bucket);
-    return (char *)(void *)bucket->covered + header->at / 8 - header->covered;
+    return (char *)(void *)bucket->covered + bits_at(bucket, header->at) - header->covered;
 }
 
 /* What is left to move always fits behind where it goes, so nothing is overwritten unread. */
@@ -260,6 +290,6 @@ int message_spread(const struct message_header *header, struct bucket *bucket)
         packed += bytes;
         left -= bytes;
     }
-    memset((void *)bucket->covered, 0, header->at / 8);
+    memset((void *)bucket->covered, 0, bits_at(bucket, header->at));
     return left ? -EPROTO : 0;
 }

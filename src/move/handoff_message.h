@@ -28,7 +28,7 @@ struct message_header {
     uint64_t window;
     uint64_t puts;    /* bytes put into the bucket so far; more than covered: some were twice */
     uint32_t form;    /* enum message_form */
-    uint32_t at;      /* image byte of the run, or of the bitmap's first word (times 64) */
+    uint32_t at;      /* image byte of the run, or of the first grain of the bitmap */
     uint32_t covered; /* bytes that are covered */
     uint32_t index;   /* words of the bitmap, or runs of the list */
     uint32_t body;    /* bytes that follow */

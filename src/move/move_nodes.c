@@ -132,7 +132,7 @@ void nodes_attend(struct mover *m)
                         .failed = failed,
                         .rest = rest};
     bucket_lay(&spare, c->slots + (size_t)c->n_slots * c->slot_bytes, claims_part_bytes(c),
-               c->shift != 0);
+               c->grain, c->shift != 0);
     int rc = m->collect ? handoff_collect(&h, &err) : handoff_scatter(&h, &err);
     if (rc && rc != -EOWNERDEAD)
         atomic_store(&c->world->area->head->code, rc); /* messages are under way: it is of no use */

@@ -102,6 +102,7 @@ void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stri
 {
     plan->low = extent->low;
     plan->high = extent->high;
+    plan->grain = extent->grain;
     plan->stripe_bytes = stripe_bytes;
     plan->n_writers = 0;
     plan->first[0] = 0;

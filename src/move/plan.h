@@ -10,6 +10,7 @@
 struct io_extent {
     uint64_t low, high; /* hull of all bytes: [low, high) */
     uint64_t run;       /* the least, over ranks with bytes, of the mean length of their runs */
+    uint32_t grain;     /* all runs begin and end on a multiple of 1 << grain */
 };
 
 /* The ranks, as struct io_world has them. */
@@ -25,6 +26,7 @@ struct plan_ranks {
 struct io_plan {
     enum io_transport transport; /* never IO_AUTO */
     uint64_t low, high;          /* the extent's */
+    uint32_t grain;              /* likewise */
     uint64_t window_bytes;       /* a power of two, divides stripe_bytes or is a multiple of it */
     uint64_t stripe_bytes;
     uint32_t n_writers;                   /* == domains */

@@ -32,6 +32,20 @@ uint64_t request_mean_run(const struct io_request *request)
     return request->n_pieces ? request->bytes / request->n_pieces : 0;
 }
 
+uint32_t request_grain(const struct io_request *request)
+{
+    uint64_t bits = request->low | request->high;
+    if (request->view)
+        return 0;
+    for (int d = 0; d < request->ndims; d++) {
+        int last = d == request->ndims - 1;
+        bits |= last ? request->count[d] : request->count[d] > 1 ? request->file_stride[d] : 0;
+    }
+    for (size_t i = 0; i < request->n_pieces; i++)
+        bits |= request->pieces[i].offset | request->pieces[i].bytes;
+    return (uint32_t)__builtin_ctzll(bits | UINT64_C(1) << 31);
+}
+
 /* ---- pieces ---- */
 
 static int by_offset(const void *a, const void *b)

@@ -59,6 +59,9 @@ void request_destroy(struct io_request *request);
  * copied to the others. */
 void request_repeat(const struct io_request *request);
 
+/* All runs of a request with bytes begin and end on a multiple of 1 << this (0 of a view). */
+uint32_t request_grain(const struct io_request *request);
+
 /* Bytes by parts, roughly; 0 where there are none. */
 uint64_t request_mean_run(const struct io_request *request);
 

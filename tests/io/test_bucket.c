@@ -12,13 +12,19 @@
 
 static struct bucket bucket;
 static char *memory;
+static uint32_t grain;
+
+static uint32_t cut(uint32_t bytes)
+{
+    return bytes >> grain << grain;
+}
 
 static void prepare(int owned)
 {
     free(memory);
     memory = aligned_alloc(64, (bucket_room(BYTES, owned) + 63) / 64 * 64);
     memset(memory, 0xa5, bucket_room(BYTES, owned));
-    bucket_lay(&bucket, memory, BYTES, owned);
+    bucket_lay(&bucket, memory, BYTES, grain, owned);
     bucket_clear(&bucket, START);
 }
 
@@ -47,12 +53,13 @@ static void what_was_put_comes_out_as_runs(void)
     char from[BYTES];
     for (unsigned round = 0; round < 400; round++) {
         int owned = round % 4 == 3, again = 0;
+        grain = bucket_grain(BYTES, round % 3 * 4);
         prepare(owned);
         srand(round);
         memset(want, -1, sizeof want);
         for (int put = rand() % 40; put > 0; put--) {
-            uint32_t at = (uint32_t)rand() % BYTES;
-            uint32_t bytes = (uint32_t)rand() % (put % 3 ? 100 : BYTES);
+            uint32_t at = cut((uint32_t)rand() % BYTES);
+            uint32_t bytes = cut((uint32_t)rand() % (put % 3 ? 100u << grain : BYTES));
             bytes = bytes > BYTES - at ? BYTES - at : bytes;
             memset(from, put, bytes);
             bucket_put(&bucket, START + at, from, bytes, 0);
@@ -61,10 +68,12 @@ static void what_was_put_comes_out_as_runs(void)
                 want[i] = put;
             }
         }
-        check_is(want, "random puts");
         bucket_done(&bucket);
+        check_is(want, "random puts");
         CHECK(bucket_overlapped(&bucket) == again, "round %u: overlapped is %d", round, !again);
     }
+    CHECK(bucket_grain(BYTES, 8) == 6, "a grain of %u", bucket_grain(BYTES, 8));
+    grain = 0;
 }
 
 static void the_highest_rank_wins_in_any_order(void)
@@ -83,13 +92,14 @@ static void the_highest_rank_wins_in_any_order(void)
         for (int rank = 0; rank < 3; rank++)
             for (int i = 0; i < 900; i++)
                 want[300 * rank + i] = 100 + rank;
-        check_is(want, "three ranks");
         bucket_done(&bucket);
+        check_is(want, "three ranks");
         CHECK(bucket_overlapped(&bucket), "order %d", o);
         bucket_clear(&bucket, START + BYTES);
         CHECK(!bucket_overlapped(&bucket) && !bucket_full(&bucket, 1), "after clearing");
         memset(want, -1, sizeof want);
         bucket_put(&bucket, START + BYTES, "z", 1, 0);
+        bucket_done(&bucket);
         want[0] = 'z';
         check_is(want, "a low rank after clearing");
     }
@@ -102,6 +112,7 @@ static void full_means_every_byte(void)
         prepare(0);
         bucket_cover(&bucket, START, missing);
         bucket_put(&bucket, START + missing + 1, from, BYTES - missing - 1, 3);
+        bucket_done(&bucket);
         CHECK(!bucket_full(&bucket, BYTES) && bucket_full(&bucket, missing) &&
                   !bucket_full(&bucket, missing + 1),
               "byte %u is missing", missing);
@@ -119,7 +130,7 @@ static void *put_pieces(void *argument)
     uint32_t t = (uint32_t)(uintptr_t)argument;
     struct bucket view;
     char from[24];
-    bucket_lay(&view, memory, BYTES, overlapping);
+    bucket_lay(&view, memory, BYTES, 0, overlapping);
     view.start = START;
     memset(from, (int)t + 1, sizeof from);
     for (uint32_t n = 0; n < BYTES / 24; n++)

@@ -209,11 +209,17 @@ static void node_rest(void *context, uint64_t ns)
 
 /* ---- a world of nodes ---- */
 
+/* In half of the jobs. */
+static uint32_t grain_of_pieces(void)
+{
+    return job.n_buckets % 2 ? bucket_grain(BYTES, (uint32_t)__builtin_ctz(PIECE)) : 0;
+}
+
 static void lay(struct bucket *bucket, struct bucket *other, char **memory)
 {
-    bucket_lay(bucket, *memory, BYTES, job.owned);
+    bucket_lay(bucket, *memory, BYTES, grain_of_pieces(), job.owned);
     if (other)
-        bucket_lay(other, *memory, BYTES, job.owned);
+        bucket_lay(other, *memory, BYTES, grain_of_pieces(), job.owned);
     *memory += bucket_room(BYTES, job.owned);
 }
 

@@ -15,6 +15,13 @@
 #define START (UINT64_C(3) << 33)
 #define WINDOW 5
 
+static uint32_t grain;
+
+static uint32_t cut(uint32_t bytes)
+{
+    return bytes >> grain << grain;
+}
+
 struct room {
     struct bucket bucket;
     char *memory;
@@ -24,7 +31,7 @@ struct room {
 static void make(struct room *r, int owned)
 {
     r->memory = aligned_alloc(64, bucket_room(BYTES, owned));
-    bucket_lay(&r->bucket, r->memory, BYTES, owned);
+    bucket_lay(&r->bucket, r->memory, BYTES, grain, owned);
     bucket_clear(&r->bucket, START);
     memset(r->bucket.image, 0xee, BYTES);
 }
@@ -61,10 +68,12 @@ static void put(struct room *r, uint32_t at, uint32_t bytes, uint32_t rank)
 static void put_pieces(struct room *r, uint32_t at, uint32_t end, uint32_t bytes, uint32_t gap,
                        uint32_t jitter)
 {
-    while (at + bytes + jitter <= end) {
-        uint32_t n = bytes + (jitter ? (uint32_t)rand() % jitter : 0);
+    bytes = cut(bytes) ? cut(bytes) : 1u << grain;
+    gap = cut(gap) ? cut(gap) : 1u << grain;
+    for (at = cut(at); at + bytes + jitter <= end;) {
+        uint32_t n = bytes + (jitter ? cut((uint32_t)rand() % jitter) : 0);
         put(r, at, n, 0);
-        at += n + gap + (jitter ? (uint32_t)rand() % jitter : 0);
+        at += n + gap + (jitter ? cut((uint32_t)rand() % jitter) : 0);
     }
 }
 
@@ -95,7 +104,7 @@ static void fill(unsigned round)
     uint32_t at = round % 5 ? (uint32_t)rand() % BYTES : 0;
     uint32_t end = round % 7 ? at + (uint32_t)rand() % (BYTES - at + 1) : BYTES;
     put_pieces(&from, at, end, sizes[round % 9], gaps[round / 9 % 6], round % 2 ? 9 : 0);
-    if (round % 11 == 0) /* as many bytes as there are, but one */
+    if (round % 11 == 0 && !grain) /* as many bytes as there are, but one */
         memset(want, -1, sizeof want), bucket_clear(&from.bucket, START), put(&from, 0, 100, 0),
             put(&from, 101, BYTES - 101, 0);
     bucket_done(&from.bucket);
@@ -109,6 +118,7 @@ static void what_was_packed_in_place_is_unpacked(void)
     const void *body;
     for (unsigned round = 0; round < ROUNDS; round++) {
         int owned = round % 3 == 2;
+        grain = round % 4 == 3 ? 3 : 0;
         make_all(owned);
         fill(round);
         message_pack(&from.bucket, WINDOW, &header, &body);
@@ -132,6 +142,7 @@ static void what_was_packed_beside_spreads_without_room(void)
     struct message_header header;
     const void *body;
     for (unsigned round = 0; round < ROUNDS; round++) {
+        grain = round % 4 == 3 ? 3 : 0;
         make_all(0);
         fill(round);
         message_pack_into(&from.bucket, WINDOW, &spare.bucket, &header, &body);
@@ -151,6 +162,7 @@ static void two_nodes_bytes_are_joined_and_overlap_is_noticed(void)
 {
     struct message_header header;
     const void *body;
+    grain = 0;
     for (int owned = 0; owned < 2; owned++)
         for (int again = 0; again < 2; again++) {
             make_all(owned);
@@ -198,6 +210,7 @@ static void a_broken_message_is_refused_or_harmless(void)
     unsigned refused = 0;
     for (unsigned round = 0; round < 4 * ROUNDS; round++) {
         int owned = round % 3 == 2;
+        grain = round % 4 == 3 ? 3 : 0;
         make_all(owned);
         fill(round % 500);
         message_pack(&from.bucket, WINDOW, &good, &body);
