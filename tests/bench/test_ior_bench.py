@@ -277,3 +277,34 @@ def test_the_command_has_every_option_of_the_program(ior):
     assert len(listed) == text.count("\nOPTION(") > 40
     said = ior(1, "--help").stdout
     assert set(re.findall(r"^ +(--?[\w-]+)", said, re.MULTILINE)) == listed
+
+
+def test_a_comparison_has_every_back_end_in_every_row_and_the_published_rows_beside(
+    bench, tmp_path
+):
+    words = ["--preset", "sgi", "--scale", "4096", "-a", "LAMINAR,MPIIO:view", "-i", "2", "-C"]
+    done = bench(*words, "--json", "--", *MPIRUN, "{n}")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [(r["ranks"], r["bytes"] >> 20, r["access"]) for r in report["rows"]] == [
+        (2, size, access) for size in (2, 128) for access in ("write", "read")
+    ]
+    for row in report["rows"]:
+        assert row["best"] == "MPIIO:view"
+        assert list(row["variants"]) == ["LAMINAR", "MPIIO:view"]
+        assert {spread["n"] for spread in row["variants"].values()} == {2}
+        assert row["ratios"].keys() == {"LAMINAR"}
+    assert {s["round"] for s in report["samples"]} == {0, 1}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_components_of_open_mpi_are_two_jobs_in_which_all_others_run(bench):
+    words = ["-a", "LAMINAR,OMPIO,ROMIO", "-i", "2", "-b", "64k", "-t", "64k", "-c", "-w"]
+    done = bench(*words, "--compare", "--json", "-n", "1", "--", "env")
+    assert done.returncode == 0, done.stderr
+    samples = json.loads(done.stdout)["samples"]
+    seen = [(s["variant"], s["component"][:5], s["round"]) for s in samples]
+    expected = {
+        (v, c, n) for c in ("ompio", "romio") for n in (0, 1) for v in ("LAMINAR", c.upper())
+    }
+    assert (len(seen), set(seen)) == (8, expected)

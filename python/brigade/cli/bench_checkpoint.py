@@ -30,7 +30,8 @@ def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> lis
     return value.split(",") if value is not None else None
 
 
-def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
+def numbers_of(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
+    """A callback for lists of numbers of ranks."""
     try:
         numbers = [int(word) for word in value.split(",")]
     except ValueError:
@@ -40,15 +41,18 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int
     return numbers
 
 
-def _sizes(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
+def sizes_of(ctx: click.Context, param: click.Parameter, value: str | None) -> list[int] | None:
+    """A callback for lists of sizes."""
+    if value is None:
+        return None
     return [Size().convert(word, param, ctx) for word in value.split(",")]
 
 
 def _common(rounds: int, seconds: str) -> Callable[[Decorated], Decorated]:
     options = [
         click.option(
-            "-n", "widths", default="4", show_default=True, callback=_numbers, metavar="RANKS,...",
-            help="Ranks; several are measured in turn.",
+            "-n", "widths", default="4", show_default=True, callback=numbers_of,
+            metavar="RANKS,...", help="Ranks; several are measured in turn.",
         ),
         click.option("--rounds", type=click.IntRange(1), default=rounds, show_default=True,
                      help=f"How often each variant has its turn{seconds}."),
@@ -92,7 +96,7 @@ Back ends: """
     help="; ".join(f"{name}: {meaning}" for name, meaning in plan.PATTERNS.items()) + ".",
 )  # fmt: skip
 @click.option(
-    "--record", "records", default="1k,64k,1M,16M", show_default=True, callback=_sizes,
+    "--record", "records", default="1k,64k,1M,16M", show_default=True, callback=sizes_of,
     metavar="SIZE,...", help="Record sizes of contiguous and strided.",
 )  # fmt: skip
 @click.option(
@@ -160,7 +164,7 @@ Examples:
   brigade bench align --system xt5 --back-end posix""",
 )
 @click.option(
-    "--header", "headers", default="256,4k", show_default=True, callback=_sizes,
+    "--header", "headers", default="256,4k", show_default=True, callback=sizes_of,
     metavar="SIZE,...", help="Headers; without one is always measured.",
 )  # fmt: skip
 @click.option("--block", type=Size(), default="64M", show_default=True, help="What follows it.")

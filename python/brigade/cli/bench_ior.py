@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shlex
@@ -10,12 +11,16 @@ from contextlib import contextmanager
 from typing import Any, Callable, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from brigade.bench.ior import options
-from brigade.cli.bench_checkpoint import launcher_words, scratch
+from brigade.bench.ior import options, presets
+from brigade.cli.bench_checkpoint import launcher_words, numbers_of, scratch, sizes_of
+from brigade.cli.counting import counted
+from brigade.cli.size import size
 from brigade.errors import UsageError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+_ROUNDS = 5  # of a comparison
 _FIRST = "ior_"  # of the names of IOR's own options here
 
 
@@ -48,14 +53,33 @@ Examples:
   brigade bench ior -a MPIIO -c -V -b 1m -t 1m -s 64 -Q 16 -Z -X 16 -w -r
   brigade bench ior -a MPIIO,MPIIO:view,LAMINAR -c -t 64k -s 64 -i 5 -C -e
   brigade bench ior -a LAMINAR:transport=rotate -w -W -r -R -C --json
+  brigade bench ior -a OMPIO,ROMIO,LAMINAR -c --compare --sizes 64M,1G -n 4,16 -- srun -n {n}
+  brigade bench ior --preset titan-1024 --scale 64
   brigade bench ior -n 64 -F -b 1g -t 4m -o /scratch/me/file -- srun -n {n}
   srun -n 64 $(brigade bench ior --program) -a LAMINAR -b 1g -t 4m -o /scratch/me/file
 
 \b
-Back ends: POSIX; MPIIO, and with a view MPIIO:view; LAMINAR (libbrigade_io).""",
+Back ends: POSIX; MPIIO, and with a view MPIIO:view; LAMINAR (libbrigade_io). To compare, also
+Open MPI's OMPIO and ROMIO.""",
 )
 @_ior_options
-@click.option("-n", "ranks", type=click.IntRange(1), default=4, show_default=True, help="Ranks.")
+@click.option(
+    "-n", "widths", default="4", show_default=True, callback=numbers_of, metavar="RANKS,...",
+    help="Ranks; of several numbers a comparison has a row each.",
+)  # fmt: skip
+@click.option("--compare", is_flag=True, help="Back ends side by side: medians, and ratios.")
+@click.option(
+    "--sizes", callback=sizes_of, metavar="SIZE,...",
+    help="Compare files of these sizes: as many segments as it takes.",
+)  # fmt: skip
+@click.option(
+    "--preset", type=click.Choice(list(presets.PRESETS)),
+    help="Compare as in a published run, and print that beside.",
+)  # fmt: skip
+@click.option(
+    "--scale", type=click.IntRange(1), default=1, metavar="N",
+    help="Of a preset, 1/N of the ranks, and of what each writes.",
+)  # fmt: skip
 @click.option(
     "--dir",
     "folder",
@@ -79,10 +103,11 @@ def ior(
     ctx: click.Context,
     /,
     launcher: tuple[str, ...],
-    ranks: int,
+    widths: list[int],
     folder: str,
     mpicc: str,
     only_program: bool,
+    compare: bool,
     as_csv: bool,
     as_json: bool,
     **said: Any,
@@ -103,16 +128,84 @@ def ior(
     if only_program:
         click.echo(made)
         return
-    values = {name[len(_FIRST) :]: value for name, value in said.items()}
+    values = {name[len(_FIRST) :]: said.pop(name) for name in list(said) if name[:4] == _FIRST}
     open_mpi = "Open MPI" in says([*shlex.split(mpicc), "--showme:version"])
-    command = [*launcher_words(launcher, ranks, open_mpi), str(made)]
+    start = functools.partial(launcher_words, launcher, open_mpi=open_mpi)
     with _place(values, folder):
+        if compare or said["sizes"] or said["preset"]:
+            given = ctx.get_parameter_source("widths") is not ParameterSource.DEFAULT
+            _compare(str(made), start, widths if given else None, values, as_csv, as_json, **said)
+            return
+        if len(widths) > 1:
+            raise UsageError("several numbers of ranks (-n) are for --compare")
+        command = [*start(ranks=widths[0]), str(made), *options.words(values)]
         if as_json:
-            report = measure.gather_report([*command, *options.words(values)])
+            report = measure.gather_report(command)
             click.echo(json.dumps(report, indent=1))
             ctx.exit(report["status"])
-        form = ["-O", "summaryFormat=CSV"] if as_csv else []
-        ctx.exit(measure.show([*command, *options.words(values), *form]))
+        ctx.exit(measure.show([*command, *(["-O", "summaryFormat=CSV"] if as_csv else [])]))
+
+
+def _compare(
+    made: str,
+    start: Callable[..., tuple[str, ...]],
+    widths: list[int] | None,
+    values: dict[str, Any],
+    as_csv: bool,
+    as_json: bool,
+    *,
+    sizes: list[int] | None,
+    preset: str | None,
+    scale: int,
+) -> None:
+    """Print the comparison. With a preset its values are what is not said."""
+    from brigade.bench.checkpoint.program import mpiio_components
+    from brigade.bench.ior import compare, measure
+    from brigade.report.host import host
+
+    published = presets.PRESETS[preset] if preset else None
+    if published:
+        reordered = values["reorder"]
+        values.update({k: v for k, v in presets.VALUES.items() if not values[k]})
+        if reordered:  # by -C, not by -Z
+            values["reorder_random"] = 0
+        ranks, each = presets.scaled(published, scale)
+        widths = widths or [ranks]
+    widths = widths or [4]
+    cases = []
+    for ranks in widths:
+        if published and not sizes and not values["segments"]:
+            files = [bytes_ * ranks for bytes_ in each]
+        else:
+            files = sizes or []
+        cases += [
+            measure.Case(start(ranks=ranks), ranks, one) for one in _files(values, files, ranks)
+        ]
+    ways = measure.ways(values["api"] or "POSIX", mpiio_components())
+    rounds = int(values["repetitions"] or _ROUNDS)
+    with counted("measuring") as progress:
+        samples = measure.compare(made, cases, ways, rounds, progress)
+    found = compare.rows(samples, [way.name for way in ways])
+    if as_json:
+        settings = {"words": options.words(values), "widths": widths, "rounds": rounds,
+                    "preset": preset, "scale": scale}  # fmt: skip
+        report = {"host": host(), "settings": settings, "rows": found, "samples": samples}
+        click.echo(json.dumps(report, indent=1))
+    elif as_csv:
+        click.echo(compare.as_csv(found, os.uname().nodename), nl=False)
+    else:
+        compare.print_report(found, published)
+
+
+def _files(values: dict[str, Any], sizes: list[int], ranks: int) -> Iterator[dict[str, Any]]:
+    """The options of each file: segments follow from sizes, if there are any."""
+    if not sizes:
+        yield values
+    elif values["segments"]:
+        raise UsageError("--sizes says how many segments there are; leave -s out")
+    block = size(str(values["block"] or "1m")) or 1
+    for bytes_ in sizes:
+        yield {**values, "segments": str(max(1, bytes_ // (block * ranks)))}
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def prepare(base: Path, mpicc: str, python: str = sys.executable) -> Program:
     peers = [_hdf5(mpicc, opened), _adios2(python)]
     here = [peer for peer in peers if not peer.absent]
     absent = {peer.name: peer.absent for peer in peers if peer.absent}
-    components = _components() if "Open MPI" in opened else {}
+    components = mpiio_components() if "Open MPI" in opened else {}
     for name in ("ompio", "romio"):
         if name not in components:
             absent[name] = (
@@ -109,7 +109,7 @@ def says(command: list[str]) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def _components() -> dict[str, str]:
+def mpiio_components() -> dict[str, str]:
     """Open MPI's components for MPI-IO: {"ompio": "ompio", "romio": "romio321"}."""
     found = {}
     for line in says(["ompi_info", "--parsable", "--param", "io", "all"]).splitlines():

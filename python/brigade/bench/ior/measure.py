@@ -1,15 +1,39 @@
-"""Runs brigade-ior: as it is, or with what it finds gathered."""
+"""Runs brigade-ior: as it is; with what it finds gathered; or again and again, to compare."""
 
 from __future__ import annotations
 
+import random
 import signal
 import subprocess
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
 
+from brigade.bench.ior import options
 from brigade.bench.run import gather
-from brigade.errors import BrigadeError, LauncherError
+from brigade.errors import BrigadeError, LauncherError, UsageError
 from brigade.report.host import host
+
+Progress = Optional[Callable[[int, int], None]]  # (samples, samples in all)
+_COMPONENTS = {"OMPIO": "ompio", "ROMIO": "romio"}  # MPI-IO's, where the MPI has both
+
+
+@dataclass(frozen=True)
+class Way:
+    """What stands beside others: a word of -a, and Open MPI's component for it, or ""."""
+
+    name: str
+    word: str
+    component: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file of a width: `values` are options by field, without those of measuring itself."""
+
+    launcher: tuple[str, ...]
+    ranks: int
+    values: Mapping[str, options.Value]
 
 
 def show(command: Sequence[str]) -> int:
@@ -26,7 +50,82 @@ def show(command: Sequence[str]) -> int:
         signal.signal(signal.SIGINT, before)
 
 
-def gather_report(command: Sequence[str]) -> dict[str, Any]:
+def ways(text: str, components: Mapping[str, str]) -> list[Way]:
+    """The ways of -a; OMPIO and ROMIO are MPIIO with a component of Open MPI's own."""
+    made = []
+    for word in text.split(","):
+        name, colon, rest = word.partition(":")
+        shown = ":".join([name.upper(), *(["view"] if "view" in rest.split(":") else [])])
+        wanted = _COMPONENTS.get(name.upper())
+        if not wanted:
+            made.append(Way(shown, word))
+            continue
+        if wanted not in components:
+            raise UsageError(f"-a: {name}: this MPI has no such component of MPI-IO")
+        made.append(Way(shown, f"MPIIO{colon}{rest}", components[wanted]))
+    doubled = {way.name for way in made if sum(w.name == way.name for w in made) > 1}
+    return [Way(w.word, w.word, w.component) if w.name in doubled else w for w in made]
+
+
+def compare(
+    program: str, cases: Sequence[Case], ways: Sequence[Way], rounds: int, progress: Progress = None
+) -> list[dict[str, Any]]:
+    """Samples {"variant", "component", "round", "ranks", "nodes", "bytes", "write", "read"} of all
+    cases, the last two as far as they were asked for; BrigadeError if a word was wrong.
+
+    All ways take turns in one job. Open MPI chooses its component of MPI-IO when a job starts: with
+    two of them a round has a job of each, and all other ways run in both."""
+    chance = random.Random(1)
+    components = list(dict.fromkeys(w.component for w in ways if w.component)) or [""]
+    repetitions = 1 if len(components) > 1 else rounds
+    jobs = [
+        (case, component, number)
+        for case in cases
+        for number in range(0, rounds, repetitions)
+        for component in chance.sample(components, len(components))
+    ]
+    samples: list[dict[str, Any]] = []
+    for done, (case, component, number) in enumerate(jobs):
+        mine = [way for way in ways if way.component in ("", component)]
+        mine = chance.sample(mine, len(mine))
+        if progress:
+            progress(done, len(jobs))
+        samples += _job(program, case, mine, component, number, repetitions)
+    return samples
+
+
+def _job(
+    program: str, case: Case, ways: Sequence[Way], component: str, number: int, repetitions: int
+) -> list[dict[str, Any]]:
+    values = {**case.values, "api": ",".join(way.word for way in ways), "repetitions": repetitions}
+    command = [*case.launcher, program, *options.words(values)]
+    report = gather_report(command, {"OMPI_MCA_io": component} if component else None)
+    if report["wrong"]:
+        raise BrigadeError(report["wrong"][0]["text"])
+    (test,) = report["tests"]
+    if test["tasks"] != case.ranks:
+        raise BrigadeError(f"{test['tasks']} ranks were started, not {case.ranks}")
+    made: dict[tuple[int, int], dict[str, Any]] = {}
+    for said in report["samples"]:
+        sample = made.setdefault(
+            (said["way"], said["iteration"]),
+            {
+                "variant": ways[said["way"]].name,
+                "component": component,
+                "round": number + said["iteration"],
+                "ranks": case.ranks,
+                "nodes": test["nodes"],
+                "bytes": test["block"] * test["segments"] * case.ranks,
+            },
+        )
+        phases = ("open", "move", "close", "total")
+        sample[said["access"]] = {phase: said[phase] for phase in phases}
+    return list(made.values())
+
+
+def gather_report(
+    command: Sequence[str], environment: dict[str, str] | None = None
+) -> dict[str, Any]:
     """{"host", "job", "tests", "samples", "wrong", "status"} of one run; BrigadeError where a call
     failed. Wrong words are no exception: they are in the report, and `status` is 1."""
     lists: dict[str, list[dict[str, Any]]] = {"job": [], "test": [], "sample": [], "wrong": []}
@@ -38,7 +137,7 @@ def gather_report(command: Sequence[str]) -> dict[str, Any]:
         lists[kind].append(said)
 
     words = [*command, "-O", "summaryFormat=events"]
-    status = gather(words, heard)
+    status = gather(words, heard, environment)
     if status and not lists["wrong"]:
         raise BrigadeError(f"{command[0]} ended with status {status}")
     if not lists["job"]:

@@ -48,8 +48,10 @@ def options() -> tuple[Option, ...]:
 
 
 def words(values: Mapping[str, Value]) -> list[str]:
-    """The command line for values by field; None and flags of 0 are left out."""
-    return [word for option in options() for word in _said(option, values.get(option.field))]
+    """The command line for values by field; None and flags of 0 are left out. Directives (-O) come
+    last: they win."""
+    ordered = sorted(options(), key=lambda option: option.field == "directives")
+    return [word for option in ordered for word in _said(option, values.get(option.field))]
 
 
 def _said(option: Option, value: Value) -> Iterator[str]:
