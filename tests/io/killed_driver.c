@@ -3,8 +3,8 @@
  *     code failed-rank offset seconds path
  * and leaves without MPI_Finalize, which would wait for the dead. SIGALRM ends one that hangs.
  *
- * killed_driver FOLDER write|read HINTS BYTES [SLEEPER]: this rank computes for a second before it
- * goes on, while the others wait for it */
+ * killed_driver FOLDER write|read HINTS BYTES [SLEEPER]: this rank computes for long (many looks at
+ * whether it lives) before it goes on, while the others wait for it */
 #include <mpi.h>
 
 #include "brigade/io.h"
@@ -17,6 +17,7 @@
 #define CALLS 3
 #define PIECE 1024u
 #define HANGS_S 30
+#define LONG_US 400000
 
 static int rank, size;
 static struct brg_error err = {.rank = -1, .offset = -1};
@@ -44,7 +45,7 @@ static int run(const char *path, int reading, const char *hints, size_t bytes, i
     int rc = brg_file_open(MPI_COMM_WORLD, path, flags, hints, &f, &err);
     for (int call = 0; !rc && call < CALLS; call++) {
         if (rank == sleeper && call == 1)
-            sleep(1);
+            usleep(LONG_US);
         rc = move(f, call, buf, bytes, reading);
     }
     if (!rc && !reading)

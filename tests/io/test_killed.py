@@ -13,10 +13,10 @@ OWNERDEAD = -130
 KILLED, ABORTED = 137, 134
 BOUND_S = 5.0
 
-# UCX, under Debian's MPICH, ends a process that has a large message under way with one that died,
-# by an assertion: when it copies from the other's memory (cma), and when it waits for its word over
-# TCP. With these transports it has neither, and large messages go in parts.
-QUIET_UCX = "posix,sysv,self"
+# UCX, under Debian's MPICH, ends a process that has a large message under way with one that died:
+# by its rendezvous, in which one side copies from the other's memory, or puts into it over TCP and
+# waits for its word. Without it nobody is ended.
+NO_RENDEZVOUS = "inf"
 
 # A launcher ends the whole job when one process dies; behind a shell it does not hear of it, until
 # all have ended. `ended.RANK` is the exit code: 142 of one that hung.
@@ -70,7 +70,7 @@ class World:
         *extra: str,
         size: int = 65536,
         nodes: int = 0,
-        ucx: str = QUIET_UCX,
+        rendezvous: str = NO_RENDEZVOUS,
     ) -> Job:
         """A job in which nobody is told late."""
         place = self.folder / "files"
@@ -82,7 +82,7 @@ class World:
         command += ["sh", "-c", SHELL, "sh", place, str(ranks)]
         command += [self.driver, place, way, hints, str(size), *extra]
         environment = {"BRIGADE_FAULT": fault} if fault else {}
-        done = run_mpi(self.mpi, ranks, command, UCX_TLS=ucx, **environment)
+        done = run_mpi(self.mpi, ranks, command, UCX_RNDV_THRESH=rendezvous, **environment)
         told = {}
         for path in place.glob("told.*"):
             code, rank, offset, seconds, *name = path.read_text().rstrip("\n").split(" ")
@@ -172,7 +172,7 @@ def test_whom_ucx_ends_has_published_nothing_and_whom_it_does_not_is_told(
     world: World, step: int
 ) -> None:
     dead, hints = step % 2, f"share=no:transport=simple:{SMALL}"
-    job = world.run(2, f"io.pass:{step}@{dead}", hints, size=131072, ucx="all")
+    job = world.run(2, f"io.pass:{step}@{dead}", hints, size=131072, rendezvous="auto")
     assert not world.data.exists()
     if job.ended.get(1 - dead) == ABORTED:
         assert "libuct" in job.said and not job.told, job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mpi_world import MPIS, compile_mpi, run_mpi
+from mpi_world import EITHER_MPI, MPIS, compile_mpi, run_mpi
 
 MIB = 1 << 20
 #: the library's own code and tables, a thread's stack, MPI's buffers on first use
@@ -62,6 +62,7 @@ def test_it_needs_no_more_for_many_ranks(world: World, tmp_path: Path, ranks: in
             assert_lean(world, tmp_path, ranks, size, piece, 4, "share=yes")
 
 
+@pytest.mark.parametrize("world", EITHER_MPI, indirect=True)
 @pytest.mark.parametrize(
     "hints", ["transport=simple", "transport=direct:segment=64K:stripe=64K:writers=3", "share=no"]
 )

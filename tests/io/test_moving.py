@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
-from mpi_world import AS_NODES, MPIS, compile_mpi, needs_nodes, run_mpi
+from mpi_world import AS_NODES, EITHER_MPI, MPIS, compile_mpi, needs_nodes, run_mpi
 
 SOURCE = Path(__file__).with_name("moving.c")
 SEED = os.environ.get("BRIGADE_TEST_SEED", "1")
@@ -43,12 +43,14 @@ def move(
     assert done.returncode == 0 and done.stdout.startswith("ok"), done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 @pytest.mark.parametrize("hints", ["transport=direct", "transport=simple", "transport=rotate"])
 @pytest.mark.parametrize("ranks", [pytest.param(1, marks=pytest.mark.all), 4])
 def test_on_one_node(mpi: str, moving: Path, tmp_path: Path, ranks: int, hints: str):
     move(mpi, ranks, moving, tmp_path, hints, 15)
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 def test_slots_are_used_again_and_again(mpi: str, moving: Path, tmp_path: Path):
     """The smallest segments hold four windows of 16 KiB: writers have threads."""
     move(mpi, 3, moving, tmp_path, "transport=simple:segment=64K:stripe=64K", 10)

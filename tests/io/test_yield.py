@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mpi_world import MPIS, compile_mpi, run_mpi
+from mpi_world import EITHER_MPI, MPIS, compile_mpi, run_mpi
 
 from brigade.paths import native_dir
 
@@ -101,11 +101,13 @@ def test_barriers_that_suffer_slow_the_writing_down(
     assert (tmp_path / "f").stat().st_size == 64 * MIB
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 def test_a_cap_on_the_rate_holds(mpi: str, driver: Path, tmp_path: Path) -> None:
     capped = steps(mpi, driver, [], tmp_path / "f", ":rate=20M", 12)
     assert 10 < capped[3] < 22, "MiB a second, the first MiB of 12 at once"
 
 
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 def test_what_is_held_back_reaches_the_disk_as_it_goes(
     mpi: str, driver: Path, tmp_path: Path
 ) -> None:
