@@ -106,5 +106,5 @@ def test_an_hdf5_of_another_mpi_is_not_taken(opened, taken, tmp_path, monkeypatc
     (tmp_path / "H5pubconf.h").write_text("#define H5_HAVE_PARALLEL 1\n")
     said = f"-I{tmp_path} -L/usr/lib/hdf5/openmpi -lhdf5"
     monkeypatch.setattr(program, "says", lambda words: said if words[-1] == "hdf5" else "")
-    peer = program._hdf5("mpicc", opened)
+    peer = program.parallel_hdf5("mpicc", opened)
     assert (bool(peer.words), bool(peer.absent)) == (taken, not taken)

@@ -83,6 +83,15 @@ def test_every_back_end_writes_and_reads_words_that_another_task_finds_right(ben
     assert list(tmp_path.iterdir()) == [], "nothing is left"
 
 
+def test_hdf5_is_there_where_a_parallel_one_is(ior, tmp_path):
+    if "  HDF5 " not in ior(1, "--help").stdout:
+        pytest.skip("no parallel HDF5 for Open MPI (Debian: libhdf5-openmpi-dev)")
+    for words in (["-c", "-C", "-e"], ["-F"]):
+        done = ior(2, "-a", "HDF5", *words, *SHAPE, "-wrWR", "-o", tmp_path / "file")
+        assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_tasks_have_files_of_their_own_in_random_order(ior, tmp_path):
     words = ["-a", "POSIX,LAMINAR", "-F", "-z", "-ZZ", "-m", "-b", "64k", "-t", "8k", "-s", "2"]
     done = ior(3, *words, "-i", "2", "-wrWR", "-o", tmp_path / "file", "-k")

@@ -59,7 +59,8 @@ Examples:
   srun -n 64 $(brigade bench ior --program) -a LAMINAR -b 1g -t 4m -o /scratch/me/file
 
 \b
-Back ends: POSIX; MPIIO, and with a view MPIIO:view; LAMINAR (libbrigade_io). To compare, also
+Back ends: POSIX; MPIIO, and with a view MPIIO:view; LAMINAR (libbrigade_io); HDF5, where there
+is a parallel one. To compare, also
 Open MPI's OMPIO and ROMIO.""",
 )
 @_ior_options

@@ -44,7 +44,7 @@ def prepare(base: Path, mpicc: str, python: str = sys.executable) -> Program:
     """Compile the program below `base` if it is not there; BrigadeError if it cannot be. `python`
     is the one whose ADIOS2 is measured."""
     opened = says([*shlex.split(mpicc), "--showme:version"])
-    peers = [_hdf5(mpicc, opened), _adios2(python)]
+    peers = [parallel_hdf5(mpicc, opened), _adios2(python)]
     here = [peer for peer in peers if not peer.absent]
     absent = {peer.name: peer.absent for peer in peers if peer.absent}
     components = mpiio_components() if "Open MPI" in opened else {}
@@ -87,8 +87,9 @@ def _compile(words: list[str], path: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if "rror" in line]
-            said = (errors or done.stderr.splitlines() or [f"status {done.returncode}"])[0]
+            lines = done.stderr.splitlines()
+            errors = [line for line in lines if "undefined" in line or "rror" in line]
+            said = (errors or lines or [f"status {done.returncode}"])[0]
             raise BrigadeError(f"{words[0]} could not make the benchmark's program: {said}")
         making.rename(path)
     except OSError as error:
@@ -121,7 +122,7 @@ def mpiio_components() -> dict[str, str]:
     return found
 
 
-def _hdf5(mpicc: str, opened: str) -> Peer:
+def parallel_hdf5(mpicc: str, opened: str) -> Peer:
     """Debian has one for each MPI; elsewhere there is one, and it must be parallel. One of another
     MPI would bring that MPI into the process."""
     own, other = ("openmpi", "mpich") if opened else ("mpich", "openmpi")

@@ -6,16 +6,20 @@ import shlex
 from pathlib import Path
 
 from brigade import paths
-from brigade.bench.checkpoint.program import compiled
+from brigade.bench.checkpoint.program import compiled, parallel_hdf5, says
 from brigade.bench.drivers.pynamic import MARK
 from brigade.bench.ior.options import SOURCES
 
 
 def prepare(base: Path, mpicc: str) -> Path:
-    """The program below `base`, compiled if it is not there; BrigadeError if it cannot be."""
+    """The program below `base`, compiled if it is not there; BrigadeError if it cannot be. It has
+    HDF5 where there is a parallel one for this MPI."""
     sources = sorted(path for path in SOURCES.iterdir() if path.suffix in (".c", ".h", ".def"))
     native = paths.native("libbrigade_io.so").parent
     words = [*shlex.split(mpicc), "-std=gnu17", "-O2", "-w", f'-DMARK="{MARK}"']
     words += [f"-I{native}/include", *(str(path) for path in sources if path.suffix == ".c")]
     words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io", "-lm"]
+    hdf5 = parallel_hdf5(mpicc, says([*shlex.split(mpicc), "--showme:version"]))
+    if not hdf5.absent:
+        words += ["-DWITH_HDF5", *hdf5.words]
     return compiled(base, "brigade-ior", words, sources)

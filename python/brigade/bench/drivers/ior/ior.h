@@ -86,6 +86,8 @@ void back_end_names(char *text, size_t room);
 int why_not(char *why, const char *format, ...);
 int posix_size(const char *path, int64_t *bytes, char *why);
 int posix_remove(const char *path, char *why);
+/* Hints of -U, of the environment and of the way, as IOR takes them. */
+int mpiio_hints(const struct target *target, MPI_Info info, char *why);
 
 /* options.c: what goes before a program: the tests of a command line, alike on all ranks; NULL with
  * `why` (rank 0's file of tests included). */

@@ -49,7 +49,7 @@ static void take_hint(MPI_Info info, const char *line)
         MPI_Info_set(info, name, value);
 }
 
-static int hints_of(const struct target *target, MPI_Info info, char *why)
+int mpiio_hints(const struct target *target, MPI_Info info, char *why)
 {
     char text[sizeof target->way->hints], *rest = NULL, line[1024];
     const char *path = target->t->o.hints_file;
@@ -118,7 +118,7 @@ static int open_file(struct file *f, MPI_Info info, char *why)
     const struct target *target = &f->kept;
     int mode = target->writing ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
     MPI_Info used;
-    if (hints_of(target, info, why))
+    if (mpiio_hints(target, info, why))
         return -1;
     show_hints(target, "hints passed to MPI_File_open()", info);
     int rc = MPI_File_open(target->comm, f->path, mode | MPI_MODE_UNIQUE_OPEN, info, &f->f);
