@@ -56,6 +56,7 @@ struct mpi_interface {
     int (*keep)(mpi_handle comm, void *value, void (*drop)(void *value));
     mpi_handle world, self;
     const struct mpi_windows *windows; /* NULL: the library lacks some call that they need */
+    const struct mpi_types *types;     /* mpi/types.h */
 };
 
 /* The interfaces. `library` is a handle of dlopen; on -ENOSYS *missing is a symbol it lacks. */

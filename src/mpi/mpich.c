@@ -1,6 +1,6 @@
 /* The binary interface that MPICH, Intel MPI, MVAPICH and Cray MPICH share since 2014: a handle is
  * an int with a fixed value (www.mpich.org/abi; the values are those of MPICH's mpi.h). */
-#include "mpi/mpi.h"
+#include "mpi/types.h"
 
 typedef int comm_t, type_t, op_t, handler_t, request_t, window_t, info_t;
 #define REQUEST(r) (&(r)->handle.number)
@@ -8,11 +8,17 @@ typedef int comm_t, type_t, op_t, handler_t, request_t, window_t, info_t;
 #define ANY_SOURCE (-2)
 #define UNDEFINED (-32766)
 #define THREAD_FUNNELED 1
+#define COMBINER_FIRST 1
+#define ORDER_FORTRAN 57
+#define DISTRIBUTE_CYCLIC 122
+#define DISTRIBUTE_NONE 123
+#define DISTRIBUTE_DFLT_DARG (-49767)
 #define FROM_FORTRAN "MPI_Comm_f2c"
 #define INTERFACE mpi_mpich
 
 static int fill_constants(void *library);
 
+#include "mpi/combiners.inc"
 #include "mpi/calls.inc"
 
 static int fill_constants(void *library)
@@ -22,6 +28,7 @@ static int fill_constants(void *library)
     k.self = 0x44000001;
     k.byte = 0x4c00010d;
     k.int64 = 0x4c00083a;
+    k.type_null = 0x0c000000;
     k.min = 0x58000002;
     k.sum = 0x58000003;
     k.no_info = 0x1c000000;

@@ -1,5 +1,5 @@
 /* Open MPI's binary interface: a handle is the address of an object of the library. */
-#include "mpi/mpi.h"
+#include "mpi/types.h"
 
 typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t, *window_t, *info_t;
 #define REQUEST(r) (&(r)->handle.pointer)
@@ -7,11 +7,17 @@ typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t, *window_t, *info_t
 #define ANY_SOURCE (-1)
 #define UNDEFINED (-32766)
 #define THREAD_FUNNELED 1
+#define COMBINER_FIRST 0
+#define ORDER_FORTRAN 1
+#define DISTRIBUTE_CYCLIC 1
+#define DISTRIBUTE_NONE 2
+#define DISTRIBUTE_DFLT_DARG (-1)
 #define FROM_FORTRAN "MPI_Comm_f2c"
 #define INTERFACE mpi_openmpi
 
 static int fill_constants(void *library);
 
+#include "mpi/combiners.inc"
 #include "mpi/calls.inc"
 
 static int fill_constants(void *library)
@@ -20,11 +26,13 @@ static int fill_constants(void *library)
     k.self = dlsym(library, "ompi_mpi_comm_self");
     k.byte = dlsym(library, "ompi_mpi_byte");
     k.int64 = dlsym(library, "ompi_mpi_int64_t");
+    k.type_null = dlsym(library, "ompi_mpi_datatype_null");
     k.min = dlsym(library, "ompi_mpi_op_min");
     k.sum = dlsym(library, "ompi_mpi_op_sum");
     k.no_info = dlsym(library, "ompi_mpi_info_null");
     k.errors_return = dlsym(library, "ompi_mpi_errors_return");
-    return k.world && k.self && k.byte && k.int64 && k.min && k.sum && k.no_info && k.errors_return
+    return k.world && k.self && k.byte && k.int64 && k.type_null && k.min && k.sum && k.no_info &&
+                   k.errors_return
                ? 0
                : -1;
 }

@@ -291,6 +291,8 @@ static void random_list(struct recipe *r, int tidy)
     }
 }
 
+static int never_empty; /* no type without bytes is made */
+
 /* A type at most `depth` deep; a tidy one is as a view wants it. */
 static struct recipe *recipe_random(int depth, int tidy)
 {
@@ -322,6 +324,10 @@ static struct recipe *recipe_random(int depth, int tidy)
     if (recipe_type(r, &err)) {
         printf("FAIL: maker %d is refused: %s\n", r->maker, err.text);
         exit(1);
+    }
+    if (never_empty && type_size(r->type) == 0) {
+        recipe_destroy(r);
+        return recipe_random(depth, tidy);
     }
     return r;
 }

@@ -1,0 +1,138 @@
+/* Decoding, with an MPI that is a table: types are looked at once, and handles given back. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "claim.h"
+#include "type/decode.h"
+
+#define NULL_HANDLE 9999
+#define HIGHEST 2000
+
+/* Handle 0 is a byte; what the others are `kind` says. Of those out: `held`. */
+static enum {
+    TWICE,
+    CHAIN,
+    SHORT_PAIR,
+    LESS,
+    DISAGREES,
+    UNKNOWN,
+    INNER_NULL
+} kind;
+static int told, held[HIGHEST + 1];
+
+static mpi_handle hand_out(mpi_handle h)
+{
+    if (h <= HIGHEST)
+        held[h]++;
+    return h;
+}
+
+static void give_back(mpi_handle h)
+{
+    if (h <= HIGHEST)
+        held[h]--;
+}
+
+static void *room(size_t n, size_t size)
+{
+    return calloc(n + 1, size);
+}
+
+/* A struct of the type before, twice, with a byte between that is nobody's. */
+static void tell_twice(mpi_handle h, struct mpi_contents *c)
+{
+    int64_t old = 1;
+    for (mpi_handle i = 1; i < h; i++)
+        old = 2 * old + (int64_t)(i % 2);
+    c->combiner = COMBINER_STRUCT;
+    c->size = INT64_C(1) << h;
+    c->extent = c->true_extent = 2 * old + (int64_t)(h % 2);
+    c->n_integers = 3;
+    c->n_addresses = c->n_types = 2;
+    c->integers[0] = 2;
+    c->integers[1] = c->integers[2] = 1;
+    c->addresses[1] = old + (int64_t)(h % 2);
+    c->types[0] = hand_out(h - 1);
+    c->types[1] = hand_out(h - 1);
+}
+
+static int fake_tell(mpi_handle h, struct mpi_contents *out)
+{
+    struct mpi_contents c = {.size = 1, .extent = 1, .true_extent = 1};
+    told++;
+    if (h == NULL_HANDLE)
+        return -EINVAL;
+    if (h && kind == UNKNOWN)
+        return -ENOTSUP;
+    c.integers = room(3, sizeof *c.integers);
+    c.addresses = room(2, sizeof *c.addresses);
+    c.counts = room(0, sizeof *c.counts);
+    c.types = room(2, sizeof *c.types);
+    if (h == 0) {
+        c.combiner = COMBINER_NAMED;
+        if (kind == SHORT_PAIR)
+            c.size = 6, c.extent = c.true_extent = 8;
+    } else if (kind == TWICE) {
+        tell_twice(h, &c);
+    } else {
+        c.combiner = kind == LESS ? COMBINER_INDEXED : COMBINER_DUP;
+        c.size = kind == DISAGREES ? 2 : 1;
+        c.n_types = 1;
+        c.types[0] = kind == INNER_NULL ? NULL_HANDLE : hand_out(h - 1);
+        c.integers[0] = 1 << 20; /* blocks of which nothing is told */
+        c.n_integers = 1;
+    }
+    *out = c;
+    return 0;
+}
+
+static const struct mpi_types fake = {.tell = fake_tell, .release = give_back};
+
+static int decode(mpi_handle h, struct type **type, struct brg_error *err)
+{
+    told = 0;
+    int rc = type_decode(&fake, h, type, err);
+    for (int i = 0; i <= HIGHEST; i++)
+        CHECK(held[i] == 0, "kind %d: %d handles to %d are left", kind, held[i], i);
+    return rc;
+}
+
+static void refused(mpi_handle h, int code, const char *words)
+{
+    struct type *type = NULL;
+    struct brg_error err = {.text = ""};
+    int rc = decode(h, &type, &err);
+    CHECK(rc == code && !type, "kind %d: %d", kind, rc);
+    CHECK(strstr(err.text, words), "kind %d: %s", kind, err.text);
+}
+
+int main(void)
+{
+    struct type *type = NULL;
+    struct brg_error err = {.text = ""};
+    kind = TWICE;
+    CHECK(decode(40, &type, &err) == 0, "%s", err.text);
+    CHECK(told == 41, "2^40 paths, %d looks", told);
+    CHECK(type && type_size(type) == UINT64_C(1) << 40, "its bytes");
+    type_release(type);
+    kind = SHORT_PAIR;
+    CHECK(decode(0, &type, &err) == 0, "%s", err.text);
+    CHECK(type && type->data.layout->runs == 2 && type->data.layout->entries[1].at == 4, "a gap");
+    type_release(type);
+    kind = CHAIN;
+    CHECK(decode(DECODE_MAX_DEPTH - 1, &type, &err) == 0, "%s", err.text);
+    type_release(type);
+    refused(DECODE_MAX_DEPTH, -ELOOP, "more than 1000");
+    refused(NULL_HANDLE, -EINVAL, "MPI_DATATYPE_NULL");
+    kind = INNER_NULL;
+    refused(3, -EINVAL, "MPI_DATATYPE_NULL");
+    kind = LESS;
+    refused(1, -ENOTSUP, "less");
+    kind = DISAGREES;
+    refused(1, -ENOTSUP, "2 bytes");
+    kind = UNKNOWN;
+    refused(1, -ENOTSUP, "does not know");
+    printf("%d failures\n", failures);
+    return failures != 0;
+}
