@@ -97,8 +97,8 @@ static uint32_t count_writers(const struct io_hints *hints, const struct plan_ra
     return n > ranks->size ? ranks->size : (uint32_t)n;
 }
 
-void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
-               const struct io_extent *extent, const struct plan_ranks *ranks)
+static void begin(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+                  const struct io_extent *extent, const struct plan_ranks *ranks)
 {
     plan->low = extent->low;
     plan->high = extent->high;
@@ -107,18 +107,55 @@ void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stri
     plan->n_writers = 0;
     plan->first[0] = 0;
     choose(plan, hints, extent, ranks);
+}
+
+/* Among n writers, or as many as there are stripes. */
+static void split(struct io_plan *plan, uint64_t n, const struct plan_ranks *ranks)
+{
+    uint64_t window = plan->window_bytes, stripe = plan->stripe_bytes;
+    uint64_t unit = stripe > window ? stripe : window;
+    uint64_t first = plan->low / unit, end = (plan->high - 1) / unit + 1;
+    if (n > end - first)
+        n = end - first;
+    plan->n_writers = (uint32_t)n;
+    for (uint32_t d = 0; d < n; d++) {
+        uint64_t rank = (uint64_t)d * ranks->size / n;
+        plan->writers[d] = ranks->order ? ranks->order[rank] : (uint32_t)rank;
+        plan->first[d] = (first + (end - first) * d / n) * (unit / window);
+    }
+    plan->first[n] = end * (unit / window);
+}
+
+void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+               const struct io_extent *extent, const struct plan_ranks *ranks)
+{
+    begin(plan, hints, stripe_bytes, extent, ranks);
     if (extent->low >= extent->high)
         return;
     plan->window_bytes = window_bytes(plan, ranks);
-    uint64_t unit = stripe_bytes > plan->window_bytes ? stripe_bytes : plan->window_bytes;
-    uint64_t begin = extent->low / unit, end = (extent->high - 1) / unit + 1;
-    uint64_t n = count_writers(hints, ranks);
-    if (n > end - begin)
-        n = end - begin;
-    plan->n_writers = (uint32_t)n;
-    for (uint32_t d = 0; d < n; d++) {
-        plan->writers[d] = ranks->order[(uint64_t)d * ranks->size / n];
-        plan->first[d] = (begin + (end - begin) * d / n) * (unit / plan->window_bytes);
-    }
-    plan->first[n] = end * (unit / plan->window_bytes);
+    split(plan, count_writers(hints, ranks), ranks);
+}
+
+/* Two windows of a writer take turns: with fewer than these, it has nothing to write while the next
+ * one fills. */
+#define LEAST_TURNS 4u
+#define LEAST_BLOCK (1u << 20)
+
+void plan_blocks(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+                 const struct io_extent *extent, const struct plan_ranks *ranks)
+{
+    begin(plan, hints, stripe_bytes, extent, ranks);
+    if (extent->low >= extent->high)
+        return;
+    uint64_t n = hints->writers ? hints->writers : (uint64_t)ranks->n_nodes * WRITERS_A_NODE;
+    if (n > ranks->size)
+        n = ranks->size;
+    if (n > PLAN_MAX_WRITERS)
+        n = PLAN_MAX_WRITERS;
+    plan->window_bytes = LEAST_WINDOW;
+    while (plan->window_bytes * 2 <= ranks->room_bytes &&
+           (plan->window_bytes < LEAST_BLOCK ||
+            plan->window_bytes * 2 * LEAST_TURNS * n <= extent->high - extent->low))
+        plan->window_bytes *= 2;
+    split(plan, n, ranks);
 }

@@ -16,7 +16,7 @@ struct io_extent {
 /* The ranks, as struct io_world has them. */
 struct plan_ranks {
     uint32_t size, n_nodes;
-    const uint32_t *order;         /* [size] */
+    const uint32_t *order;         /* [size]; NULL: as they are numbered */
     uint64_t room_bytes;           /* of a node's area; at least two smallest segments */
     const struct experience *past; /* of transports with such files, or NULL */
 };
@@ -43,6 +43,10 @@ int plan_is_long(uint64_t run);
  * n_writers is 0. */
 void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
                const struct io_extent *extent, const struct plan_ranks *ranks);
+
+/* The same for windows that lie in the memory of their writer: room_bytes is that of one. */
+void plan_blocks(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+                 const struct io_extent *extent, const struct plan_ranks *ranks);
 
 /* Windows that the claims of one epoch cover, over all domains, where a node's area has room_bytes:
  * at least PLAN_MIN_CLAIMS, whatever n_nodes. A multiple of 64. */

@@ -88,10 +88,31 @@ static void choices(int round)
     check_plan(&hints, 1 << 20, &e, &ranks, round);
 }
 
+/* Windows in their owners' memory: as long as there is room for, but several turns each. */
+static void blocks(int round)
+{
+    struct io_hints hints;
+    struct plan_ranks ranks = {.size = 16, .n_nodes = 2, .room_bytes = 16 << 20};
+    struct io_extent e = {.low = 0, .high = UINT64_C(1) << 30, .run = 24};
+    hints_default(&hints);
+    plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+    CHECK(plan.n_writers == 4 && plan.writers[1] == 4 && plan.window_bytes == 16 << 20);
+    e.high = 16 << 20;
+    plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+    CHECK(plan.n_writers == 4 && plan.window_bytes == 1 << 20 && plan.first[4] == 16);
+    ranks.room_bytes = 4096;
+    plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+    CHECK(plan.window_bytes == 4096 && plan.first[1] == 4 << 8);
+    e.high = 0;
+    plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+    CHECK(plan.n_writers == 0);
+}
+
 int main(void)
 {
     for (int round = 1; round <= 4000; round++)
         random_plan(round);
     choices(0);
+    blocks(0);
     return failures != 0;
 }

@@ -1,0 +1,236 @@
+/* A one-sided call, step by step.
+ *
+ * The windows of a round, one of each owner, go through four steps, one after another: ranks mark
+ * those they touch (MARK); owners make theirs ready, reading what must be kept (FILL); ranks move
+ * their bytes (MOVE); owners write (WRITE; a call that reads ends before). Four rounds are under
+ * way at once, each in another step, and ranks meet between steps. A window that moves and one that
+ * is written or filled are the owner's two. Rounds that nobody touches are left out: which is the
+ * next one, the meeting says. */
+#include "move/onesided.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "move/onesided_parts.h"
+
+#define NONE INT64_MAX
+#define NAP_NS 50000L
+
+enum step {
+    MARK,
+    FILL,
+    MOVE,
+    WRITE,
+    STEPS
+};
+
+int onesided_open(struct pgas *pgas, uint64_t window_bytes, struct onesided **out,
+                  struct brg_error *err)
+{
+    struct onesided *o = calloc(1, sizeof *o);
+    int64_t have = o != NULL;
+    void *windows = NULL, *marks = NULL;
+    int rc = pgas->reduce(pgas, PGAS_MIN, &have, 1, err);
+    if (!rc && !have)
+        rc = brg_error_set(err, -ENOMEM, "no memory for a file");
+    if (!rc)
+        rc = pgas->allocate(pgas, 3 * (size_t)window_bytes, &windows, err);
+    if (!rc && (rc = pgas->allocate(pgas, (ONESIDED_MARKS + 1) * sizeof(uint64_t), &marks, err)))
+        pgas->release(pgas, windows);
+    if (rc) {
+        free(o);
+        return rc;
+    }
+    *o = (struct onesided){
+        .pgas = pgas, .window_bytes = window_bytes, .windows = windows, .marks = marks};
+    *out = o;
+    return 0;
+}
+
+void onesided_close(struct onesided *o)
+{
+    o->pgas->release(o->pgas, o->marks);
+    o->pgas->release(o->pgas, o->windows);
+    free(o);
+}
+
+const struct onesided_cost *onesided_cost(const struct onesided *o)
+{
+    return &o->cost;
+}
+
+/* ---- the file ---- */
+
+int onesided_to_file(struct onesided_run *run, const void *buf, size_t bytes, uint64_t offset,
+                     struct brg_error *err)
+{
+    pthread_mutex_lock(&run->storing);
+    int rc = drain_write(run->call->drain, buf, bytes, offset, err);
+    pthread_mutex_unlock(&run->storing);
+    return rc;
+}
+
+int onesided_from_file(struct onesided_run *run, void *buf, size_t bytes, uint64_t offset,
+                       size_t *got, struct brg_error *err)
+{
+    pthread_mutex_lock(&run->storing);
+    int rc = store_read(run->call->store, buf, bytes, offset, got, err);
+    pthread_mutex_unlock(&run->storing);
+    if (!rc && *got < bytes && !run->collect) {
+        rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
+                           (unsigned long long)(offset + bytes));
+        err->offset = (int64_t)(offset + *got);
+    }
+    return rc;
+}
+
+/* ---- a step ---- */
+
+static void *serve_behind(void *serving)
+{
+    struct serving *s = serving;
+    serve(s);
+    atomic_store(&s->done, 1);
+    return NULL;
+}
+
+/* Between nodes, what others put here may need this rank's help: it must not wait for a disk. */
+static int start_thread(struct serving *s, pthread_t *thread)
+{
+    sigset_t all, before;
+    int serves = 0;
+    for (uint32_t d = 0; d < s->run->plan.n_writers; d++)
+        serves |= s->run->plan.writers[d] == s->run->o->pgas->rank;
+    if (!serves || s->run->o->pgas->n_nodes == 1 || (s->write == NONE && s->fill == NONE))
+        return 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(thread, NULL, serve_behind, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc == 0;
+}
+
+/* An addition of nothing lets what carries the group go on. */
+static void wait_for_thread(struct serving *s, pthread_t thread)
+{
+    struct onesided *o = s->run->o;
+    uint64_t before;
+    while (!atomic_load(&s->done)) {
+        struct timespec nap = {.tv_nsec = NAP_NS};
+        o->pgas->fetch_add(o->pgas, o->marks + ONESIDED_MARKS, 0, o->pgas->rank, &before);
+        nanosleep(&nap, NULL);
+    }
+    pthread_join(thread, NULL);
+}
+
+static void step(struct onesided_run *run, const int64_t rounds[STEPS], unsigned turn)
+{
+    struct serving s = {.run = run,
+                        .write = run->collect ? rounds[WRITE] : NONE,
+                        .fill = rounds[FILL],
+                        .write_turn = turn - WRITE,
+                        .fill_turn = turn - FILL,
+                        .failure = {.rank = -1, .offset = -1}};
+    pthread_t thread;
+    int threaded = start_thread(&s, &thread);
+    ranks_mark(run, rounds[MARK], turn - MARK);
+    ranks_move(run, rounds[MOVE], turn - MOVE);
+    if (threaded)
+        wait_for_thread(&s, thread);
+    else
+        serve(&s);
+    if (s.failure.code && !run->failure.code)
+        run->failure = s.failure;
+}
+
+/* ---- agreeing ---- */
+
+/* 0, or the failure of the lowest rank that has one, which is run->failure everywhere. *next
+ * becomes the least of all ranks'. */
+static int agree(struct onesided_run *run, int64_t *next)
+{
+    struct onesided *o = run->o;
+    struct pgas *p = o->pgas;
+    struct brg_error *failure = &run->failure, err = {.rank = -1, .offset = -1};
+    int64_t v[2] = {failure->code ? (int64_t)p->rank : NONE, *next};
+    if (failure->code && failure->rank < 0)
+        failure->rank = (int)p->rank;
+    o->cost.meetings++;
+    int rc = p->reduce(p, PGAS_MIN, v, 2, &err);
+    if (!rc && v[0] != NONE)
+        rc = p->broadcast(p, failure, sizeof *failure, (uint32_t)v[0], &err);
+    if (rc)
+        *failure = err;
+    *next = v[1];
+    return failure->code;
+}
+
+static int move_rounds(struct onesided_run *run)
+{
+    int64_t rounds[STEPS] = {0, NONE, NONE, NONE};
+    int last = run->collect ? WRITE : MOVE, more = 1, rc = 0;
+    if (run->collect)
+        store_begin_call(run->call->store);
+    for (unsigned turn = STEPS; !rc && more; turn++) {
+        step(run, rounds, turn);
+        int64_t next = rounds[MARK] == NONE ? NONE : next_round(run, rounds[MARK]);
+        run->o->cost.rounds += rounds[MOVE] != NONE;
+        memmove(rounds + 1, rounds, (STEPS - 1) * sizeof *rounds);
+        more = 0;
+        for (int i = 1; i <= last; i++)
+            more |= rounds[i] != NONE;
+        if (!more && run->collect && !run->failure.code)
+            store_end_call(run->call->store, &run->failure);
+        rc = agree(run, &next);
+        rounds[MARK] = next;
+    }
+    return rc;
+}
+
+static int move(const struct onesided_call *call, int collect, uint64_t *high,
+                struct brg_error *err)
+{
+    struct onesided *o = call->o;
+    struct pgas *p = o->pgas;
+    const struct io_request *r = call->request;
+    int64_t v[3] = {r->bytes ? (int64_t)r->low : NONE, -(int64_t)r->high,
+                    r->bytes ? (int64_t)request_mean_run(r) : NONE};
+    memset(o->marks, 0, ONESIDED_MARKS * sizeof *o->marks); /* a call that failed leaves some */
+    o->cost.meetings++;
+    int rc = p->reduce(p, PGAS_MIN, v, 3, err);
+    if (rc)
+        return rc;
+    struct onesided_run run = {.call = call,
+                               .o = o,
+                               .collect = collect,
+                               .storing = PTHREAD_MUTEX_INITIALIZER,
+                               .failure = {.rank = -1, .offset = -1}};
+    struct io_extent extent = {
+        .low = (uint64_t)v[0], .high = (uint64_t)-v[1], .run = (uint64_t)v[2]};
+    struct plan_ranks ranks = {
+        .size = p->size, .n_nodes = p->n_nodes, .order = p->order, .room_bytes = o->window_bytes};
+    *high = extent.high;
+    plan_blocks(&run.plan, call->hints, call->stripe_bytes, &extent, &ranks);
+    run.end = collect || extent.high < call->size ? extent.high : call->size;
+    if (extent.low >= run.end)
+        return 0;
+    rc = move_rounds(&run);
+    if (rc)
+        *err = run.failure;
+    return rc;
+}
+
+int onesided_write(const struct onesided_call *call, uint64_t *high, struct brg_error *err)
+{
+    return move(call, 1, high, err);
+}
+
+int onesided_read(const struct onesided_call *call, struct brg_error *err)
+{
+    uint64_t high;
+    return move(call, 0, &high, err);
+}

@@ -1,0 +1,53 @@
+/* Collective writing and reading where every rank moves its own bytes, by put and get, between its
+ * memory and windows of the file in the memory of the windows' owners (docs/design/0016). */
+#ifndef BRG_MOVE_ONESIDED_H
+#define BRG_MOVE_ONESIDED_H
+
+#include "drain/drain.h"
+#include "move/plan.h"
+#include "move/request.h"
+#include "pgas/pgas.h"
+#include "store/store.h"
+
+/* The windows of a group, for one call at a time. */
+struct onesided;
+
+/* Collective. Each rank sets three windows of at most window_bytes aside (a power of two, from
+ * 4 KiB on): two that it owns, one for what comes from ranks out of reach. Only what is used takes
+ * memory. The group stays open until after close. */
+int onesided_open(struct pgas *pgas, uint64_t window_bytes, struct onesided **out,
+                  struct brg_error *err);
+/* Collective. */
+void onesided_close(struct onesided *o);
+
+/* What calls cost this rank so far. */
+struct onesided_cost {
+    uint64_t rounds, meetings;
+    uint64_t additions;            /* atomic */
+    uint64_t near_bytes;           /* copied to or from the memory of a rank in reach */
+    uint64_t far_bytes, far_moves; /* by put and get */
+    uint64_t own_bytes;            /* between its memory and the file */
+    uint64_t owner_bytes;          /* between its windows and the file */
+    uint64_t kept_bytes;           /* read because a call left holes in a window */
+};
+const struct onesided_cost *onesided_cost(const struct onesided *o);
+
+struct onesided_call {
+    struct onesided *o;
+    const struct io_hints *hints;
+    uint64_t stripe_bytes;
+    uint64_t size; /* of the file before the call, the same on every rank */
+    struct io_store *store;
+    struct drain *drain;
+    const struct io_request *request; /* this rank's; may be empty */
+};
+
+/* Collective, and agreed on: 0, or the same failure on every rank.
+ *
+ * Of bytes that several ranks write, any rank's arrives. What earlier calls wrote is in the file.
+ * *high: the end of all bytes, 0 where there are none; the file reaches to there at least. */
+int onesided_write(const struct onesided_call *call, uint64_t *high, struct brg_error *err);
+/* Bytes from `size` on are left as they are in memory. */
+int onesided_read(const struct onesided_call *call, struct brg_error *err);
+
+#endif

@@ -1,0 +1,100 @@
+/* What the parts of a one-sided call share. */
+#ifndef BRG_MOVE_ONESIDED_PARTS_H
+#define BRG_MOVE_ONESIDED_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "move/onesided.h"
+
+#define ONESIDED_MARKS 4
+
+/* A window's mark says who touches it: the sum of what every rank added.
+ *
+ * 0: nobody. MARK_OWN: one rank alone, which moves it between its own memory and the file.
+ * mark_full: every byte comes once. Anything else: parts of it. A rank that knows its pieces adds,
+ * for each, the hash of its end less that of its beginning, so pieces that meet cancel out, and the
+ * sum is that of the whole window only if they cover it, each byte once: what an overlap hides from
+ * a count of bytes. Any other number (1) says "parts of it" as well. */
+#define MARK_OWN UINT64_C(0x6a09e667f3bcc909)
+
+struct onesided {
+    struct pgas *pgas;
+    uint64_t window_bytes;
+    char *windows;   /* symmetric: three */
+    uint64_t *marks; /* symmetric: of rounds, in turn */
+    struct onesided_cost cost;
+};
+
+/* The part of a window that lies within the call's extent. */
+struct span {
+    uint32_t owner;
+    uint64_t start; /* of the window */
+    uint64_t from, until;
+};
+
+struct onesided_run {
+    const struct onesided_call *call;
+    struct onesided *o;
+    struct io_plan plan;
+    int collect;             /* or scatter */
+    uint64_t end;            /* no byte from here on is moved */
+    pthread_mutex_t storing; /* the store takes one thread at a time */
+    struct brg_error failure;
+};
+
+/* ---- onesided.c ---- */
+
+/* Between memory and the file, by any thread. Reading past the end is a failure (-ENODATA) unless
+ * the call writes: then *got says how much there was. */
+int onesided_to_file(struct onesided_run *run, const void *buf, size_t bytes, uint64_t offset,
+                     struct brg_error *err);
+int onesided_from_file(struct onesided_run *run, void *buf, size_t bytes, uint64_t offset,
+                       size_t *got, struct brg_error *err);
+
+/* ---- onesided_mark.c: pure, but for the requests' cursors ---- */
+
+/* The window of domain d in a round; 0 if it has none. */
+int span_of(const struct onesided_run *run, uint32_t d, uint64_t round, struct span *span);
+/* Whether this rank has bytes there. */
+int span_touched(const struct onesided_run *run, const struct span *span);
+/* Whether this rank moves it between the file and its own memory, at *memory, unless others touch
+ * it. */
+int span_is_own(const struct onesided_run *run, const struct span *span, char **memory);
+/* What this rank adds to its mark; 0: nothing. */
+uint64_t mark_of(const struct onesided_run *run, const struct span *span);
+uint64_t mark_full(const struct span *span);
+/* The next round after `round` (-1: the first) in which this rank touches any window, or
+ * INT64_MAX. */
+int64_t next_round(const struct onesided_run *run, int64_t round);
+
+/* ---- onesided_serve.c: what owners do, maybe in a thread of their own ---- */
+
+struct serving {
+    struct onesided_run *run;
+    int64_t write, fill; /* rounds: of the windows to write, and then to fill; INT64_MAX: none */
+    unsigned write_turn, fill_turn;
+    struct brg_error failure;
+    atomic_int done;
+};
+void serve(struct serving *serving);
+
+/* ---- onesided_ranks.c: what every rank does ---- */
+
+/* This rank's bytes of a round go to their windows, or come from them. Fills run->failure. */
+void ranks_move(struct onesided_run *run, int64_t round, unsigned turn);
+/* Tells the owners of a round's windows that this rank touches them. */
+void ranks_mark(struct onesided_run *run, int64_t round, unsigned turn);
+
+/* Where round number `turn` has its windows, and their marks. */
+static inline char *window_at(const struct onesided *o, unsigned turn)
+{
+    return o->windows + turn % 2 * o->window_bytes;
+}
+
+static inline uint64_t *mark_at(const struct onesided *o, unsigned turn)
+{
+    return o->marks + turn % ONESIDED_MARKS;
+}
+
+#endif
