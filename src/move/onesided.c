@@ -156,11 +156,15 @@ static int agree(struct onesided_run *run, int64_t *next)
     struct onesided *o = run->o;
     struct pgas *p = o->pgas;
     struct brg_error *failure = &run->failure, err = {.rank = -1, .offset = -1};
-    int64_t v[2] = {failure->code ? (int64_t)p->rank : NONE, *next};
+    struct io_store *store = run->call->store;
+    int64_t v[3] = {failure->code ? (int64_t)p->rank : NONE, *next,
+                    run->collect ? -store_is_unsummed(store) : 0};
     if (failure->code && failure->rank < 0)
         failure->rank = (int)p->rank;
     o->cost.meetings++;
-    int rc = p->reduce(p, PGAS_MIN, v, 2, &err);
+    int rc = p->reduce(p, PGAS_MIN, v, 3, &err);
+    if (!rc && v[2])
+        store_hear_unsummed(store);
     if (!rc && v[0] != NONE)
         rc = p->broadcast(p, failure, sizeof *failure, (uint32_t)v[0], &err);
     if (rc)
@@ -172,6 +176,7 @@ static int agree(struct onesided_run *run, int64_t *next)
 static int move_rounds(struct onesided_run *run)
 {
     int64_t rounds[STEPS] = {0, NONE, NONE, NONE};
+    uint64_t size = run->end > run->call->size ? run->end : run->call->size;
     int last = run->collect ? WRITE : MOVE, more = 1, rc = 0;
     if (run->collect)
         store_begin_call(run->call->store);
@@ -184,7 +189,7 @@ static int move_rounds(struct onesided_run *run)
         for (int i = 1; i <= last; i++)
             more |= rounds[i] != NONE;
         if (!more && run->collect && !run->failure.code)
-            store_end_call(run->call->store, &run->failure);
+            store_end_call(run->call->store, size, &run->failure);
         rc = agree(run, &next);
         rounds[MARK] = next;
     }
