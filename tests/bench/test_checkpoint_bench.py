@@ -111,7 +111,7 @@ def test_records_that_change_places_both_ways_are_found_in_the_file(wrong_progra
         "    return whole(t, offset ^ 128, t->memory + at, bytes);",
     )
     said = run(made, tmp_path, STRIDED)
-    assert '"failed": "wrong byte at 0 of the file written"' in said, said
+    assert re.search(r'"failed": "wrong byte at (0|256) of the file written"', said), said
 
 
 def test_a_back_end_that_fails_names_cell_rank_and_reason(cache, tmp_path):

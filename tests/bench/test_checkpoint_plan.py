@@ -105,6 +105,7 @@ def test_a_header_moves_every_block_of_a_shared_file():
 def test_an_hdf5_of_another_mpi_is_not_taken(opened, taken, tmp_path, monkeypatch):
     (tmp_path / "H5pubconf.h").write_text("#define H5_HAVE_PARALLEL 1\n")
     said = f"-I{tmp_path} -L/usr/lib/hdf5/openmpi -lhdf5"
-    monkeypatch.setattr(program, "says", lambda words: said if words[-1] == "hdf5" else "")
-    peer = program.parallel_hdf5("mpicc", opened)
+    answers = {"hdf5": said, "--showme:version": opened}
+    monkeypatch.setattr(program, "says", lambda words: answers.get(words[-1], ""))
+    peer = program.parallel_hdf5("mpicc")
     assert (bool(peer.words), bool(peer.absent)) == (taken, not taken)

@@ -6,14 +6,17 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from brigade.bench.ior import options, program
+from brigade.cli.bench_checkpoint import launcher_words
 
 MPIRUN = ["mpirun.openmpi", "-q", "--oversubscribe", "-n"]
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -273,6 +276,36 @@ def test_what_cannot_be_is_refused_with_exit_code_2_and_one_message(words, said,
     done = ior(1, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(f"brigade-ior: .*{re.escape(said)}.*", done.stderr, re.DOTALL), done.stderr
+
+
+def test_a_program_that_is_ended_removes_its_file(made, tmp_path):
+    file = tmp_path / "file"
+    words = ["-w", "-b", "64m", "-t", "8", "-s", "1000", "-o", str(file)]
+    job = subprocess.Popen(
+        [str(made), *words], env={**os.environ, **ENVIRONMENT}, stdout=subprocess.DEVNULL
+    )
+    while not file.exists() and job.poll() is None:
+        time.sleep(0.01)
+    job.terminate()
+    assert job.wait(60) == -signal.SIGTERM
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("mpicc", "opened", "launcher"),
+    [
+        ("mpicc", "Open MPI 4", "mpirun -q --oversubscribe -n 3"),
+        ("/usr/bin/mpicc.openmpi -g", "Open MPI 4", "mpirun.openmpi -q --oversubscribe -n 3"),
+        ("mpicc.mpich", "", "mpiexec.mpich -n 3"),
+        ("mpicc.other", "", "mpiexec -n 3"),
+        ("cc", "", "mpiexec -n 3"),
+    ],
+)
+def test_the_launcher_is_of_the_compilers_mpi(mpicc, opened, launcher, monkeypatch):
+    there = ("mpirun.openmpi", "mpiexec.mpich")
+    monkeypatch.setattr("brigade.bench.checkpoint.program.says", lambda words: opened)
+    monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
+    assert " ".join(launcher_words([], 3, mpicc)) == launcher
 
 
 def test_a_kept_file_needs_a_name(bench):

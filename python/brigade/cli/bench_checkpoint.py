@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -248,7 +249,7 @@ def _run(
         for number, ranks in enumerate(widths):
             settings = measure.Settings(
                 place,
-                launcher_words(launcher, ranks, bool(made.components)),
+                launcher_words(launcher, ranks, mpicc),
                 rounds,
                 sync,
                 read,
@@ -264,7 +265,7 @@ def _run(
         "host": host(),
         "settings": {
             **about, "widths": list(widths), "rounds": rounds, "sync": sync, "rival_mib": rival,
-            "launcher": list(launcher_words(launcher, widths[-1], bool(made.components))),
+            "launcher": list(launcher_words(launcher, widths[-1], mpicc)),
             "folder": folder, "seed": seed,
         },
         "absent": made.absent,
@@ -290,12 +291,15 @@ def _variants(wanted: Sequence[str] | None, made: Program, ranks: int) -> list[p
     return [plan.variant(name.replace("{ranks}", str(ranks)), made.components) for name in wanted]
 
 
-def launcher_words(words: Sequence[str], ranks: int, open_mpi: bool) -> tuple[str, ...]:
-    """The launcher of so many ranks: the user's words, or this machine's."""
+def launcher_words(words: Sequence[str], ranks: int, mpicc: str) -> tuple[str, ...]:
+    """The launcher of so many ranks: the user's words, or this machine's of the compiler's MPI:
+    that of `mpicc.mpich` is `mpiexec.mpich`, where there is one."""
+    from brigade.bench.checkpoint.program import is_open_mpi
+
     if not words:
-        words = ["mpirun", "-q", "--oversubscribe", "-n", "{n}"]
-        if not open_mpi:
-            words = ["mpiexec", "-n", "{n}"]
+        suffix = os.path.basename(shlex.split(mpicc)[0]).removeprefix("mpicc")
+        name, *flags = ["mpirun", "-q", "--oversubscribe"] if is_open_mpi(mpicc) else ["mpiexec"]
+        words = [name + suffix if shutil.which(name + suffix) else name, *flags, "-n", "{n}"]
     return tuple(word.replace("{n}", str(ranks)) for word in words)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Callable, TypeVar
@@ -121,7 +120,6 @@ def ior(
     Where words are checked (-W, -R) each says which task wrote it and where it belongs. The exit
     code is 1 if one is wrong.
     """
-    from brigade.bench.checkpoint.program import says
     from brigade.bench.ior import measure, program
     from brigade.paths import cache_dir
 
@@ -130,11 +128,11 @@ def ior(
         click.echo(made)
         return
     values = {name[len(_FIRST) :]: said.pop(name) for name in list(said) if name[:4] == _FIRST}
-    open_mpi = "Open MPI" in says([*shlex.split(mpicc), "--showme:version"])
-    start = functools.partial(launcher_words, launcher, open_mpi=open_mpi)
+    start = functools.partial(launcher_words, launcher, mpicc=mpicc)
     with _place(values, folder):
         if compare or said["sizes"] or said["preset"]:
             given = ctx.get_parameter_source("widths") is not ParameterSource.DEFAULT
+            said["mpicc"] = mpicc
             _compare(str(made), start, widths if given else None, values, as_csv, as_json, **said)
             return
         if len(widths) > 1:
@@ -155,12 +153,13 @@ def _compare(
     as_csv: bool,
     as_json: bool,
     *,
+    mpicc: str,
     sizes: list[int] | None,
     preset: str | None,
     scale: int,
 ) -> None:
     """Print the comparison. With a preset its values are what is not said."""
-    from brigade.bench.checkpoint.program import mpiio_components
+    from brigade.bench.checkpoint.program import is_open_mpi, mpiio_components
     from brigade.bench.ior import compare, measure
     from brigade.report.host import host
 
@@ -182,7 +181,8 @@ def _compare(
         cases += [
             measure.Case(start(ranks=ranks), ranks, one) for one in _files(values, files, ranks)
         ]
-    ways = measure.ways(values["api"] or "POSIX", mpiio_components())
+    components = mpiio_components() if is_open_mpi(mpicc) else {}
+    ways = measure.ways(values["api"] or "POSIX", components)
     rounds = int(values["repetitions"] or _ROUNDS)
     with counted("measuring") as progress:
         samples = measure.compare(made, cases, ways, rounds, progress)

@@ -113,10 +113,9 @@ def overlap(
             f"no variant '{unknown[0]}'", hint=f"there are {', '.join(bench.VARIANTS)}"
         )
     compiler = shlex.split(mpicc)
-    open_mpi = "Open MPI" in program.says([*compiler, "--showme:version"])
     words = bench.words(compiler)
     made = program.compiled(cache_dir() / "bench", "overlap", words, [bench.SOURCE])
-    started = launcher_words(launcher, options["ranks"], open_mpi)
+    started = launcher_words(launcher, options["ranks"], mpicc)
     with scratch(folder) as place, counted("measuring") as progress:
         settings = bench.Settings(place, started, bytes=size, rate=rate or 0, **options)
         samples = bench.measure(made, names, settings, progress)

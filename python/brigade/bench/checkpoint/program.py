@@ -43,11 +43,11 @@ class Program:
 def prepare(base: Path, mpicc: str, python: str = sys.executable) -> Program:
     """Compile the program below `base` if it is not there; BrigadeError if it cannot be. `python`
     is the one whose ADIOS2 is measured."""
-    opened = says([*shlex.split(mpicc), "--showme:version"])
-    peers = [parallel_hdf5(mpicc, opened), _adios2(python)]
+    opened = is_open_mpi(mpicc)
+    peers = [parallel_hdf5(mpicc), _adios2(python)]
     here = [peer for peer in peers if not peer.absent]
     absent = {peer.name: peer.absent for peer in peers if peer.absent}
-    components = mpiio_components() if "Open MPI" in opened else {}
+    components = mpiio_components() if opened else {}
     for name in ("ompio", "romio"):
         if name not in components:
             absent[name] = (
@@ -110,6 +110,11 @@ def says(command: list[str]) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
+def is_open_mpi(mpicc: str) -> bool:
+    """Whether this is Open MPI's compiler."""
+    return "Open MPI" in says([*shlex.split(mpicc), "--showme:version"])
+
+
 def mpiio_components() -> dict[str, str]:
     """Open MPI's components for MPI-IO: {"ompio": "ompio", "romio": "romio321"}."""
     found = {}
@@ -122,10 +127,10 @@ def mpiio_components() -> dict[str, str]:
     return found
 
 
-def parallel_hdf5(mpicc: str, opened: str) -> Peer:
+def parallel_hdf5(mpicc: str) -> Peer:
     """Debian has one for each MPI; elsewhere there is one, and it must be parallel. One of another
     MPI would bring that MPI into the process."""
-    own, other = ("openmpi", "mpich") if opened else ("mpich", "openmpi")
+    own, other = ("openmpi", "mpich") if is_open_mpi(mpicc) else ("mpich", "openmpi")
     for name in (f"hdf5-{own}", "hdf5"):
         said = says(["pkg-config", "--cflags", "--libs", name])
         words = shlex.split(said) if other not in said else []

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from brigade import paths
-from brigade.bench.checkpoint.program import compiled, parallel_hdf5, says
+from brigade.bench.checkpoint.program import compiled, parallel_hdf5
 from brigade.bench.drivers.pynamic import MARK
 from brigade.bench.ior.options import SOURCES
 
@@ -19,7 +19,7 @@ def prepare(base: Path, mpicc: str) -> Path:
     words = [*shlex.split(mpicc), "-std=gnu17", "-O2", "-w", f'-DMARK="{MARK}"']
     words += [f"-I{native}/include", *(str(path) for path in sources if path.suffix == ".c")]
     words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io", "-lm"]
-    hdf5 = parallel_hdf5(mpicc, says([*shlex.split(mpicc), "--showme:version"]))
+    hdf5 = parallel_hdf5(mpicc)
     if not hdf5.absent:
         words += ["-DWITH_HDF5", *hdf5.words]
     return compiled(base, "brigade-ior", words, sources)
