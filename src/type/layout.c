@@ -69,7 +69,7 @@ static int measure_row(struct layout *row)
     row->last = (int64_t)(reach + child->last);
     row->end = (int64_t)(reach + child->end);
     row->rising = child->rising && row->stride >= child->last;
-    row->apart = child->apart && (wide)row->stride >= (wide)child->high - child->low;
+    row->apart = child->apart && row->stride >= child->high; /* apart, it begins with its lowest */
     row->runs = UINT64_MAX;
     if (child->runs > INT64_MAX)
         return 0;

@@ -5,7 +5,9 @@
 #include "move/request.h"
 #include "type/random_type.h"
 
+#ifndef ROUNDS
 #define ROUNDS 4000
+#endif
 #define FILE_BYTES 20000
 
 static int round_now;

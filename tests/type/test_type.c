@@ -293,6 +293,58 @@ static void bad_arguments_are_named(void)
     type_release(word);
 }
 
+static void blocks_may_be_longer_than_their_dimension(void)
+{
+    const int processes = 1 << 20;
+    const enum type_distribution cyclic = TYPE_CYCLIC;
+    int64_t size = 3, block = INT64_MAX;
+    struct type *byte, *far, *t = NULL;
+    type_basic(1, &byte, NULL);
+    type_resized(byte, 0, INT64_C(1) << 60, &far, NULL);
+    for (int rank = 0; rank < 2; rank++) { /* the first process has all */
+        int rc = type_darray(processes, rank, 1, &size, &cyclic, &block, &processes, TYPE_ORDER_C,
+                             far, &t, NULL);
+        CHECK(rc == 0 && type_size(t) == (rank ? 0 : 3) && type_extent(t) == 3 * type_extent(far),
+              "rank %d: %d", rank, rc);
+        type_release(t);
+    }
+    type_release(far);
+    type_release(byte);
+}
+
+static void views_name_the_rule_that_is_broken(void)
+{
+    int64_t ones[2] = {1, 1}, back[2] = {8, 0}, over[2] = {0, 2};
+    struct type *word, *twice, *falls, *overlaps, *bytes, *nothing, *near;
+    struct file_view v;
+    type_basic(4, &word, NULL);
+    type_basic(6, &bytes, NULL);
+    type_basic(0, &nothing, NULL);
+    type_hvector(2, 1, 0, word, &twice, NULL);
+    type_hindexed(2, ones, back, word, &falls, NULL);
+    type_hindexed(2, ones, over, word, &overlaps, NULL);
+    type_resized(word, 0, 3, &near, NULL);
+    REFUSED(file_view_create(&v, -1, word, word, &err), -EINVAL, "displacement is -1");
+    REFUSED(file_view_create(&v, 0, nothing, word, &err), -EINVAL, "etype has no bytes");
+    REFUSED(file_view_create(&v, 0, word, bytes, &err), -EINVAL, "6 bytes");
+    REFUSED(file_view_create(&v, 0, word, falls, &err), -EINVAL, "filetype goes back");
+    REFUSED(file_view_create(&v, 0, falls, word, &err), -EINVAL, "");
+    REFUSED(file_view_create(&v, 0, word, twice, &err), -ENOTSUP,
+            "filetype has bytes that overlap");
+    REFUSED(file_view_create(&v, 0, word, overlaps, &err), -ENOTSUP, "overlap");
+    REFUSED(file_view_create(&v, 0, word, near, &err), -ENOTSUP, "tiles");
+    REFUSED(file_view_create(&v, INT64_MAX - 3, word, word, &err), -EOVERFLOW, "first tile");
+    CHECK(file_view_create(&v, 5, word, nothing, NULL) == 0, "it sees nothing");
+    CHECK(file_view_offset(&v, 0) == -1 && file_view_position(&v, 100) == 0, "of a file");
+    file_view_destroy(&v);
+    CHECK(file_view_create(&v, INT64_MAX - 8, word, word, NULL) == 0, "two tiles");
+    CHECK(file_view_offset(&v, 7) == INT64_MAX - 1 && file_view_offset(&v, 8) == -1, "no third");
+    file_view_destroy(&v);
+    struct type *all[] = {word, twice, falls, overlaps, bytes, nothing, near};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        type_release(all[i]);
+}
+
 static void depth_has_a_limit(void)
 {
     struct type *byte, *of[2], *next;
@@ -325,6 +377,8 @@ int main(void)
     nothing_is_written_out();
     what_lies_together_is_one_run();
     bad_arguments_are_named();
+    blocks_may_be_longer_than_their_dimension();
+    views_name_the_rule_that_is_broken();
     depth_has_a_limit();
     printf("%d failures\n", failures);
     return failures != 0;
