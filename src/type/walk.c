@@ -48,6 +48,20 @@ static int next_comb(struct walk *w)
     return 0;
 }
 
+/* To the next entry of a list of data, if there is one: entries that follow each other do not
+ * touch. */
+static int next_entry(struct walk *w)
+{
+    struct walk_place *place = &w->places[w->depth - 1];
+    const struct layout *node = place->node;
+    if (node->kind != LAYOUT_LIST || node->children || place->index + 1 == node->count)
+        return 0;
+    uint64_t i = ++place->index;
+    w->comb.at = place->at + node->entries[i].at;
+    w->comb.bytes = layout_entry_bytes(node, i);
+    return 1;
+}
+
 /* The last run of a comb may go on in the next one, and that one's, if it has no other, too. */
 void walk_climb(struct walk *w)
 {
@@ -55,6 +69,8 @@ void walk_climb(struct walk *w)
     if (w->comb.left == 0)
         return;
     w->run.bytes = w->comb.bytes;
+    if (w->depth && next_entry(w))
+        return;
     while (next_comb(w) && w->comb.at == w->run.at + (int64_t)w->run.bytes) {
         w->run.bytes += w->comb.bytes;
         if (w->comb.left > 1) {

@@ -17,7 +17,8 @@ static enum {
     LESS,
     DISAGREES,
     UNKNOWN,
-    INNER_NULL
+    INNER_NULL,
+    PADDED
 } kind;
 static int told, held[HIGHEST + 1];
 
@@ -82,6 +83,12 @@ static int fake_tell(mpi_handle h, struct mpi_contents *out)
         c.types[0] = kind == INNER_NULL ? NULL_HANDLE : hand_out(h - 1);
         c.integers[0] = 1 << 20; /* blocks of which nothing is told */
         c.n_integers = 1;
+        if (kind == INNER_NULL) { /* a second member, which is not looked at */
+            c.n_types = 2;
+            c.types[1] = hand_out(h - 1);
+        }
+        if (kind == PADDED)
+            c.lb = -2, c.extent = 8;
     }
     *out = c;
     return 0;
@@ -127,6 +134,9 @@ int main(void)
     refused(NULL_HANDLE, -EINVAL, "MPI_DATATYPE_NULL");
     kind = INNER_NULL;
     refused(3, -EINVAL, "MPI_DATATYPE_NULL");
+    kind = PADDED;
+    CHECK(decode(1, &type, &err) == 0 && type->lb == -2 && type_extent(type) == 8, "MPI's bounds");
+    type_release(type);
     kind = LESS;
     refused(1, -ENOTSUP, "less");
     kind = DISAGREES;
