@@ -73,6 +73,16 @@ def test_a_preset_is_scaled_in_ranks_and_in_what_each_writes():
     assert all(field in {o.field for o in options.options()} for field in presets.VALUES)
 
 
+def test_every_option_has_its_row_on_the_page_of_options():
+    page = (Path(__file__).parents[2] / "docs/reference/ior.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `-")]
+    assert len(rows) == len(options.options())
+    for option, row in zip(options.options(), rows):
+        names = [option.said, f"--{option.name}", *([f"--{option.other}"] if option.other else [])]
+        assert row.startswith("| " + ", ".join(f"`{name}`" for name in dict.fromkeys(names)) + " |")
+        assert row.endswith(f"| {option.help} |")
+
+
 def test_options_are_said_as_ior_has_them():
     values = {"write": 1, "read": 0, "random_offset": 2, "block": "1m", "random_seed": "7"}
     said = options.words({**values, "directives": ("a=1", "b=2"), "path": None})
