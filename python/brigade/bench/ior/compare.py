@@ -21,6 +21,7 @@ Sample = dict[str, Any]
 _OURS = ("LAMINAR", "ONESIDED")
 _MPI = ("MPIIO", "OMPIO", "ROMIO")
 _ACCESSES = ("write", "read")
+_WIDTH = 110  # at least: lines that are cut in two cannot be read
 
 
 def rows(samples: Sequence[Sample], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -73,7 +74,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 def print_report(found: Sequence[dict[str, Any]], preset: Preset | None) -> None:
     """The table of these rows, and the published one of a preset, on standard output."""
-    console = Console()
+    console = Console(width=max(Console().width, _WIDTH))
     names = list(found[0]["variants"])
     ours = list(found[0]["ratios"])
     title = "median MiB/s, open to closed; times faster than the best of the others [95%]"
@@ -92,7 +93,7 @@ def print_report(found: Sequence[dict[str, Any]], preset: Preset | None) -> None
 
 
 def _published(preset: Preset) -> Table:
-    table = _table(f"published: {preset.system}, MiB/s", [*COLUMNS, "one-sided by best"])
+    table = _table(f"published: {preset.system}, MiB/s", [*COLUMNS, "by best"])
     for row in preset.published:
         best = max(row.rates[::2])
         by_best = f"{max(row.rates[1::2]) / best:.2f}"
@@ -104,7 +105,7 @@ def _published(preset: Preset) -> Table:
 def _table(title: str, heads: Sequence[str]) -> Table:
     table = Table(title=title, box=None, title_justify="left", pad_edge=False)
     for text in ("ranks", "nodes", "file", "access", *heads):
-        table.add_column(text, justify="left" if text == "access" else "right", overflow="fold")
+        table.add_column(text, justify="left" if text == "access" else "right", no_wrap=True)
     return table
 
 

@@ -64,6 +64,7 @@ void file_remove(const struct test *t, int way, int repetition)
 {
     char path[PATH_ROOM], folder[PATH_ROOM], text[WHY];
     file_name(t, way, t->rank, repetition, path);
+    file_watch(NULL);
     if (!t->o.own_file && t->rank != 0)
         return;
     if (t->ways[way].back->remove(path, text))
@@ -72,7 +73,6 @@ void file_remove(const struct test *t, int way, int repetition)
         folder_of(path, folder);
         rmdir(folder); /* what others have put there stays */
     }
-    file_watch(NULL);
 }
 
 void file_give_up(void)

@@ -19,16 +19,23 @@ static int failed(char *why, const char *path, const char *call)
     return why_not(why, "%s: %s: %s", path, call, strerror(errno));
 }
 
+/* Several that create a file at once meet EEXIST on some file systems: then it is there. */
+static int open_or_create(const char *path, int flags)
+{
+    int fd = open(path, flags, 0664);
+    return fd < 0 && errno == EEXIST ? open(path, flags & ~O_CREAT) : fd;
+}
+
 static int posix_open(const struct target *target, void **file, char *why)
 {
     const struct options *o = &target->t->o;
     struct file *f = calloc(1, sizeof *f);
     if (!f)
         return why_not(why, "no memory");
-    int flags = target->writing ? O_RDWR | O_CREAT : O_RDONLY;
+    int flags = O_CLOEXEC | (target->writing ? O_RDWR | O_CREAT : O_RDONLY);
     f->single = o->single_attempt;
     snprintf(f->path, sizeof f->path, "%s", target->path);
-    f->fd = open(f->path, flags | O_CLOEXEC | (o->direct ? O_DIRECT : 0), 0664);
+    f->fd = open_or_create(f->path, flags | (o->direct ? O_DIRECT : 0));
     if (f->fd < 0) {
         failed(why, f->path, o->direct ? "opening past the page cache (-B)" : "opening");
         free(f);

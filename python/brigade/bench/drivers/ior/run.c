@@ -166,7 +166,7 @@ static void write_file(struct run *r)
         file_remove(t, r->way, r->repetition);
     if (t->o.unique_dir)
         file_make_folder(path);
-    if (!t->o.keep && (t->o.own_file || t->rank == 0))
+    if (!t->o.keep)
         file_watch(path);
     MPI_Barrier(t->comm);
     phase_run(&p);
