@@ -267,6 +267,8 @@ def test_a_deadline_limits_what_is_read_to_what_was_written(ior):
         (["-t", "much"], "transferSize: 'much' is no size"),
         (["-R", "-r"], "give both its signature: -G"),
         (["-C", "-Z"], "not both"),
+        (["-a", "POSIX,LAMINAR:view"], "LAMINAR has no view"),
+        (["-a", "POSIX:fast=yes"], "POSIX has no hints"),
         (["-a", "LAMINAR", "-Y"], "synced as a whole"),
         (["-a", "MPIIO", "-c", "-z"], "cannot be collective"),
         (["-O", "colour=red"], "'colour': there is no such option"),

@@ -14,32 +14,41 @@ static const char *refuse(const char *format, const char *word)
     return why;
 }
 
+static const char *parse_hints(struct way *way, char *hints)
+{
+    char *rest = NULL;
+    for (char *hint = strtok_r(hints, ":", &rest); hint; hint = strtok_r(NULL, ":", &rest)) {
+        size_t used = strlen(way->hints);
+        if (strcmp(hint, "view") != 0) {
+            snprintf(way->hints + used, sizeof way->hints - used, "%s%s", used ? ":" : "", hint);
+            continue;
+        }
+        if (!way->back->views)
+            return refuse("-a: %s has no view of the file", way->back->name);
+        way->view = 1;
+        snprintf(way->name, sizeof way->name, "%s:view", way->back->name);
+    }
+    return NULL;
+}
+
 /* "MPIIO:view:cb_nodes=2" */
 static const char *parse_way(const struct test *t, const char *word, int length, struct way *way)
 {
-    char names[512], copy[sizeof way->hints + 64], *rest = NULL;
+    char names[512], copy[sizeof way->hints];
     if (length >= (int)sizeof copy)
         return refuse("-a: a word is too long: %.40s...", word);
     snprintf(copy, sizeof copy, "%.*s", length, word);
     int name = (int)strcspn(copy, ":");
     way->back = back_end_find(copy, name);
-    way->view = t->o.view;
     if (!way->back) {
         back_end_names(names, sizeof names);
         why_not(why, "-a: no back end '%.*s'; there are\n%s", name, copy, names);
         return why;
     }
+    way->view = t->o.view && way->back->views;
     snprintf(way->name, sizeof way->name, "%s", way->back->name);
-    for (char *hint = strtok_r(copy + name, ":", &rest); hint; hint = strtok_r(NULL, ":", &rest)) {
-        size_t used = strlen(way->hints);
-        if (strcmp(hint, "view") == 0) {
-            way->view = 1;
-            snprintf(way->name, sizeof way->name, "%s:view", way->back->name);
-        } else {
-            snprintf(way->hints + used, sizeof way->hints - used, "%s%s", used ? ":" : "", hint);
-        }
-    }
-    return way->back->refuse ? way->back->refuse(t, way) : NULL;
+    const char *no = parse_hints(way, copy + name);
+    return no ? no : way->back->refuse ? way->back->refuse(t, way) : NULL;
 }
 
 static const char *parse_ways(struct test *t)

@@ -66,6 +66,7 @@ struct target {
 /* A way to move bytes. Calls return 0, or -1 with `why` (WHY bytes) saying what failed. */
 struct back_end {
     const char *name, *help;
+    int views;      /* it can go through a view of the file (:view, -V) */
     int own_format; /* the file has bytes of the format's own */
     const char *(*refuse)(const struct test *t, const struct way *way); /* NULL: possible */
     /* Collective over target->comm. A file to write is made if need be, and kept with -E. */

@@ -237,6 +237,7 @@ static int mpiio_remove(const char *path, char *why)
 
 const struct back_end back_end_mpiio = {.name = "MPIIO",
                                         .help = "MPI-IO; hints are MPI's: MPIIO:view:cb_nodes=2",
+                                        .views = 1,
                                         .refuse = mpiio_refuse,
                                         .open = mpiio_open,
                                         .move = mpiio_move,

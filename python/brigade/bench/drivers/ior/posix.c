@@ -19,6 +19,14 @@ static int failed(char *why, const char *path, const char *call)
     return why_not(why, "%s: %s: %s", path, call, strerror(errno));
 }
 
+static const char *posix_refuse(const struct test *t, const struct way *way)
+{
+    if (*way->hints)
+        return "POSIX has no hints";
+    return t->o.direct && t->o.transfer % 512 ? "past the page cache (-B) go multiples of 512 bytes"
+                                              : NULL;
+}
+
 /* Several that create a file at once meet EEXIST on some file systems: then it is there. */
 static int open_or_create(const char *path, int flags)
 {
@@ -98,6 +106,7 @@ int posix_remove(const char *path, char *why)
 
 const struct back_end back_end_posix = {.name = "POSIX",
                                         .help = "system calls; each task its own bytes",
+                                        .refuse = posix_refuse,
                                         .open = posix_open,
                                         .move = posix_move,
                                         .sync = posix_sync,
