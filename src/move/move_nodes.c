@@ -98,7 +98,7 @@ static void handed(void *context, uint32_t t)
 static int failed(void *context)
 {
     const struct mover *m = ((struct bridge *)context)->m;
-    int rc = area_broken(m->claims.world->area);
+    int rc = world_look(m->claims.world);
     if (rc)
         return -EOWNERDEAD;
     return is_failing(m) ? -ECANCELED : 0;

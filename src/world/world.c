@@ -16,12 +16,35 @@
 #define NAP_NS UINT64_C(200000)  /* its longest sleep between looks */
 #define TICK_NS UINT64_C(100000) /* one sleep in 200 */
 #define LOOK_NS UINT64_C(100000000)
+#define TELL_NS UINT64_C(300000000) /* a connection is made, where there was none yet */
 #define FIRST_NAP_NS UINT64_C(5000)
 
 /* ---- what breaks a world ---- */
 
+/* Lets MPI bring `n` words on their way, for as long as some are not taken, TELL_NS at most: who
+ * has heard before has left, and takes none. */
+static void bring(struct io_world *w, struct stream_request *words, uint32_t n)
+{
+    uint64_t began = brg_clock_ns();
+    struct timespec nap = {.tv_nsec = (long)NAP_NS};
+    do {
+        uint32_t open = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            int done = 0;
+            if (words[i].active && w->all->test(w->all, &words[i], &done))
+                words[i].active = 0;
+            open += words[i].active != 0;
+        }
+        if (!open || brg_clock_ns() - began > TELL_NS)
+            return;
+        nanosleep(&nap, NULL);
+    } while (1);
+}
+
 /* Who learns of a death tells the leaders: the first survivor of its node, dead as its own leader
- * may be, and each leader the ones beside it. The words are small: they wait for nobody. */
+ * may be, and each leader the ones beside it, whom it has a connection to. Without one the word
+ * must have been taken before this rank leaves: MPI keeps what is small, and it would end with
+ * its sender. */
 static void tell(struct io_world *w, uint32_t dead)
 {
     if (w->told || w->n_nodes == 1)
@@ -30,17 +53,20 @@ static void tell(struct io_world *w, uint32_t dead)
     w->word = dead;
     if (w->has_lifeline)
         lifeline_tell(&w->lifeline, dead);
+    struct stream_request *words = calloc(w->n_nodes, sizeof *words);
+    if (!words)
+        return;
     for (uint32_t node = 0; node < w->n_nodes; node++) {
-        struct stream_request request = {.active = 0};
         uint32_t leader = w->order[w->first_of[node]];
-        int done = 0;
-        if (node == w->node || leader == dead ||
-            w->all->send(w->all, &w->word, sizeof w->word, leader, TAG_DEATH, &request))
+        if (node == w->node || leader == dead)
             continue;
-        for (int tries = 0; tries < 100 && !done; tries++)
-            if (w->all->test(w->all, &request, &done))
-                break;
+        if (w->has_lifeline)
+            w->all->send(w->all, &w->word, sizeof w->word, leader, TAG_DEATH, &words[node]);
+        else
+            w->all->send_matched(w->all, &w->word, sizeof w->word, leader, TAG_DEATH, &words[node]);
     }
+    bring(w, words, w->n_nodes);
+    free(words);
 }
 
 int world_broke(struct io_world *w, struct brg_error *err)
@@ -124,6 +150,12 @@ int world_finish(struct io_world *w, struct stream_net *net, struct stream_reque
     return rc;
 }
 
+int world_look(struct io_world *w)
+{
+    look_beside(w);
+    return area_broken(w->area);
+}
+
 int world_rest(struct io_world *w, uint32_t seen, uint64_t ns)
 {
     area_doze(&w->area->head->bell, seen, ns);
@@ -145,7 +177,11 @@ int world_least(struct io_world *w, struct stream_net *net, int64_t *least, int 
 {
     struct stream_request request = {.active = 0};
     memcpy(w->mine, least, (size_t)n * sizeof *least);
-    int rc = world_finish(w, net, &request, net->minimum(net, w->mine, w->least, n, &request));
+    /* Who is gone before this rank begins takes no part. Later it may have taken it. */
+    int rc = w->area ? world_look(w) : 0;
+    if (rc)
+        return rc;
+    rc = world_finish(w, net, &request, net->minimum(net, w->mine, w->least, n, &request));
     if (!rc)
         memcpy(least, w->least, (size_t)n * sizeof *least);
     return rc;

@@ -108,6 +108,10 @@ int world_least(struct io_world *world, struct stream_net *net, int64_t *values,
  * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */
 int world_rest(struct io_world *world, uint32_t seen, uint64_t ns);
 
+/* Looks at once whether a neighbour says that a rank died, without MPI: before each round of its
+ * calls, as Open MPI may not come back from one that sends to the dead. The same. */
+int world_look(struct io_world *world);
+
 /* Not collective: for the area, whose ranks wait outside MPI: lets MPI move on what the program has
  * left under way, as a rank that another one waits for in MPI may be one that waits here. */
 void world_tick(void *world);

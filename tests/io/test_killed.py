@@ -10,13 +10,16 @@ from mpi_world import AS_NODES, MPIS, compile_mpi, needs_nodes, run_mpi
 
 SOURCE = Path(__file__).with_name("killed_driver.c")
 OWNERDEAD = -130
-KILLED, ABORTED = 137, 134
+KILLED, ABORTED, HUNG = 137, 134, 142
 BOUND_S = 5.0
 
 # UCX, under Debian's MPICH, ends a process that has a large message under way with one that died:
 # by its rendezvous, in which one side copies from the other's memory, or puts into it over TCP and
 # waits for its word. Without it nobody is ended.
 NO_RENDEZVOUS = "inf"
+
+# How Open MPI's ranks on one machine speak as those of different machines do.
+TCP = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
 
 # A launcher ends the whole job when one process dies; behind a shell it does not hear of it, until
 # all have ended. `ended.RANK` is the exit code: 142 of one that hung.
@@ -71,6 +74,7 @@ class World:
         size: int = 65536,
         nodes: int = 0,
         rendezvous: str = NO_RENDEZVOUS,
+        tcp: bool = False,
     ) -> Job:
         """A job in which nobody is told late."""
         place = self.folder / "files"
@@ -82,6 +86,7 @@ class World:
         command += ["sh", "-c", SHELL, "sh", place, str(ranks)]
         command += [self.driver, place, way, hints, str(size), *extra]
         environment = {"BRIGADE_FAULT": fault} if fault else {}
+        environment |= TCP if tcp else {}
         done = run_mpi(self.mpi, ranks, command, UCX_RNDV_THRESH=rendezvous, **environment)
         told = {}
         for path in place.glob("told.*"):
@@ -164,6 +169,27 @@ def test_of_nodes_with_several_ranks_all_are_told(world: World, fault: str) -> N
     """A leader, one that is none, and rank 0: ranks 0 and 2 are a node, 1 and 3 another."""
     job = world.run(4, fault, f"transport=simple:writers=2:{SMALL}", nodes=2)
     job.assert_all_know(int(fault[-1]))
+
+
+@needs_nodes
+@pytest.mark.parametrize("world", ["openmpi"], indirect=True)
+def test_a_word_of_a_death_arrives_over_a_connection_that_is_yet_to_be_made(world: World) -> None:
+    world.run(6, "io.join:0@0", "", nodes=2, tcp=True).assert_all_know(0)
+
+
+@pytest.mark.all
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("world", ["openmpi"], indirect=True)
+def test_writing_to_a_connection_that_ended_ends_nobody(world: World) -> None:
+    """Without care of ours SIGPIPE ends a survivor in every fourth job. Open MPI itself may hang:
+    docs/explanation/laminar.md."""
+    for step in range(24):
+        hints = f"share=no:transport=simple:writers=1:{SMALL}"
+        job = world.run(4, f"io.slot:{8 + step % 6}@0", hints, tcp=True)
+        assert not world.data.exists()
+        assert set(job.ended.values()) <= {0, KILLED, HUNG}, job
+        if HUNG not in job.ended.values():
+            job.assert_all_know(0)
 
 
 @pytest.mark.parametrize("world", ["mpich"], indirect=True)
