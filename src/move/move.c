@@ -37,25 +37,37 @@ void mover_moved(struct mover *m, uint64_t bytes)
         call->progress(call->progress_context, m->moved, call->request->bytes);
 }
 
-int mover_write(struct mover *m, const void *buf, size_t bytes, uint64_t offset,
-                struct brg_error *err)
+static void lock(struct mover *m)
 {
     if (m->storing)
         pthread_mutex_lock(m->storing);
-    int rc = drain_write(m->call->drain, buf, bytes, offset, err);
+}
+
+static int unlock(struct mover *m, int rc)
+{
     if (m->storing)
         pthread_mutex_unlock(m->storing);
     return rc;
 }
 
+int mover_write(struct mover *m, const void *buf, size_t bytes, uint64_t offset,
+                struct brg_error *err)
+{
+    lock(m);
+    return unlock(m, drain_write(m->call->drain, buf, bytes, offset, err));
+}
+
+int mover_read_raw(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct brg_error *err)
+{
+    lock(m);
+    return unlock(m, store_read_raw(m->call->store, buf, bytes, offset, err));
+}
+
 int mover_read(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct brg_error *err)
 {
     size_t got = 0;
-    if (m->storing)
-        pthread_mutex_lock(m->storing);
-    int rc = store_read(m->call->store, buf, bytes, offset, &got, err);
-    if (m->storing)
-        pthread_mutex_unlock(m->storing);
+    lock(m);
+    int rc = unlock(m, store_read(m->call->store, buf, bytes, offset, &got, err));
     if (!rc && got < bytes) {
         rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
                            (unsigned long long)(offset + bytes));

@@ -28,6 +28,9 @@ void mover_moved(struct mover *m, uint64_t bytes);
 int mover_write(struct mover *m, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
 int mover_read(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct brg_error *err);
+/* Of a file that is being written; zeros where it ends. */
+int mover_read_raw(struct mover *m, void *buf, size_t bytes, uint64_t offset,
+                   struct brg_error *err);
 
 /* This rank's part in each task that it touches: it puts its bytes (collect) or takes them. */
 void slots_attend(struct mover *m);
@@ -42,6 +45,9 @@ void slots_reach(struct mover *m, uint32_t task, enum slot_stage stage);
 
 /* In place of slots_attend, for the leader of a node where there are others. */
 void nodes_attend(struct mover *m);
+
+/* Writes what the bucket holds; of use for nothing else afterwards. 0 or -errno with *err. */
+int sieve_write(struct mover *m, struct bucket *bucket, struct brg_error *err);
 
 /* What the writer (reader) of a domain does: every task of it, in order. */
 void slots_serve(struct mover *m);

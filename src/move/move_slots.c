@@ -98,7 +98,6 @@ static void do_again(struct mover *m, uint32_t task)
 static int write_task(struct mover *m, uint32_t task, struct brg_error *err)
 {
     struct bucket bucket;
-    uint32_t at = 0, bytes = 0;
     io_fault_kill(IO_FAULT_SLOT);
     int rc = wait_for(m, task, SLOT_ARRIVED);
     if (rc)
@@ -106,8 +105,7 @@ static int write_task(struct mover *m, uint32_t task, struct brg_error *err)
     claims_bucket(&m->claims, task, &bucket);
     if (!m->claims.shift && bucket_overlapped(&bucket))
         do_again(m, task);
-    for (uint32_t from = 0; !rc && bucket_run(&bucket, from, &at, &bytes); from = at + bytes)
-        rc = mover_write(m, bucket.image + at, bytes, bucket.start + at, err);
+    rc = sieve_write(m, &bucket, err);
     if (!rc)
         claims_free(&m->claims, task, &bucket);
     return rc;

@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 #define PARTS_NAME 2048 /* bytes for the path of a part and a suffix */
+#define PARTS_HELD (64u << 10)
 
 struct parts_record {
     uint64_t offset, bytes; /* of the file */
@@ -29,8 +30,12 @@ struct parts_writer {
     uint64_t at, logged, summed; /* bytes in each */
     uint64_t block_bytes;
     uint32_t n_records, n_sums;
-    struct parts_record record[64];
+    struct parts_record record[1024];
     uint64_t sum[64];
+    /* the last bytes, which are not in the file yet: small pieces would be a system call each, and
+     * on a network file system a journey */
+    uint32_t n_held;
+    char held[PARTS_HELD];
     XXH3_state_t stream; /* of the block that is not full */
 };
 
@@ -41,9 +46,11 @@ int parts_writer_open(struct parts_writer *writer, const char *folder, uint32_t 
                       unsigned mode, uint64_t block_bytes);
 void parts_writer_close(struct parts_writer *writer);
 
-/* Each 0 or -errno; *done bytes were written before a failure. */
+/* Each 0 or -errno, which may be that of bytes put before: *failed is the byte of the file. */
 int parts_writer_put(struct parts_writer *writer, const void *buf, size_t bytes, uint64_t offset,
-                     uint64_t sequence, size_t *done);
+                     uint64_t sequence, uint64_t *failed);
+/* What was put is in the file, or failed. */
+int parts_writer_end_call(struct parts_writer *writer, uint64_t *failed);
 /* The last call but close. Closes the files: only then are they sure to be seen on other nodes. */
 int parts_writer_flush(struct parts_writer *writer, int sync);
 

@@ -75,6 +75,26 @@ static int write_sums(struct parts_writer *w)
     return rc;
 }
 
+/* The byte of the file that lies at `at` of the part; its record has not left memory. */
+static uint64_t offset_of(const struct parts_writer *w, uint64_t at)
+{
+    const struct parts_record *r = &w->record[w->n_records];
+    while (r-- > w->record)
+        if (at >= r->at)
+            return r->offset + (at - r->at);
+    return 0;
+}
+
+int parts_writer_end_call(struct parts_writer *w, uint64_t *failed)
+{
+    size_t done = 0;
+    int rc = store_io_write(w->data, w->held, w->n_held, w->at - w->n_held, &done);
+    if (rc)
+        *failed = offset_of(w, w->at - w->n_held + done);
+    w->n_held = 0;
+    return rc;
+}
+
 static int record(struct parts_writer *w, size_t bytes, uint64_t offset, uint64_t sequence)
 {
     struct parts_record *last = &w->record[w->n_records ? w->n_records - 1 : 0];
@@ -98,13 +118,32 @@ static int end_block(struct parts_writer *w)
     return rc;
 }
 
+/* What does not fit the bytes held goes past them. */
+static int write_or_hold(struct parts_writer *w, const void *buf, size_t bytes, uint64_t offset,
+                         uint64_t *failed)
+{
+    size_t done = 0;
+    int full = w->n_held + bytes > PARTS_HELD || w->n_records == N_RECORDS;
+    int rc = full ? parts_writer_end_call(w, failed) : 0;
+    if (!rc && bytes < PARTS_HELD) {
+        memcpy(w->held + w->n_held, buf, bytes);
+        w->n_held += (uint32_t)bytes;
+    } else if (!rc) {
+        rc = store_io_write(w->data, buf, bytes, w->at, &done);
+        *failed = offset + done;
+    }
+    return rc;
+}
+
 int parts_writer_put(struct parts_writer *w, const void *buf, size_t bytes, uint64_t offset,
-                     uint64_t sequence, size_t *done)
+                     uint64_t sequence, uint64_t *failed)
 {
     const char *at = buf;
-    int rc = store_io_write(w->data, buf, bytes, w->at, done);
-    if (!rc)
+    int rc = write_or_hold(w, buf, bytes, offset, failed);
+    if (!rc) {
+        *failed = offset;
         rc = record(w, bytes, offset, sequence);
+    }
     while (!rc && bytes) {
         uint64_t left = w->block_bytes - w->at % w->block_bytes;
         size_t n = bytes < left ? bytes : (size_t)left;
@@ -120,7 +159,9 @@ int parts_writer_put(struct parts_writer *w, const void *buf, size_t bytes, uint
 
 int parts_writer_flush(struct parts_writer *w, int sync)
 {
-    int rc = w->at % w->block_bytes ? end_block(w) : 0;
+    uint64_t failed;
+    int rc = parts_writer_end_call(w, &failed);
+    rc = rc || !(w->at % w->block_bytes) ? rc : end_block(w);
     rc = rc ? rc : write_records(w);
     rc = rc ? rc : write_sums(w);
     rc = rc || !sync ? rc : store_io_sync(w->data);

@@ -117,13 +117,13 @@ static int need_part(struct io_store *s, struct brg_error *err)
 static int write_part(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,
                       struct brg_error *err)
 {
-    size_t done = 0;
+    uint64_t failed = offset;
     int rc = need_part(s, err);
     if (rc)
         return rc;
     io_fault_step();
-    rc = parts_writer_put(s->part, buf, bytes, offset, atomic_load(&s->call), &done);
-    return rc ? store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write") : 0;
+    rc = parts_writer_put(s->part, buf, bytes, offset, atomic_load(&s->call), &failed);
+    return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "write") : 0;
 }
 
 static int write_file(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
@@ -216,9 +216,14 @@ void store_begin_call(struct io_store *s)
 int store_end_call(struct io_store *s, uint64_t size, struct brg_error *err)
 {
     /* With async, writes of this call are still to come, and keep the order themselves. */
-    if (s->async || !s->sums)
+    if (s->async || (!s->sums && !s->part))
         return 0;
     io_fault_step();
+    if (s->part) {
+        uint64_t failed;
+        int rc = parts_writer_end_call(s->part, &failed);
+        return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "write") : 0;
+    }
     int rc = sums_failed(s, sums_end_call(s->sums, size), err);
     s->unsummed |= s->sums->marked;
     return rc;
@@ -276,6 +281,24 @@ int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, siz
     if (rc == 0)
         *got = (size_t)n;
     return rc;
+}
+
+int store_reads_raw(const struct io_store *s)
+{
+    return s->token.layout == IO_SHARED && !s->async;
+}
+
+int store_read_raw(struct io_store *s, void *buf, size_t bytes, uint64_t offset,
+                   struct brg_error *err)
+{
+    int rc = need_file(s, err);
+    if (rc)
+        return rc;
+    ssize_t got = brg_io_pread(s->fd, buf, bytes, offset);
+    if (got < 0)
+        return store_failed(err, (int)got, s->token.path, (int64_t)offset, "read");
+    memset((char *)buf + got, 0, bytes - (size_t)got);
+    return 0;
 }
 
 int store_let_go(struct io_store *s, struct brg_error *err)

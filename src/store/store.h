@@ -73,6 +73,11 @@ int store_show(struct io_store *store, struct brg_error *err);
  * where a block does not match its checksum. */
 int store_read(struct io_store *store, void *buf, size_t bytes, uint64_t offset, size_t *got,
                struct brg_error *err);
+/* While a file in one piece is written, without async: whether its bytes can be read at all; and as
+ * many of them as are asked for, zeros where it ends. */
+int store_reads_raw(const struct io_store *store);
+int store_read_raw(struct io_store *store, void *buf, size_t bytes, uint64_t offset,
+                   struct brg_error *err);
 
 /* Commit, in this order, with an agreement of all ranks after each:
  * Every rank: what it wrote is on stable storage. */

@@ -2,10 +2,12 @@
 #include "claim.h"
 #include "store/parts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,12 +28,13 @@ static uint64_t winner[SIZE]; /* call * RANKS + rank + 1 of each byte */
 
 static void write_call(struct parts_writer *writers, uint64_t call, char *buf)
 {
+    uint64_t failed;
     for (uint32_t turn = 0; turn < 2 * RANKS; turn++) {
         uint32_t rank = turn / 2, at = chance(SIZE), n = 1 + chance(chance(2) ? 20 : 900);
         n = n < SIZE - at ? n : SIZE - at;
         for (uint32_t i = 0; i < n; i++)
             buf[i] = (char)chance(256);
-        CHECK(parts_writer_put(&writers[rank], buf, n, at, call, NULL) == 0, "random state %llu",
+        CHECK(parts_writer_put(&writers[rank], buf, n, at, call, &failed) == 0, "random state %llu",
               (unsigned long long)state);
         for (uint32_t i = 0; i < n; i++)
             if (call * RANKS + rank + 1 >= winner[at + i]) {
@@ -91,6 +94,29 @@ static void compare(const char *index)
     parts_reader_close(&reader);
 }
 
+/* Pieces are held back, some of them through several journeys; the byte that has no room is told. */
+static void a_full_disk_names_the_byte(const char *folder, uint32_t bytes, uint64_t room)
+{
+    static const char buf[PARTS_HELD];
+    struct parts_writer w;
+    uint64_t failed = 0;
+    struct rlimit old, limit;
+    int rc = 0;
+    getrlimit(RLIMIT_FSIZE, &old);
+    limit = (struct rlimit){room, old.rlim_max};
+    CHECK(mkdir(folder, 0700) == 0 && parts_writer_open(&w, folder, 0, 0600, BLOCK) == 0, "open");
+    setrlimit(RLIMIT_FSIZE, &limit);
+    for (uint64_t i = 0; !rc && i * bytes <= room; i++)
+        rc = parts_writer_put(&w, buf, bytes, 1000 * i + 7, 1, &failed);
+    rc = rc ? rc : parts_writer_end_call(&w, &failed);
+    setrlimit(RLIMIT_FSIZE, &old);
+    CHECK(rc == -EFBIG && failed == room / bytes * 1000 + 7 + room % bytes,
+          "%d at byte %llu: pieces of %u, room for %llu", rc, (unsigned long long)failed, bytes,
+          (unsigned long long)room);
+    parts_writer_close(&w);
+    parts_remove(folder);
+}
+
 int main(void)
 {
     char base[] = "/tmp/brigade-test-XXXXXX", folder[64], index[64];
@@ -105,6 +131,9 @@ int main(void)
             compare(index);
             parts_remove(folder);
         }
+    a_full_disk_names_the_byte(folder, 36, 1000);
+    a_full_disk_names_the_byte(folder, 900, 200000);
+    a_full_disk_names_the_byte(folder, PARTS_HELD, 500000);
     CHECK(unlink(index) == 0 && rmdir(base) == 0, "random state %llu",
           (unsigned long long)state); /* nothing else was left */
     return failures != 0;
