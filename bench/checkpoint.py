@@ -2,9 +2,12 @@
 """Measure checkpoints on the local disk and on the lab's MooseFS with 4 nodes: Brigade against its
 peers at several widths, how steady each is beside another job, and what headers do to the rates.
 
-    python bench/checkpoint.py --quick                   2 minutes: 4 ranks, few rounds
-    python bench/checkpoint.py --fs moosefs              7 minutes
+    python bench/checkpoint.py --quick                   4 minutes: 4 ranks, few rounds
+    python bench/checkpoint.py --fs moosefs              20 minutes
     python bench/checkpoint.py --fs disk --dir /scratch  a disk elsewhere
+
+Peers are measured as safe as Brigade is (--sync --publish), as they come (--sync), and with nothing
+synced by anybody (--no-sync); reading and steadiness once.
 
 Everything is measured by `brigade bench checkpoint` and `brigade bench align`. Writes
 OUT/checkpoint-FS.json (raw samples), figures, and prints what of the targets is reached.
@@ -35,6 +38,12 @@ from brigade.bench.checkpoint import figure, program
 from brigade.lab import Lab
 
 NODES = 4
+#: how safe a file is when its writing ends
+SAFETY = {
+    "published": ["--publish"],
+    "synced": ["--no-read"],
+    "unsynced": ["--no-sync", "--no-read"],
+}
 STEADY = {"contiguous": "16M", "strided": "64k"}
 Run = Callable[[list[str]], dict[str, Any]]
 
@@ -63,6 +72,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ranks", type=numbers, default=[4, 16], help="with all record sizes")
     parser.add_argument("--wide", type=numbers, default=[32], help="without the largest records")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--safety", type=words(), default=list(SAFETY))
     parser.add_argument("--steady-rounds", type=int, default=30)
     parser.add_argument("--rival", type=int, default=64, help="MiB of the other job's bursts")
     parser.add_argument("--dir", default="/var/tmp", help="where the local disk is measured")
@@ -105,14 +115,8 @@ def report_of(start: Callable[..., Any], more: list[str], common: list[str]) -> 
 
 def measure(run: Run, options: argparse.Namespace) -> dict[str, Any]:
     """The reports of all widths in one; with `steady`, of the writes beside another job."""
-    rounds = ["--rounds", str(options.rounds)]
-    checkpoint = ["checkpoint", "--python", options.python, *rounds]
-    report = run([*checkpoint, "-n", ",".join(map(str, options.ranks))])
-    if options.wide:
-        wide = run([*checkpoint, "-n", ",".join(map(str, options.wide)), "--record", "1k,64k,1M"])
-        report["cells"] += wide["cells"]
-        report["samples"] += wide["samples"]
-        report["settings"]["widths"] += wide["settings"]["widths"]
+    reports = {safety: compare(run, options, SAFETY[safety]) for safety in options.safety}
+    report = {**reports[options.safety[0]], "by_safety": reports}
     steady = [
         "checkpoint", "-n", str(options.ranks[-1]), "--rounds", str(options.steady_rounds),
         "--rival", str(options.rival), "--no-read", "--variants",
@@ -124,6 +128,19 @@ def measure(run: Run, options: argparse.Namespace) -> dict[str, Any]:
     }
     align = ["align", "-n", str(options.ranks[-1]), "--block", "8M"]
     report["align"] = run(align)["rows"]
+    return report
+
+
+def compare(run: Run, options: argparse.Namespace, how: list[str]) -> dict[str, Any]:
+    """One report of all widths."""
+    rounds = ["--rounds", str(options.rounds)]
+    checkpoint = ["checkpoint", "--python", options.python, *rounds, *how]
+    report = run([*checkpoint, "-n", ",".join(map(str, options.ranks))])
+    if options.wide:
+        wide = run([*checkpoint, "-n", ",".join(map(str, options.wide)), "--record", "1k,64k,1M"])
+        report["cells"] += wide["cells"]
+        report["samples"] += wide["samples"]
+        report["settings"]["widths"] += wide["settings"]["widths"]
     return report
 
 
@@ -140,12 +157,18 @@ def keep(report: dict[str, Any], fs: str, options: argparse.Namespace) -> None:
     settings = {**report["settings"], "fs": fs, "absent": report["absent"], "steady": STEADY}
     settings["steady_rounds"] = options.steady_rounds
     more = {"steady_samples": as_rows(samples), "align": report["align"]}
+    for safety in options.safety[1:]:
+        more[f"{safety}_samples"] = as_rows(report["by_safety"][safety]["samples"])
     path = options.out / f"checkpoint-{fs}.json"
     save(path, "checkpoint", settings, as_rows(report["samples"]), **more)
-    checkpoint_table.print_table(report["cells"])
+    for safety, one in report["by_safety"].items():
+        print(f"\n{title}, {safety}")
+        checkpoint_table.print_table(one["cells"])
     for pattern in STEADY:
         checkpoint_table.print_steady(report["steady"][pattern]["cells"])
-    checkpoint_table.print_verdicts(report, title)
+    for safety, one in report["by_safety"].items():
+        steady = report["steady"] if one["cells"] is report["cells"] else {}
+        checkpoint_table.print_verdicts({**one, "steady": steady}, f"{title}, {safety}")
     print(f"raw samples: {path}")
 
 

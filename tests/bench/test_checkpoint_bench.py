@@ -65,6 +65,20 @@ def test_the_table_names_the_cells_the_ratios_and_what_is_absent(cache, tmp_path
     assert max(map(len, done.stdout.splitlines()[:8])) <= 110
 
 
+def test_published_files_of_peers_are_whole_under_their_names(cache, tmp_path):
+    words = ["--pattern", "strided", "--rounds", "1", "-n", "2", "--publish", "--json"]
+    done = bench(cache, tmp_path, "checkpoint", *SMALL, *words, *LAUNCHER)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["settings"]["publish"] is True
+    assert list(tmp_path.iterdir()) == [], "nothing is left"
+
+
+def test_only_what_was_published_is_found_by_the_check(wrong_program, tmp_path):
+    made = wrong_program("main.c", "    if (rename(from, to))", "    if (0 && rename(from, to))")
+    said = run(made, tmp_path, STRIDED.replace("read=1", "publish=1"))
+    assert '"failed": "the file that was written is not there"' in said, said
+
+
 @pytest.fixture
 def wrong_program(tmp_path, monkeypatch):
     """Makes the program of sources in which one line is another."""

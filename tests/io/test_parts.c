@@ -94,7 +94,7 @@ static void compare(const char *index)
     parts_reader_close(&reader);
 }
 
-/* Pieces are held back, some of them through several journeys; the byte that has no room is told. */
+/* Pieces are held back, and still the byte that has no room is told. */
 static void a_full_disk_names_the_byte(const char *folder, uint32_t bytes, uint64_t room)
 {
     static const char buf[PARTS_HELD];

@@ -104,6 +104,10 @@ Back ends: """
     "--variants", callback=_words, metavar="BACKEND[:HINTS],...",
     help="What is compared; ratios are to Brigade's first by name.  [default: all that are there]",
 )  # fmt: skip
+@click.option(
+    "--publish", is_flag=True,
+    help="Peers, too, write beside the name and rename when all is there: as safe as Brigade.",
+)  # fmt: skip
 @click.option("--read/--no-read", default=True, show_default=True, help="Whether to read back.")
 @click.option(
     "--rival", type=click.IntRange(0), default=0, metavar="MIB",
@@ -227,6 +231,7 @@ def _run(
     folder: str,
     sync: bool,
     read: bool,
+    publish: bool = False,
     mpicc: str,
     python: str,
     seed: int,
@@ -254,6 +259,7 @@ def _run(
                 sync,
                 read,
                 seed,
+                publish,
             )
             ways = _variants(wanted, made, ranks)
             shown = progress and _part(progress, number, len(widths))
@@ -264,7 +270,8 @@ def _run(
     return {
         "host": host(),
         "settings": {
-            **about, "widths": list(widths), "rounds": rounds, "sync": sync, "rival_mib": rival,
+            **about, "widths": list(widths), "rounds": rounds, "sync": sync, "publish": publish,
+            "rival_mib": rival,
             "launcher": list(launcher_words(launcher, widths[-1], mpicc)),
             "folder": folder, "seed": seed,
         },

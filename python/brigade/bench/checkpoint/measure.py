@@ -31,6 +31,7 @@ class Settings:
     sync: bool = True
     read: bool = True
     seed: int = 1
+    publish: bool = False  # peers, too, write beside the name and rename at the end
 
 
 def measure(
@@ -84,7 +85,8 @@ def _job(
     about: dict[str, Any] = {}
     schedule = settings.folder / f".schedule-{os.getpid()}"
     file = str(settings.folder / f"checkpoint-{os.getpid()}")
-    flags = {"sync": int(settings.sync), "read": int(settings.read), "check": int(number == 0)}
+    flags = {"sync": int(settings.sync), "publish": int(settings.publish)}
+    flags |= {"read": int(settings.read), "check": int(number == 0)}
     text = [line(n, c, v, file, seed=i + 1, **flags) for n, (c, i, v) in enumerate(turns)]
 
     def take(said: dict[str, Any]) -> None:

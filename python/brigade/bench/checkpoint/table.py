@@ -24,6 +24,7 @@ def print_report(report: dict[str, Any]) -> None:
         cells = [c for c in report["cells"] if any(direction in v for v in c["variants"].values())]
         if cells:
             synced = ", on disk" if settings["sync"] else ", not synced"
+            synced += " and published by all" if settings["publish"] else ""
             console.print(_table(cells, direction, text.format(sync=synced)))
     console.print(
         "times faster: the peer's median by Brigade's, in jobs that ran both; 95% interval.  "

@@ -25,8 +25,9 @@ static int parse_word(struct cell *cell, const char *key, const char *value)
     struct {
         const char *key;
         int *place;
-    } const small[] = {{"id", &cell->id},     {"calls", &cell->calls}, {"sync", &cell->sync},
-                       {"read", &cell->read}, {"check", &cell->check}, {NULL, NULL}};
+    } const small[] = {{"id", &cell->id},     {"calls", &cell->calls},     {"sync", &cell->sync},
+                       {"read", &cell->read}, {"publish", &cell->publish}, {"check", &cell->check},
+                       {NULL, NULL}};
     struct {
         const char *key;
         uint64_t *place;

@@ -22,6 +22,7 @@ struct cell {
     uint64_t element, header, seed;
     uint64_t grid[MAX_DIMS], count[MAX_DIMS];
     int sync, read, check;
+    int publish; /* written under another name, and renamed when it is on the disk */
     int rank, size;
     MPI_Comm comm;
 };

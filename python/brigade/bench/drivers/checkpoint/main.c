@@ -125,6 +125,8 @@ static void remove_files(const struct cell *cell, const struct back_end *back)
     } else if (rank == 0) {
         remove_file(cell->path);
         remove_beside(cell);
+        snprintf(path, sizeof path, "%s.new", cell->path);
+        remove_file(path);
     }
     MPI_Barrier(cell->comm);
 }
@@ -180,6 +182,43 @@ static void check_file(const struct cell *cell, uint64_t base)
     free(buf);
 }
 
+static int rename_and_sync(const char *from, const char *to)
+{
+    char folder[sizeof((struct cell *)0)->path];
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(to, '/') + 1 - to), to);
+    if (rename(from, to))
+        return errno;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+    if (fd < 0 || fsync(fd))
+        rc = errno;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* With `publish`, writes beside the name, and renames when all ranks are done: what a program must
+ * do itself that wants its last checkpoint to be whole, and what Brigade always does. */
+static int write_file(const struct cell *cell, const struct back_end *back, char *buf,
+                      struct outcome *outcome)
+{
+    struct cell beside = *cell;
+    char from[sizeof cell->path + 16], to[sizeof cell->path + 16];
+    int rc = 0;
+    if (!cell->publish || strcmp(back->name, "brigade") == 0)
+        return back->write(cell, buf, outcome);
+    snprintf(beside.path, sizeof beside.path, "%.1000s.new", cell->path);
+    if (back->write(&beside, buf, outcome))
+        return -1;
+    snprintf(from, sizeof from, back->own_files ? "%s.%d" : "%s", beside.path, rank);
+    snprintf(to, sizeof to, back->own_files ? "%s.%d" : "%s", cell->path, rank);
+    MPI_Barrier(cell->comm);
+    if (back->own_files || rank == 0)
+        rc = rename_and_sync(from, to);
+    MPI_Bcast(&rc, 1, MPI_INT, 0, cell->comm);
+    outcome_lap(outcome, CLOSE);
+    return rc ? outcome_fail(outcome, "%s: %s", to, strerror(rc)) : 0;
+}
+
 /* Runs one direction on all ranks; *worst becomes the slowest rank's phases, then the total. */
 static void timed(const struct cell *cell, const struct back_end *back, char *buf, int writing,
                   struct outcome *outcome, double worst[PHASES + 1])
@@ -188,7 +227,7 @@ static void timed(const struct cell *cell, const struct back_end *back, char *bu
     *outcome = (struct outcome){.base = 0};
     MPI_Barrier(cell->comm);
     outcome->begin = outcome->last = MPI_Wtime();
-    if (writing ? back->write(cell, buf, outcome) : back->read(cell, buf, outcome))
+    if (writing ? write_file(cell, back, buf, outcome) : back->read(cell, buf, outcome))
         fail(cell, outcome->why);
     memcpy(mine, outcome->seconds, sizeof outcome->seconds);
     mine[PHASES] = outcome->last - outcome->begin;
