@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 #: compiled with the driver, as no library exports them
 PARTS = [*(ROOT / "src/type").glob("*.c"), *(ROOT / "src/mpi").glob("*.c")]
 PARTS += [ROOT / "src/base/error.c"]
-FLAGS = ["-std=gnu17", "-O1", "-D_GNU_SOURCE", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", "-ldl"]
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", "-ldl"]
 
 
 DRIVER = Path(__file__).with_name("mpi_types_driver.c")
