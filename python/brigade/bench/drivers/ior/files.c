@@ -111,8 +111,10 @@ void fail(const char *format, ...)
     vsnprintf(text, sizeof text, format, words);
     va_end(words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    report_failed(text, rank);
     file_give_up();
+    if (rank != 0)
+        sleep(2); /* what all ranks meet, rank 0 says, and its abort ends the others */
+    report_failed(text, rank);
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort();
 }
