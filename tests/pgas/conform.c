@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 {
     struct test_group g;
     (void)argc;
-    group_open(&g, argv + 1);
+    group_open(&g, argv + 1, 1 << 20);
     struct pgas *p = g.pgas;
     state = p->rank + 1;
     memory_is_zero_and_aligned(p);

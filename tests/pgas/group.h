@@ -64,7 +64,8 @@ static inline void group_open_shmem(struct test_group *g, size_t pool_bytes)
         group_die("shmem", &err);
 }
 
-static inline void group_open(struct test_group *g, char **words)
+/* segment_bytes: of the world, if there is one. */
+static inline void group_open(struct test_group *g, char **words, uint64_t segment_bytes)
 {
     struct brg_error err = {0};
     *g = (struct test_group){.used = strcmp(words[0], "single") ? 2 : 1};
@@ -77,7 +78,7 @@ static inline void group_open(struct test_group *g, char **words)
     if (g->used == 2 && !strcmp(words[0], "shmem"))
         group_open_shmem(g, 1 << 20);
     else if (g->used == 2)
-        group_open_mpi(g, !strcmp(words[0], "windows"), 1 << 20);
+        group_open_mpi(g, !strcmp(words[0], "windows"), segment_bytes);
 }
 
 /* Ends the process: with 0 if no rank has failures. */

@@ -186,7 +186,7 @@ int main(int argc, char **argv)
     struct test_group g;
     struct onesided *o;
     struct brg_error err = {0};
-    group_open(&g, argv + 1);
+    group_open(&g, argv + 1, 1 << 20);
     char **words = argv + 1 + g.used, path[4096];
     struct pgas *p = g.pgas;
     if (argc < 6 || onesided_open(p, strtoull(words[1], NULL, 10), &o, &err))
