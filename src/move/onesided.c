@@ -38,8 +38,9 @@ int onesided_open(struct pgas *pgas, uint64_t window_bytes, struct onesided **ou
     if (!rc && !have)
         rc = brg_error_set(err, -ENOMEM, "no memory for a file");
     if (!rc)
-        rc = pgas->allocate(pgas, 3 * (size_t)window_bytes, &windows, err);
-    if (!rc && (rc = pgas->allocate(pgas, (ONESIDED_MARKS + 1) * sizeof(uint64_t), &marks, err)))
+        rc = pgas->allocate(pgas, WINDOWS * (size_t)window_bytes, &windows, err);
+    if (!rc &&
+        (rc = pgas->allocate(pgas, (2 * ONESIDED_MARKS + 1) * sizeof(uint64_t), &marks, err)))
         pgas->release(pgas, windows);
     if (rc) {
         free(o);
@@ -121,7 +122,7 @@ static void wait_for_thread(struct serving *s, pthread_t thread)
     uint64_t before;
     while (!atomic_load(&s->done)) {
         struct timespec nap = {.tv_nsec = NAP_NS};
-        o->pgas->fetch_add(o->pgas, o->marks + ONESIDED_MARKS, 0, o->pgas->rank, &before);
+        o->pgas->fetch_add(o->pgas, o->marks + 2 * ONESIDED_MARKS, 0, o->pgas->rank, &before);
         nanosleep(&nap, NULL);
     }
     pthread_join(thread, NULL);
@@ -204,7 +205,7 @@ static int move(const struct onesided_call *call, int collect, uint64_t *high,
     const struct io_request *r = call->request;
     int64_t v[3] = {r->bytes ? (int64_t)r->low : NONE, -(int64_t)r->high,
                     r->bytes ? (int64_t)request_mean_run(r) : NONE};
-    memset(o->marks, 0, ONESIDED_MARKS * sizeof *o->marks); /* a call that failed leaves some */
+    memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks); /* a call that failed leaves some */
     o->cost.meetings++;
     int rc = p->reduce(p, PGAS_MIN, v, 3, err);
     if (rc)

@@ -12,9 +12,9 @@
 /* The windows of a group, for one call at a time. */
 struct onesided;
 
-/* Collective. Each rank sets three windows of at most window_bytes aside (a power of two, from
- * 4 KiB on): two that it owns, one for what comes from ranks out of reach. Only what is used takes
- * memory. The group stays open until after close. */
+/* Collective. Each rank sets five windows of at most window_bytes aside (a power of two, from
+ * 4 KiB on): two that it owns, three for what goes to and comes from ranks out of reach. Only what
+ * is used takes memory. The group stays open until after close. */
 int onesided_open(struct pgas *pgas, uint64_t window_bytes, struct onesided **out,
                   struct brg_error *err);
 /* Collective. */

@@ -9,6 +9,15 @@
 
 #define ONESIDED_MARKS 4
 
+/* Two that take turns; a letter box for each; and where this rank packs what it sends and keeps
+ * what it fetched. */
+enum {
+    WINDOW,
+    BOX = 2,
+    SCRATCH = 4,
+    WINDOWS
+};
+
 /* A window's mark says who touches it: the sum of what every rank added.
  *
  * 0: nobody. MARK_OWN: one rank alone, which moves it between its own memory and the file.
@@ -21,8 +30,9 @@
 struct onesided {
     struct pgas *pgas;
     uint64_t window_bytes;
-    char *windows;   /* symmetric: three */
-    uint64_t *marks; /* symmetric: of rounds, in turn */
+    char *windows; /* symmetric, window_bytes each: WINDOWS */
+    uint64_t
+        *marks; /* symmetric, of rounds, in turn: marks, bytes in letter boxes, one for nothing */
     struct onesided_cost cost;
 };
 
@@ -68,6 +78,17 @@ uint64_t mark_full(const struct span *span);
  * INT64_MAX. */
 int64_t next_round(const struct onesided_run *run, int64_t round);
 
+/* ---- onesided_letter.c: many short pieces for a window out of reach, in one move ---- */
+
+/* A letter is a length in bytes, and groups of pieces of one length that lie one distance apart: a
+ * header, and their bytes. */
+/* Packs this rank's pieces of a window into `to`. Its length, a multiple of 8; 0 if it takes more
+ * than `room`. */
+size_t letter_pack(const struct onesided_run *run, const struct span *span, char *to, size_t room);
+/* Opens the letters in a box of `posted` bytes, of which `room` may be there. */
+void letters_open(const char *box, uint64_t posted, size_t room, const struct span *span,
+                  char *window);
+
 /* ---- onesided_serve.c: what owners do, maybe in a thread of their own ---- */
 
 struct serving {
@@ -90,6 +111,22 @@ void ranks_mark(struct onesided_run *run, int64_t round, unsigned turn);
 static inline char *window_at(const struct onesided *o, unsigned turn)
 {
     return o->windows + turn % 2 * o->window_bytes;
+}
+
+static inline char *box_at(const struct onesided *o, unsigned turn)
+{
+    return o->windows + (BOX + turn % 2) * o->window_bytes;
+}
+
+static inline char *scratch_at(const struct onesided *o)
+{
+    return o->windows + SCRATCH * o->window_bytes;
+}
+
+/* Bytes that were promised to a round's letter box. */
+static inline uint64_t *posted_at(const struct onesided *o, unsigned turn)
+{
+    return o->marks + ONESIDED_MARKS + turn % ONESIDED_MARKS;
 }
 
 static inline uint64_t *mark_at(const struct onesided *o, unsigned turn)

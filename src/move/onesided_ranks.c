@@ -78,7 +78,7 @@ static int fetch_hull(struct onesided_run *run, const struct span *span, unsigne
 {
     struct onesided *o = run->o;
     const struct io_request *request = run->call->request;
-    char *hull = o->windows + 2 * o->window_bytes;
+    char *hull = scratch_at(o);
     struct io_cursor cursor;
     cursor_seek(&cursor, request, span->from);
     uint64_t from = cursor_at(&cursor), until = span->until;
@@ -96,15 +96,43 @@ static int fetch_hull(struct onesided_run *run, const struct span *span, unsigne
     return rc;
 }
 
+/* All short pieces go in one letter. *posted: whether the owner's box had room for it. The first
+ * that has none leaves its length there, which says so. */
+static int post(struct onesided_run *run, const struct span *span, unsigned turn, int *posted)
+{
+    struct onesided *o = run->o;
+    char *letter = scratch_at(o);
+    uint64_t room = o->window_bytes, at;
+    size_t n = letter_pack(run, span, letter, (size_t)room);
+    *posted = 0;
+    if (!n)
+        return 0;
+    int rc = o->pgas->fetch_add(o->pgas, posted_at(o, turn), n, span->owner, &at);
+    o->cost.additions++;
+    if (rc || at >= room)
+        return rc;
+    *posted = at + n <= room;
+    if (!*posted)
+        n = sizeof(uint64_t);
+    o->cost.far_moves++;
+    o->cost.far_bytes += n;
+    rc = o->pgas->put(o->pgas, box_at(o, turn) + at, letter, n, span->owner);
+    return rc ? rc : o->pgas->quiet(o->pgas); /* the letter's paper is used again */
+}
+
 static int move_far(struct onesided_run *run, const struct span *span, unsigned turn)
 {
     struct onesided *o = run->o;
     char *window = window_at(o, turn) - span->start;
     struct io_cursor cursor;
     struct io_part part;
-    int rc = 0;
-    if (!run->collect && request_mean_run(run->call->request) < FAR_RUN)
+    int rc = 0, posted = 0, is_short = request_mean_run(run->call->request) < FAR_RUN;
+    if (!run->collect && is_short)
         return fetch_hull(run, span, turn);
+    if (run->collect && is_short)
+        rc = post(run, span, turn, &posted);
+    if (rc || posted)
+        return rc;
     cursor_seek(&cursor, run->call->request, span->from);
     while (!rc && cursor_next(&cursor, span->until, &part)) {
         if (run->collect)

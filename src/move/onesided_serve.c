@@ -39,9 +39,12 @@ static int fill(struct serving *s, const struct span *span, uint64_t mark)
 static int empty(struct serving *s, const struct span *span, uint64_t mark)
 {
     struct onesided *o = s->run->o;
-    const char *window = window_at(o, s->write_turn) - span->start;
+    char *window = window_at(o, s->write_turn) - span->start;
+    uint64_t *posted = posted_at(o, s->write_turn);
     if (!mark || mark == MARK_OWN)
         return 0;
+    letters_open(box_at(o, s->write_turn), *posted, o->window_bytes, span, window);
+    *posted = 0;
     o->cost.owner_bytes += span->until - span->from;
     return onesided_to_file(s->run, window + span->from, span->until - span->from, span->from,
                             &s->failure);

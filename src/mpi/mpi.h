@@ -32,8 +32,10 @@ struct mpi_windows {
     int (*get)(void *window, void *to, size_t bytes, uint32_t rank, uint64_t at);
     /* At once; atomic with others of its kind only. */
     int (*fetch_add)(void *window, uint64_t add, uint32_t rank, uint64_t at, uint64_t *before);
-    /* What this rank began is done, here and there. */
-    int (*flush)(void *window);
+    /* What this rank began with `rank` is done, here and there. */
+    int (*flush)(void *window, uint32_t rank);
+    /* What others have done here is seen by plain loads. */
+    int (*sync)(void *window);
 };
 
 /* What a binary interface offers. Calls return 0 or -errno. */

@@ -15,6 +15,7 @@
 #include "world/world.h"
 
 #define PAGE ((size_t)4096)
+#define BEGUN 16u
 
 /* The part of each rank of a node, one after another, in an area of its own. */
 struct memory {
@@ -22,7 +23,9 @@ struct memory {
     struct io_area *area;
     char *mine;
     size_t bytes;
-    void *window; /* NULL: one node */
+    void *window;          /* NULL: one node */
+    uint32_t n_begun;      /* ranks that something is under way with, */
+    uint32_t begun[BEGUN]; /* each once */
 };
 
 struct windows {
@@ -83,7 +86,7 @@ static int least(struct windows *self, int64_t *values, int n, struct brg_error 
     if (rc)
         return broken(w, rc, err);
     for (struct memory *m = self->memories; !rc && m; m = m->next)
-        rc = self->mpi->flush(m->window); /* what was put here is seen by plain loads */
+        rc = self->mpi->sync(m->window);
     return rc ? broken(w, rc, err) : 0;
 }
 
@@ -188,6 +191,11 @@ static int windows_allocate(struct pgas *p, size_t bytes, void **memory, struct 
         rc = have ? make(self, bytes, m) : -ENOMEM;
     if (self->world->broken.code)
         rc = world_broke(self->world, err);
+    else if (rc == -ECOMM)
+        brg_error_set(
+            err, rc,
+            "MPI makes no window between these nodes: another way to carry it may (Open "
+            "MPI 4 over TCP: OMPI_MCA_osc=^rdma), and a transport of messages needs none");
     else if (rc)
         brg_error_system(err, rc, "no memory for %zu bytes of cache on every rank", bytes);
     if (rc) {
@@ -219,6 +227,25 @@ static void windows_release(struct pgas *p, void *memory)
 
 /* ---- moving ---- */
 
+/* A flush asks its target even where nothing is under way: so those that something is are known. */
+static int flush(struct windows *self, struct memory *m)
+{
+    int rc = 0;
+    while (!rc && m->n_begun)
+        rc = self->mpi->flush(m->window, m->begun[--m->n_begun]);
+    return rc ? rc : self->mpi->sync(m->window);
+}
+
+static int begin(struct windows *self, struct memory *m, uint32_t rank)
+{
+    for (uint32_t i = 0; i < m->n_begun; i++)
+        if (m->begun[i] == rank)
+            return 0;
+    int rc = m->n_begun == BEGUN ? flush(self, m) : 0;
+    m->begun[m->n_begun++] = rank;
+    return rc;
+}
+
 static int windows_put(struct pgas *p, void *there, const void *from, size_t bytes, uint32_t rank)
 {
     struct windows *self = self_of(p);
@@ -229,7 +256,8 @@ static int windows_put(struct pgas *p, void *there, const void *from, size_t byt
         return 0;
     }
     struct memory *m = memory_of(self, there, &at);
-    return m ? self->mpi->put(m->window, from, bytes, rank, at) : -EFAULT;
+    int rc = m ? begin(self, m, rank) : -EFAULT;
+    return rc ? rc : self->mpi->put(m->window, from, bytes, rank, at);
 }
 
 static int windows_get(struct pgas *p, void *to, void *there, size_t bytes, uint32_t rank)
@@ -242,7 +270,8 @@ static int windows_get(struct pgas *p, void *to, void *there, size_t bytes, uint
         return 0;
     }
     struct memory *m = memory_of(self, there, &at);
-    return m ? self->mpi->get(m->window, to, bytes, rank, at) : -EFAULT;
+    int rc = m ? begin(self, m, rank) : -EFAULT;
+    return rc ? rc : self->mpi->get(m->window, to, bytes, rank, at);
 }
 
 static int windows_quiet(struct pgas *p)
@@ -251,7 +280,7 @@ static int windows_quiet(struct pgas *p)
     int rc = 0;
     atomic_thread_fence(memory_order_seq_cst);
     for (struct memory *m = self->memories; !rc && m && self->mpi; m = m->next)
-        rc = self->mpi->flush(m->window);
+        rc = flush(self, m);
     return rc;
 }
 

@@ -59,10 +59,10 @@ static void add(struct ask *ask, uint64_t offset, uint64_t bytes, uint64_t most)
 static void draw(struct ask *ask, uint64_t key, uint32_t rank, uint32_t size, uint64_t most)
 {
     state = key;
-    uint64_t kind = below(8), piece = 1 + below(below(2) ? 64 : most / 8 + 1);
+    uint64_t kind = below(9), piece = 1 + below(below(2) ? 64 : most / 8 + 1);
     uint64_t gap = below(3) ? 0 : below(2 * piece), block = most / size, low = below(most);
     state = key ^ (uint64_t)(rank + 1) * UINT64_C(0xd1342543de82ef95);
-    if (kind == 7)
+    if (kind == 8)
         kind = below(6); /* each its own */
     ask->n = ask->bytes = 0;
     if (kind == 0) /* contiguous blocks, one after another */
@@ -79,6 +79,9 @@ static void draw(struct ask *ask, uint64_t key, uint32_t rank, uint32_t size, ui
     else if (kind == 6 && rank < 2) /* as many bytes as a window has, but half of it twice */
         for (uint64_t at = 0; at < most && ask->n < MOST_PIECES; at += 4096)
             add(ask, at, 2048, most);
+    else if (kind == 7) /* crumbs, no two distances alike: more to say where than what */
+        for (uint64_t at = low / 2; at < most && ask->n < MOST_PIECES; at += 30 + below(24))
+            add(ask, at, 1 + below(8), most);
     else if (kind == 5 && rank == size - 1) /* little, far away */
         add(ask, most - 1 - below(most / 4 + 1), 1 + below(9), most);
 }
