@@ -102,3 +102,22 @@ def test_a_failure_is_the_same_on_every_rank(ground: Ground, tmp_path: Path, fau
     told = [line for line in out.splitlines() if not line.startswith("ok")]
     assert len(told) == ground.ranks and len(set(told)) == 1, out
     assert re.fullmatch(rf"(write|read): -{code} rank {ground.ranks - 1} offset \d+ /file", told[0])
+
+
+@pytest.mark.parametrize(
+    "ground",
+    [
+        Ground("windows", "openmpi", 4),
+        pytest.param(Ground("windows", "openmpi", 16), marks=pytest.mark.all),
+        pytest.param(Ground("shmem", "", 4), marks=pytest.mark.all),
+        pytest.param(Ground("apart", "openmpi", 4), marks=pytest.mark.all),
+    ],
+    ids=str,
+)
+def test_memory_is_the_windows_whatever_is_written(ground: Ground, tmp_path: Path):
+    """A rank reaches the two windows of each of two owners, and has three for what is far."""
+    out = run_on(ground, "pgas_onesided_lean", str(tmp_path), str(256 << 10), "12")
+    grown = [int(line) for line in out.splitlines() if not line.startswith("ok")]
+    assert len(grown) == ground.ranks
+    assert max(grown) < 7 * 256 + 1024
+    assert max(grown) >= 256  # it went through windows
