@@ -93,6 +93,7 @@ static void stop(const char *what, const struct brg_error *err)
     const char *name = strrchr(err->path, '/');
     printf("%s: %d rank %d offset %lld %s\n", what, err->code, err->rank, (long long)err->offset,
            name ? name : err->text);
+    fflush(stdout);
     stopped = 1;
 }
 

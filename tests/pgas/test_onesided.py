@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from mpi_world import needs_nodes
-from pgas_world import Ground, run_on
+from mpi_world import ENVIRONMENT, LAUNCHERS, needs_nodes
+from pgas_world import LIBRARIES, Ground, program, run_on
 
 SEED = os.environ.get("BRIGADE_TEST_SEED", "1")
 MANY_ROUNDS = ("4096", "stripe=64K:writers=3")
@@ -121,3 +123,26 @@ def test_memory_is_the_windows_whatever_is_written(ground: Ground, tmp_path: Pat
     assert len(grown) == ground.ranks
     assert max(grown) < 7 * 256 + 1024
     assert max(grown) >= 256  # it went through windows
+
+
+#: the launcher must not learn of a death before the living have
+SURVIVE = '"$@" > "$0/told.$$" 2>&1; sleep 3; exit 0'
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("fault", ["io.slot:5@1", "io.slot:30@0", "io.meet:20@2"])
+def test_on_a_node_the_living_are_told_who_died(tmp_path: Path, fault: str):
+    launcher = LAUNCHERS["mpich"]
+    if not shutil.which(launcher[0]):
+        pytest.skip(f"needs {launcher[0]}")
+    words = ["stripe=64K:writers=3:transport=simple", "4096", "7", "40", "1000000"]
+    command = [*launcher, "3", "sh", "-c", SURVIVE, tmp_path, program("pgas_onesided"), "windows"]
+    subprocess.run(
+        [*map(str, command), LIBRARIES["mpich"], str(tmp_path), *words],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, **ENVIRONMENT, "BRIGADE_FAULT": fault, "UCX_RNDV_THRESH": "inf"},
+    )
+    told = [path.read_text() for path in tmp_path.glob("told.*")]
+    dead = fault.rpartition("@")[2]
+    assert sum(f"-130 rank {dead} offset -1 rank {dead} has died" in text for text in told) == 2
