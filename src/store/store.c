@@ -332,7 +332,12 @@ int store_flush(struct io_store *s, struct brg_error *err)
 
 int store_show(struct io_store *s, struct brg_error *err)
 {
-    int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
+    int rc = 0;
+    if (s->sums) {
+        /* What is known of the last block is forgotten here, and further calls may change it. */
+        rc = sums_failed(s, sums_end_call(s->sums, 0), err);
+        s->unsummed |= s->sums->marked;
+    }
     return rc ? rc : store_let_go(s, err);
 }
 

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from mpi_python import run
 from store_world import MIB, assert_whole, compile_alone, pattern, told, verify, words
 
 import brigade.io
@@ -190,6 +191,20 @@ def test_the_last_block_keeps_a_true_checksum_whatever_comes_later(
             file.write(offset, pattern(size, salt))
     assert_whole(tmp_path / "ckpt", content)
     assert verify(tmp_path / "ckpt")["damaged"] == 0
+
+
+APART = """
+with brigade.io.open(comm, PATH, "w", stripe="64K", share=False, sync=False) as f:
+    f.write(0, b"a" * 100_000 if rank == 0 else None)
+    f.write_pieces([(10, 5), (300_000, 7)] if rank == 1 else [], b"b" * 12 * rank)
+"""
+
+
+def test_the_last_block_keeps_a_true_checksum_where_ranks_share_nothing(tmp_path: Path):
+    """The second call touches what the first one wrote, so that files are closed between them."""
+    run("openmpi", 2, APART, tmp_path)
+    whole = b"a" * 10 + b"b" * 5 + b"a" * 99_985
+    assert_whole(tmp_path / "f", whole.ljust(300_000, b"\0") + b"b" * 7)
 
 
 def test_permissions_stay(alone: Path, file: Path):
