@@ -170,6 +170,31 @@ int claims_own(const struct claims *c, uint32_t cell, uint32_t *local)
     return 1;
 }
 
+static int another_writes(const struct claims *c, uint32_t cell)
+{
+    uint32_t nodes, local;
+    touched_by_any(c, cell, &nodes);
+    if (!nodes)
+        return 0;
+    if (claims_own(c, cell, &local))
+        return local != c->world->local;
+    return claims_home(c, cell) != c->world->rank;
+}
+
+int claims_others_write(const struct claims *c, uint64_t from, uint64_t until)
+{
+    uint64_t bytes = c->plan->window_bytes;
+    for (uint32_t d = 0; d < c->plan->n_writers; d++) {
+        uint64_t first = from / bytes, end = (until + bytes - 1) / bytes;
+        first = first > c->cursor[d] ? first : c->cursor[d];
+        end = end < end_of(c, d) ? end : end_of(c, d);
+        for (uint64_t w = first; w < end; w++)
+            if (another_writes(c, d * c->per_domain + (uint32_t)(w - c->cursor[d])))
+                return 1;
+    }
+    return 0;
+}
+
 /* Whether this node has to do with a window that goes through slots. */
 static int is_task(const struct claims *c, uint32_t cell)
 {

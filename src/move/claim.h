@@ -97,6 +97,8 @@ static inline uint32_t claims_count(const struct claims *c, uint32_t cell)
 
 /* Whether a window is its only rank's own; *local is that rank if it is on this node. */
 int claims_own(const struct claims *claims, uint32_t cell, uint32_t *local);
+/* Whether any rank but this one writes to [from, until) of the file in this epoch. */
+int claims_others_write(const struct claims *claims, uint64_t from, uint64_t until);
 /* Whether a node touches the window. */
 int claims_touch(const struct claims *claims, uint32_t cell, uint32_t node);
 

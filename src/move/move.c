@@ -147,6 +147,15 @@ static int end_pass(void *mover, int64_t *least)
     return claims_wipe(&m->claims, least);
 }
 
+/* A stream of checksums goes on only where nobody else writes. */
+static void guard_stream(struct mover *m)
+{
+    uint64_t from, until;
+    if (m->collect && store_stream(m->call->store, &from, &until) &&
+        claims_others_write(&m->claims, from, until))
+        store_end_stream(m->call->store, &m->failure);
+}
+
 /* Every task of the epoch, and what two ranks wrote once more. */
 static int move_epoch(struct mover *m)
 {
@@ -155,14 +164,16 @@ static int move_epoch(struct mover *m)
     int rc;
     claims_mark(&m->claims, m->call->request, LONG_BYTES);
     rc = world_meet(world, v, 1, claims_list, &m->claims, &m->failure);
+    if (!rc)
+        guard_stream(m);
     for (int again = 0; !rc; again = 1) {
         pass(m);
         v[AGAIN] = again ? 0 : -(int64_t)atomic_load(&m->claims.board->again);
         v[FAILED] = world_failure_key(world, &m->failure);
-        v[UNSUMMED] = -store_is_unsummed(m->call->store);
+        v[UNSUMMED] = -store_has_unsummed(m->call->store);
         rc = world_meet(world, v, N_VALUES, end_pass, m, &m->failure);
-        if (!rc && v[UNSUMMED])
-            store_hear_unsummed(m->call->store);
+        if (!rc)
+            store_hear_unsummed(m->call->store, v[UNSUMMED] != 0);
         if (!rc)
             rc = world_failure_of(world, v[FAILED], &m->failure);
         if (!v[AGAIN])

@@ -159,13 +159,13 @@ static int agree(struct onesided_run *run, int64_t *next)
     struct brg_error *failure = &run->failure, err = {.rank = -1, .offset = -1};
     struct io_store *store = run->call->store;
     int64_t v[3] = {failure->code ? (int64_t)p->rank : NONE, *next,
-                    run->collect ? -store_is_unsummed(store) : 0};
+                    run->collect ? -store_has_unsummed(store) : 0};
     if (failure->code && failure->rank < 0)
         failure->rank = (int)p->rank;
     o->cost.meetings++;
     int rc = p->reduce(p, PGAS_MIN, v, 3, &err);
-    if (!rc && v[2])
-        store_hear_unsummed(store);
+    if (!rc && run->collect)
+        store_hear_unsummed(store, v[2] != 0);
     if (!rc && v[0] != NONE)
         rc = p->broadcast(p, failure, sizeof *failure, (uint32_t)v[0], &err);
     if (rc)
@@ -179,8 +179,10 @@ static int move_rounds(struct onesided_run *run)
     int64_t rounds[STEPS] = {0, NONE, NONE, NONE};
     uint64_t size = run->end > run->call->size ? run->end : run->call->size;
     int last = run->collect ? WRITE : MOVE, more = 1, rc = 0;
-    if (run->collect)
+    if (run->collect) {
         store_begin_call(run->call->store);
+        store_end_stream(run->call->store, &run->failure); /* another may own its block now */
+    }
     for (unsigned turn = STEPS; !rc && more; turn++) {
         step(run, rounds, turn);
         int64_t next = rounds[MARK] == NONE ? NONE : next_round(run, rounds[MARK]);

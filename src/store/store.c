@@ -28,7 +28,7 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
     s->verify = hints->verify;
     s->async = hints->async;
     s->rank = rank;
-    s->unsummed = !(token->flags & (BRG_CREATE | BRG_READ));
+    s->marked = s->unsummed = !(token->flags & (BRG_CREATE | BRG_READ));
     s->direct_io = hints->direct_io == 1;
     s->uring = hints->uring != 0;
     s->memory = (size_t)hints->segment_bytes;
@@ -41,8 +41,10 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
 
 static void drop_sums(struct io_store *s)
 {
-    if (s->sums)
+    if (s->sums) {
+        s->marked |= s->sums->marked | s->sums->stream_marked;
         sums_close(s->sums);
+    }
     free(s->sums);
     s->sums = NULL;
 }
@@ -224,19 +226,32 @@ int store_end_call(struct io_store *s, uint64_t size, struct brg_error *err)
         int rc = parts_writer_end_call(s->part, &failed);
         return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "write") : 0;
     }
-    int rc = sums_failed(s, sums_end_call(s->sums, size), err);
-    s->unsummed |= s->sums->marked;
-    return rc;
+    return sums_failed(s, sums_end_call(s->sums, size), err);
+}
+
+int store_stream(const struct io_store *s, uint64_t *from, uint64_t *until)
+{
+    return s->sums && sums_stream(s->sums, from, until);
+}
+
+int store_end_stream(struct io_store *s, struct brg_error *err)
+{
+    return s->sums ? sums_failed(s, sums_end_stream(s->sums), err) : 0;
+}
+
+int store_has_unsummed(const struct io_store *s)
+{
+    return s->marked || (s->sums && (s->sums->marked || s->sums->stream_marked));
+}
+
+void store_hear_unsummed(struct io_store *s, int unsummed)
+{
+    s->unsummed = unsummed;
 }
 
 int store_is_unsummed(const struct io_store *s)
 {
     return s->unsummed;
-}
-
-void store_hear_unsummed(struct io_store *s)
-{
-    s->unsummed = 1;
 }
 
 static int read_parts(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
@@ -315,7 +330,8 @@ int store_let_go(struct io_store *s, struct brg_error *err)
 
 int store_flush(struct io_store *s, struct brg_error *err)
 {
-    int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
+    /* Without async all is in the working file since the last call ended. */
+    int rc = s->sums && s->async ? sums_failed(s, sums_flush(s->sums), err) : 0;
     io_fault_step();
     if (s->part) {
         rc = parts_writer_flush(s->part, s->sync);
@@ -332,12 +348,8 @@ int store_flush(struct io_store *s, struct brg_error *err)
 
 int store_show(struct io_store *s, struct brg_error *err)
 {
-    int rc = 0;
-    if (s->sums) {
-        /* What is known of the last block is forgotten here, and further calls may change it. */
-        rc = sums_failed(s, sums_end_call(s->sums, 0), err);
-        s->unsummed |= s->sums->marked;
-    }
+    /* The stream is forgotten here, and further calls may change its block. */
+    int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
     return rc ? rc : store_let_go(s, err);
 }
 

@@ -50,7 +50,7 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
 void store_close(struct io_store *store);
 
 /* All bytes or an error at the first that failed. Blocks (of stripe_bytes) that one write fills,
- * or that one rank writes from beginning to end in one call, have their checksums from memory. */
+ * or that one rank alone writes from beginning to end, have their checksums from memory. */
 int store_write(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
 /* Every rank, before its first write of a call: of bytes that several calls write, the last call's
@@ -62,10 +62,15 @@ int store_push(struct io_store *store, size_t bytes, uint64_t offset, struct brg
 /* Every rank, after its last write of a call and before the ranks agree on it: writes of later
  * calls come after those of this one. The file will have `size` bytes after it (0: not known). */
 int store_end_call(struct io_store *store, uint64_t size, struct brg_error *err);
-/* Local: whether blocks that this rank wrote must be read back before all have checksums; and that
- * those of another must. With async that is not known before the end, nor asked. */
+/* Local: the block that this rank is writing from its beginning, if it has not come to its end:
+ * [from, until) and 1, or 0. Where another rank writes to it, this one says so before. */
+int store_stream(const struct io_store *store, uint64_t *from, uint64_t *until);
+int store_end_stream(struct io_store *store, struct brg_error *err);
+/* Local, after a call: whether blocks that this rank wrote must be read back before all have
+ * checksums; what the ranks agreed on; and that again. With async it is not known, nor asked. */
+int store_has_unsummed(const struct io_store *store);
+void store_hear_unsummed(struct io_store *store, int unsummed);
 int store_is_unsummed(const struct io_store *store);
-void store_hear_unsummed(struct io_store *store);
 /* What was written before goes to where other nodes see it: what they write from now on, after an
  * agreement, comes later. Not needed for layout=parts. */
 int store_show(struct io_store *store, struct brg_error *err);

@@ -23,7 +23,8 @@ struct io_store {
     struct direct *direct; /* past the page cache, where that is wanted and works */
     uint64_t read;         /* bytes, for faults */
     struct sums *sums;     /* of a file that is written, from the first write on */
-    int unsummed;          /* some rank's blocks are marked, or may be */
+    int marked;            /* some of this rank's blocks were, before it opened sums again */
+    int unsummed;          /* some rank's are, as all agreed after the last call */
     int secured;           /* rank 0: its sums are written and synced, as its size and mode are */
     /* verify=yes: the sections that have matched all that was read so far */
     struct sums_file *known;

@@ -95,20 +95,50 @@ static int put_mark(struct sums *s, uint64_t block)
     return rc;
 }
 
-/* The stream ends before its block does. */
-static int break_stream(struct sums *s)
+static int write_mark(struct sums *s, uint64_t block, char mark)
+{
+    if (!mark && block - s->mark_first < s->mark_n)
+        s->mark_n = 0;
+    return store_io_write(s->fd, &mark, 1, mark_at(block), NULL);
+}
+
+static uint64_t stream_block(const struct sums *s)
+{
+    return (s->stream_at - 1) / s->block_bytes;
+}
+
+int sums_stream(const struct sums *s, uint64_t *from, uint64_t *until)
 {
     if (!s->streaming)
         return 0;
-    s->streaming = 0;
-    return put_mark(s, (s->stream_at - 1) / s->block_bytes);
+    *from = stream_block(s) * s->block_bytes;
+    *until = *from + s->block_bytes;
+    return 1;
+}
+
+int sums_end_stream(struct sums *s)
+{
+    int was = s->streaming, marked = s->stream_marked;
+    s->streaming = s->stream_marked = 0;
+    s->marked |= was;
+    return was && !marked ? put_mark(s, stream_block(s)) : 0;
+}
+
+/* The sum of what the stream has seen is that of its block as it is now. */
+static int know_stream(struct sums *s)
+{
+    uint64_t sum = XXH3_64bits_digest(&s->stream);
+    int rc = s->stream_marked ? write_mark(s, stream_block(s), 0) : 0, put;
+    s->stream_marked = 0;
+    put = put_sum(s, stream_block(s), sum ? sum : 1);
+    return rc ? rc : put;
 }
 
 /* A part of one block that is not all of it. */
 static int note_part(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
 {
     int continues = s->streaming && offset == s->stream_at && offset % s->block_bytes;
-    int rc = continues ? 0 : break_stream(s);
+    int rc = continues ? 0 : sums_end_stream(s);
     if (!continues && offset % s->block_bytes) {
         int marked = put_mark(s, offset / s->block_bytes);
         return rc ? rc : marked;
@@ -121,9 +151,9 @@ static int note_part(struct sums *s, const void *buf, size_t bytes, uint64_t off
     s->stream_at = offset + bytes;
     if (rc || s->stream_at % s->block_bytes)
         return rc;
+    rc = know_stream(s);
     s->streaming = 0;
-    uint64_t sum = XXH3_64bits_digest(&s->stream);
-    return put_sum(s, offset / s->block_bytes, sum ? sum : 1);
+    return rc;
 }
 
 int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
@@ -141,32 +171,32 @@ int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
         offset += n;
         bytes -= n;
     }
-    return rc || !s->through ? rc : sums_end_call(s, 0);
+    return rc || !s->through ? rc : sums_flush(s);
 }
 
-static int end_stream(struct sums *s, uint64_t size)
+static int write_all(struct sums *s)
 {
-    if (!s->streaming || s->stream_at != size)
-        return break_stream(s);
-    uint64_t sum = XXH3_64bits_digest(&s->stream);
-    s->streaming = 0;
-    s->has_tail = 1;
-    s->tail = size / s->block_bytes;
-    return put_sum(s, s->tail, sum ? sum : 1);
+    int sums = write_sums(s), marks = write_marks(s);
+    return sums ? sums : marks;
 }
 
 int sums_end_call(struct sums *s, uint64_t size)
 {
-    int tail = s->has_tail ? put_mark(s, s->tail) : 0;
-    s->has_tail = 0;
-    int stream = end_stream(s, size), rest = sums_flush(s);
-    return tail ? tail : stream ? stream : rest;
+    int rc = 0;
+    if (s->streaming && s->stream_at == size)
+        rc = know_stream(s);
+    else if (s->streaming && !s->stream_marked) {
+        rc = write_mark(s, stream_block(s), 1);
+        s->stream_marked = 1;
+    }
+    int rest = write_all(s);
+    return rc ? rc : rest;
 }
 
 int sums_flush(struct sums *s)
 {
-    int stream = break_stream(s), sums = write_sums(s), marks = write_marks(s);
-    return stream ? stream : sums ? sums : marks;
+    int rc = sums_end_stream(s), rest = write_all(s);
+    return rc ? rc : rest;
 }
 
 int sums_seed(struct sums *s, const struct sums_file *file, int section, uint64_t size)

@@ -1,11 +1,11 @@
 /* Checksums of a file that is being written: one XXH3-64 a block, kept in a working file beside it
  * so that no memory grows with the file.
  *
- * A block that one write fills, or that one rank writes from its beginning to its end in one call,
- * has its sum from memory. So has the last block of the file, if one rank writes it from its
- * beginning to where the file ends, in the last call. Any other block that is written is *marked*,
- * for good, and read back before the file is published. A block that nobody writes is zeros, and
- * its sum is 0.
+ * A block that one write fills, or that one rank writes from its beginning to its end while nobody
+ * else writes to it, has its sum from memory: the rank's *stream*, which may go on from call to
+ * call. So has the last block of the file, up to where the file ends. Any other block that is
+ * written is *marked*, and read back before the file is published. A block that nobody writes is
+ * zeros, and its sum is 0.
  *
  * The working file is a row of pages, each of SUMS_GROUP sums and then as many bytes, the marks:
  * a mark and a sum of one block are never written over each other, in whatever order they come. */
@@ -30,12 +30,9 @@ struct sums {
     uint64_t mark_first, mark_n;
     int mark_written;
     int through; /* nothing is held back from one note to the next */
-    int marked;  /* some block was */
-    /* the last block of the file as it was after the call before: any further call changes that */
-    int has_tail;
-    uint64_t tail;
+    int marked;  /* some block was, and not for the stream alone */
     /* a block that was written from its beginning up to stream_at */
-    int streaming;
+    int streaming, stream_marked; /* its block is marked until it is full */
     uint64_t stream_at;
     XXH3_state_t stream;
 };
@@ -52,7 +49,12 @@ int sums_note(struct sums *sums, const void *buf, size_t bytes, uint64_t offset)
  * the working file before another rank may write the block. */
 int sums_end_call(struct sums *sums, uint64_t size);
 
-/* All that is known is in the working file. */
+/* The block that the stream is in, from its first byte on: 1; or 0. */
+int sums_stream(const struct sums *sums, uint64_t *from, uint64_t *until);
+/* Another rank writes to it, or may. */
+int sums_end_stream(struct sums *sums);
+
+/* All that is known is in the working file; streams have ended. */
 int sums_flush(struct sums *sums);
 
 /* What lies in the file `data` of `size` bytes already: sums of a section, or with section < 0

@@ -193,6 +193,66 @@ def test_the_last_block_keeps_a_true_checksum_whatever_comes_later(
     assert verify(tmp_path / "ckpt")["damaged"] == 0
 
 
+STREAMS = """
+import random
+for file in range(30):
+    pick, content = random.Random(file), bytearray()
+    ways = {"transport": pick.choice(["direct", "simple"]), "share": pick.random() < 0.5}
+    with brigade.io.open(comm, PATH + str(file), "w", stripe="64K", sync=False, **ways) as f:
+        ends = [0] * size
+        for call in range(pick.randrange(1, 9)):
+            for writer in range(size):
+                goes_on, n = pick.random() < 0.7, pick.choice([0, 8, 16, 44, 64, 128]) << 10
+                at = ends[writer] if goes_on else pick.randrange(6) * pick.choice([20, 64]) << 10
+                piece = bytes([call * size + writer + 1]) * n
+                content = content.ljust(at, b"\\0") if n else content
+                content[at : at + n] = piece
+                ends[writer] = at + n
+                if writer == rank:
+                    mine = at, piece
+            f.write(mine[0], mine[1] or None)
+    if rank == 0:
+        with open(PATH + str(file), "rb") as there:
+            assert there.read() == content, file
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_sums_that_grow_from_call_to_call_are_true(tmp_path: Path, ranks: int):
+    """Ranks go on where they were, or elsewhere, over each other's bytes or not."""
+    run("openmpi", ranks, STREAMS, tmp_path)
+    for number in range(30):
+        assert verify(tmp_path / f"f{number}")["damaged"] == 0, number
+
+
+#: (rank, offset, bytes) in KiB of each call; the middle one takes the block from who began it
+BETWEEN = {
+    "direct": [[(0, 0, 20)], [(1, 0, 64)], [(0, 20, 44)]],
+    "direct:part": [[(0, 0, 20)], [(1, 0, 18)], [(0, 20, 44)]],
+    # the first and the last have one writer, rank 0; in the middle rank 1 writes the second block
+    "simple": [[(0, 64, 20)], [(0, 0, 128)], [(0, 84, 44)]],
+}
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("way", BETWEEN)
+def test_who_began_a_block_does_not_go_on_after_another(tmp_path: Path, way: str, share: bool):
+    run(
+        "openmpi",
+        2,
+        f"""
+with brigade.io.open(comm, PATH, "w", transport={way.split(":")[0]!r}, stripe="64K", writers=2,
+                     share={share}, sync=False) as f:
+    for call, pieces in enumerate({BETWEEN[way]}, 1):
+        mine = [piece for piece in pieces if piece[0] == rank]
+        f.write_pieces([(at << 10, n << 10) for _, at, n in mine],
+                       b"".join(bytes([call]) * (n << 10) for _, at, n in mine))
+""",
+        tmp_path,
+    )
+    assert verify(tmp_path / "f")["damaged"] == 0
+
+
 APART = """
 with brigade.io.open(comm, PATH, "w", stripe="64K", share=False, sync=False) as f:
     f.write(0, b"a" * 100_000 if rank == 0 else None)
