@@ -1,6 +1,8 @@
 /* See claim.h. */
 #include "move/claim.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MANY_PARTS 16 /* enough to tell whether runs are long */
@@ -125,15 +127,19 @@ static int exchange(struct io_world *w, void *all, size_t bytes)
 {
     struct stream_net *net = w->leaders;
     struct stream_request request = {.active = 0};
-    char *mine = (char *)all + w->node * bytes;
-    char own[w->node ? 1 : bytes]; /* gather's buffers must not be the same */
+    char *mine = (char *)all + w->node * bytes, *own = NULL;
     if (!net)
         return 0;
-    if (w->node == 0)
-        memcpy(own, mine, bytes);
-    int rc =
-        world_finish(w, net, &request,
-                     net->gather(net, w->node ? mine : own, bytes, w->node ? NULL : all, &request));
+    if (w->node == 0) {
+        own = malloc(bytes); /* gather's buffers must not be the same */
+        if (!own)
+            return -ENOMEM;
+        mine = memcpy(own, mine, bytes);
+    }
+    int rc = world_finish(w, net, &request,
+                          net->gather(net, mine, bytes, w->node ? NULL : all, &request));
+    if (!rc) /* who leaves because of a death leaves MPI with it */
+        free(own);
     return rc ? rc
               : world_finish(w, net, &request,
                              net->broadcast(net, all, bytes * w->n_nodes, 0, &request));

@@ -183,7 +183,7 @@ def test_a_word_of_a_death_arrives_over_a_connection_that_is_yet_to_be_made(worl
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("world", ["openmpi"], indirect=True)
 def test_writing_to_a_connection_that_ended_ends_nobody(world: World) -> None:
-    """Without care of ours SIGPIPE ends a survivor in every fourth job. Open MPI itself may hang:
+    """Without care of ours SIGPIPE ends a survivor in some of these jobs. Open MPI may hang itself:
     docs/explanation/laminar.md."""
     for step in range(24):
         hints = f"share=no:transport=simple:writers=1:{SMALL}"
