@@ -80,8 +80,7 @@ int parts_check_block(struct parts_reader *r, uint64_t b, struct brg_error *err)
         xxh3_update(&state, bytes, n);
         at += n;
     }
-    uint64_t sum = XXH3_64bits_digest(&state);
-    if (!rc && known != (sum ? sum : 1))
+    if (!rc && known != xxh3_kept(XXH3_64bits_digest(&state)))
         rc = -EBADMSG;
     return rc ? failed(r, rc, from, err) : 0;
 }

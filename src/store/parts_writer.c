@@ -111,9 +111,8 @@ static int record(struct parts_writer *w, size_t bytes, uint64_t offset, uint64_
 
 static int end_block(struct parts_writer *w)
 {
-    uint64_t sum = XXH3_64bits_digest(&w->stream);
     int rc = w->n_sums == N_SUMS ? write_sums(w) : 0;
-    w->sum[w->n_sums++] = sum ? sum : 1;
+    w->sum[w->n_sums++] = xxh3_kept(XXH3_64bits_digest(&w->stream));
     XXH3_64bits_reset(&w->stream);
     return rc;
 }

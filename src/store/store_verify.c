@@ -71,8 +71,7 @@ static int sum_block(struct io_store *s, const char *buf, size_t bytes, uint64_t
         *zeros = *zeros && at[0] == 0 && memcmp(at, at + 1, n - 1) == 0;
         from += n;
     }
-    *sum = XXH3_64bits_digest(&state);
-    *sum = *sum ? *sum : 1;
+    *sum = xxh3_kept(XXH3_64bits_digest(&state));
     return 0;
 }
 

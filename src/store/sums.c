@@ -127,10 +127,9 @@ int sums_end_stream(struct sums *s)
 /* The sum of what the stream has seen is that of its block as it is now. */
 static int know_stream(struct sums *s)
 {
-    uint64_t sum = XXH3_64bits_digest(&s->stream);
-    int rc = s->stream_marked ? write_mark(s, stream_block(s), 0) : 0, put;
+    int rc = s->stream_marked ? write_mark(s, stream_block(s), 0) : 0;
     s->stream_marked = 0;
-    put = put_sum(s, stream_block(s), sum ? sum : 1);
+    int put = put_sum(s, stream_block(s), xxh3_kept(XXH3_64bits_digest(&s->stream)));
     return rc ? rc : put;
 }
 
@@ -232,8 +231,7 @@ static int read_back(int data, uint64_t from, uint64_t to, uint64_t *sum, uint64
         xxh3_update(&state, bytes, n);
         from += n;
     }
-    *sum = XXH3_64bits_digest(&state);
-    *sum = *sum ? *sum : 1;
+    *sum = xxh3_kept(XXH3_64bits_digest(&state));
     return 0;
 }
 

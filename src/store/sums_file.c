@@ -19,8 +19,7 @@
 
 uint64_t sums_of(const void *bytes, size_t n)
 {
-    uint64_t sum = xxh3_sum(bytes, n);
-    return sum ? sum : 1;
+    return xxh3_kept(xxh3_sum(bytes, n));
 }
 
 static int damaged(struct brg_error *err, const char *path, uint64_t offset, const char *what)

@@ -49,6 +49,21 @@ def sizes_of(ctx: click.Context, param: click.Parameter, value: str | None) -> l
     return [Size().convert(word, param, ctx) for word in value.split(",")]
 
 
+def folder_option(which: str = "A folder") -> Callable[[Decorated], Decorated]:
+    """--dir, as `folder`; `which` begins its help."""
+    return click.option(
+        "--dir", "folder", default=".", metavar="DIR",
+        type=click.Path(exists=True, file_okay=False),
+        help=f"{which} on the file system to be measured.  [default: this one]",
+    )  # fmt: skip
+
+
+mpicc_option = click.option(
+    "--mpicc", default=lambda: os.environ.get("MPICC", "mpicc"), metavar="COMMAND",
+    help="Compiler of the MPI.  [default: MPICC, or mpicc]",
+)  # fmt: skip
+
+
 def _common(rounds: int, seconds: str) -> Callable[[Decorated], Decorated]:
     options = [
         click.option(
@@ -57,13 +72,10 @@ def _common(rounds: int, seconds: str) -> Callable[[Decorated], Decorated]:
         ),
         click.option("--rounds", type=click.IntRange(1), default=rounds, show_default=True,
                      help=f"How often each variant has its turn{seconds}."),
-        click.option("--dir", "folder", default=".", metavar="DIR",
-                     type=click.Path(exists=True, file_okay=False),
-                     help="A folder on the file system to be measured.  [default: this one]"),
+        folder_option(),
         click.option("--sync/--no-sync", default=True, show_default=True,
                      help="Whether what is written must reach the disk."),
-        click.option("--mpicc", default=lambda: os.environ.get("MPICC", "mpicc"), metavar="COMMAND",
-                     help="Compiler of the MPI.  [default: MPICC, or mpicc]"),
+        mpicc_option,
         click.option("--seed", type=int, default=1, help="Another order of turns."),
         click.option("--json", "as_json", is_flag=True, help="For machines, with all samples."),
         click.argument("launcher", nargs=-1, type=click.UNPROCESSED),

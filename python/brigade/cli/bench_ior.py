@@ -13,7 +13,14 @@ import click
 from click.core import ParameterSource
 
 from brigade.bench.ior import options, presets
-from brigade.cli.bench_checkpoint import launcher_words, numbers_of, scratch, sizes_of
+from brigade.cli.bench_checkpoint import (
+    folder_option,
+    launcher_words,
+    mpicc_option,
+    numbers_of,
+    scratch,
+    sizes_of,
+)
 from brigade.cli.counting import counted
 from brigade.cli.size import size
 from brigade.errors import UsageError
@@ -80,20 +87,8 @@ Open MPI's OMPIO and ROMIO.""",
     "--scale", type=click.IntRange(1), default=1, metavar="N",
     help="Of a preset, 1/N of the ranks, and of what each writes.",
 )  # fmt: skip
-@click.option(
-    "--dir",
-    "folder",
-    default=".",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False),
-    help="Without -o: a folder on the file system to be measured.  [default: this one]",
-)
-@click.option(
-    "--mpicc",
-    default=lambda: os.environ.get("MPICC", "mpicc"),
-    metavar="COMMAND",
-    help="Compiler of the MPI.  [default: MPICC, or mpicc]",
-)
+@folder_option("Without -o: a folder")
+@mpicc_option
 @click.option("--program", "only_program", is_flag=True, help="Only compile; print its path.")
 @click.option("--csv", "as_csv", is_flag=True, help="A line for each sample.")
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import click
 
 from brigade.bench import overlap as bench
-from brigade.cli.bench_checkpoint import launcher_words, scratch
+from brigade.cli.bench_checkpoint import folder_option, launcher_words, mpicc_option, scratch
 from brigade.cli.counting import counted
 from brigade.cli.size import Size
 from brigade.errors import UsageError
@@ -67,20 +66,8 @@ Variants:
     show_default=True,
     help="How often each variant has its turn.",
 )
-@click.option(
-    "--dir",
-    "folder",
-    default=".",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False),
-    help="A folder on the file system to be measured.  [default: this one]",
-)
-@click.option(
-    "--mpicc",
-    default=lambda: os.environ.get("MPICC", "mpicc"),
-    metavar="COMMAND",
-    help="Compiler of the MPI.  [default: MPICC, or mpicc]",
-)
+@folder_option()
+@mpicc_option
 @click.option("--seed", type=int, default=1, help="Another order of turns.")
 @click.option("--figure", metavar="FILE", help="Draw it, too (needs Matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")
