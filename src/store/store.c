@@ -24,9 +24,9 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
         return brg_error_set(err, -ENOMEM, "no memory for a file");
     s->token = *token;
     s->sync = hints->sync;
-    s->checksums = hints->checksums;
-    s->verify = hints->verify;
-    s->async = hints->async;
+    s->checksums = hints->checksums && !store_in_place(token);
+    s->verify = hints->verify && !(token->flags & BRG_WRITE);
+    s->async = hints->async && !store_in_place(token);
     s->rank = rank;
     s->marked = s->unsummed = !(token->flags & (BRG_CREATE | BRG_READ));
     s->direct_io = hints->direct_io == 1;
@@ -70,11 +70,14 @@ void store_close(struct io_store *s)
     free(s);
 }
 
-static int need_file(struct io_store *s, struct brg_error *err)
+int store_need_file(struct io_store *s, struct brg_error *err)
 {
     if (s->fd >= 0)
         return 0;
-    int fd = store_io_open(s->token.temporary, s->token.flags & BRG_READ ? O_RDONLY : O_RDWR, 0);
+    unsigned flags = s->token.flags;
+    int fd = store_io_open(s->token.temporary, flags & BRG_WRITE ? O_RDWR : O_RDONLY, 0);
+    if (fd == -EACCES && store_in_place(&s->token) && !(flags & BRG_READ))
+        fd = store_io_open(s->token.temporary, O_WRONLY, 0); /* nobody asks to read it */
     if (fd < 0)
         return store_failed(err, fd, s->token.path, -1, "open");
     s->fd = fd;
@@ -169,7 +172,7 @@ static int write_past_cache(struct io_store *s, const char *buf, size_t bytes, u
  * find everything still to do. What fails there, the sync says. */
 static void start_sync(struct io_store *s, size_t bytes, uint64_t offset)
 {
-    if (s->sync && !s->async && bytes >= START_BYTES)
+    if (s->sync && !s->async && !store_in_place(&s->token) && bytes >= START_BYTES)
         (void)sync_file_range(s->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
 }
 
@@ -200,7 +203,7 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
 {
     if (s->token.layout == IO_PARTS)
         return write_part(s, buf, bytes, offset, err);
-    int rc = need_file(s, err);
+    int rc = store_need_file(s, err);
     rc = rc ? rc : need_sums(s, err);
     if (rc)
         return rc;
@@ -282,7 +285,7 @@ int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, siz
 {
     if (s->token.layout == IO_PARTS)
         return read_parts(s, buf, bytes, offset, got, err);
-    int rc = need_file(s, err);
+    int rc = store_need_file(s, err);
     if (rc)
         return rc;
     io_fault_step();
@@ -306,7 +309,7 @@ int store_reads_raw(const struct io_store *s)
 int store_read_raw(struct io_store *s, void *buf, size_t bytes, uint64_t offset,
                    struct brg_error *err)
 {
-    int rc = need_file(s, err);
+    int rc = store_need_file(s, err);
     if (rc)
         return rc;
     ssize_t got = brg_io_pread(s->fd, buf, bytes, offset);

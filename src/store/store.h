@@ -9,6 +9,9 @@
  *   .NAME.brg-ID.blocks   checksums as they become known (sums.h)
  *   .NAME.brg-ID.sums     becomes NAME.sums
  *   .NAME.brg-ID.parts/   with layout=parts (parts.h): stays; then .NAME.brg-ID is the index
+ *
+ * Or the file itself is written, as any program would (STORE_IN_PLACE): then nothing is beside it,
+ * nothing is published, and what was written is there, whatever comes after.
  */
 #ifndef BRG_IO_STORE_H
 #define BRG_IO_STORE_H
@@ -16,6 +19,9 @@
 #include "world/hints.h"
 
 #define STORE_PATH 1024
+/* With BRG_READ, BRG_WRITE or both; BRG_CREATE makes a file where there is none, and keeps what one
+ * holds. Hints checksums, layout and async do not apply; sums that describe the file go away. */
+#define STORE_IN_PLACE 0x100u
 #define STORE_MOST_BLOCKS (UINT64_C(1) << 27) /* with checksums: 1 GiB of them */
 
 struct store_token {
@@ -29,7 +35,7 @@ struct store_token {
     uint32_t stripe_count;      /* 0: not known (not Lustre) */
     enum io_layout layout;      /* of the file that is there, or of the new one */
     int32_t mode;               /* permissions of the new file */
-    unsigned flags;             /* BRG_* */
+    unsigned flags;             /* BRG_*, STORE_IN_PLACE */
     char place[160];            /* for people: how it lies on its servers */
     int lock;                   /* rank 0's descriptor of base; of no meaning elsewhere */
 };
@@ -96,7 +102,12 @@ int store_secure(struct io_store *store, uint64_t size, struct brg_error *err);
 /* Rank 0 only: the file of `size` bytes appears under its name. */
 int store_publish(struct io_store *store, uint64_t size, struct brg_error *err);
 
-/* Rank 0 only, instead of the three: nothing of it is left. */
+/* Of a file in place: store_flush is all there is of these. One rank at a time: it has `size` bytes
+ * now. Any rank: how many it has. */
+int store_resize(struct io_store *store, uint64_t size, struct brg_error *err);
+int store_size(struct io_store *store, uint64_t *size, struct brg_error *err);
+
+/* Rank 0 only, instead of the three: nothing of it is left (but in place). */
 void store_discard(struct io_store *store);
 
 #endif

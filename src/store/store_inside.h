@@ -43,9 +43,17 @@ struct io_store {
 #define STORE_NAME_BYTES (STORE_PATH + 16)
 void store_name(char name[STORE_NAME_BYTES], const char *path, const char *suffix);
 
+static inline int store_in_place(const struct store_token *token)
+{
+    return (token->flags & STORE_IN_PLACE) != 0;
+}
+
 /* What was read matches, block by block: store_verify.c. 0; -EBADMSG; -errno. */
 int store_check(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
+
+/* Opens the data, if it is not. */
+int store_need_file(struct io_store *store, struct brg_error *err);
 
 /* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and its
  * like; and there it is closing that tells of a full disk. The next write opens again. */

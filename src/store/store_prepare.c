@@ -61,10 +61,11 @@ static int look(const char *path, unsigned flags, struct stat *st, struct brg_er
         return store_failed(err, -EEXIST, path, -1, "create");
     if (!S_ISREG(st->st_mode))
         return refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, path, "it is no plain file");
-    int wanted = flags & BRG_READ ? R_OK : W_OK;
-    return faccessat(AT_FDCWD, path, wanted, AT_EACCESS)
-               ? store_failed(err, -errno, path, -1, flags & BRG_READ ? "read" : "write")
-               : 0;
+    if (flags & BRG_READ && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+        return store_failed(err, -errno, path, -1, "read");
+    if (flags & BRG_WRITE && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
+        return store_failed(err, -errno, path, -1, "write");
+    return 0;
 }
 
 /* A file that is there has the layout that it has. */
@@ -81,7 +82,7 @@ static int look_for_parts(struct store_token *token, struct brg_error *err)
     if (rc)
         return rc;
     token->size = head.size;
-    return token->flags & BRG_READ
+    return !(token->flags & BRG_WRITE)
                ? 0
                : refuse(err, -EOPNOTSUPP, token->path,
                         "it is made of parts, which are not changed; `brigade file join` makes a "
@@ -110,24 +111,42 @@ static int check_sums_name(const char *path, struct brg_error *err)
 }
 
 /* Stripes: chosen for the file that was just made, or found of the one that is there. */
-static int find_place(struct store_token *token, const struct io_hints *hints,
-                      struct brg_error *err)
+static int place_of(int fd, int fresh, struct store_token *token, const struct io_hints *hints,
+                    struct brg_error *err)
 {
     struct place place;
-    int fresh = strcmp(token->temporary, token->path) != 0;
-    int fd = fresh ? token->lock : store_io_open(token->path, O_RDONLY, 0);
     struct stat st;
-    int rc = fd < 0 ? fd : place_choose(fd, fresh, hints, &place);
-    if (fd >= 0 && fstat(fd, &st) == 0)
+    int rc = place_choose(fd, fresh, hints, &place);
+    if (fstat(fd, &st) == 0)
         token->device = (uint64_t)st.st_dev;
-    if (fd >= 0 && !fresh)
-        close(fd);
     if (rc)
-        return store_failed(err, rc, token->path, -1, fd < 0 ? "open" : "choose the stripes of");
+        return store_failed(err, rc, token->path, -1, "choose the stripes of");
     token->stripe_bytes = place.stripe_bytes;
     token->stripe_count = place.stripe_count;
     snprintf(token->place, sizeof token->place, "%s", place.text);
     return 0;
+}
+
+static int find_place(struct store_token *token, const struct io_hints *hints,
+                      struct brg_error *err)
+{
+    if (strcmp(token->temporary, token->path) != 0)
+        return place_of(token->lock, 1, token, hints, err);
+    int fd = store_io_open(token->path, token->flags & BRG_READ ? O_RDONLY : O_WRONLY, 0);
+    int rc = fd < 0 ? store_failed(err, fd, token->path, -1, "open")
+                    : place_of(fd, 0, token, hints, err);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* For a file that is made, so that its stripes can be chosen. */
+static int open_flags(const struct store_token *token, const struct io_hints *hints)
+{
+    const char *slash = strrchr(token->path, '/');
+    char folder[STORE_PATH];
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - token->path) + 1, token->path);
+    return O_RDWR | O_CREAT | place_open_flags(folder, hints);
 }
 
 /* A lock says that the job lives: another may remove what nobody holds. Where locks do not work,
@@ -135,9 +154,7 @@ static int find_place(struct store_token *token, const struct io_hints *hints,
 static int make_base(struct store_token *token, const struct io_hints *hints, struct brg_error *err)
 {
     const char *slash = strrchr(token->path, '/');
-    char folder[STORE_PATH];
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - token->path) + 1, token->path);
-    int flags = O_RDWR | O_CREAT | O_EXCL | place_open_flags(folder, hints);
+    int flags = O_EXCL | open_flags(token, hints);
     for (int tries = 0; tries < 100; tries++) {
         uint32_t random;
         struct stat st;
@@ -276,6 +293,27 @@ static int make_files(struct store_token *token, const struct io_hints *hints,
     return rc;
 }
 
+/* The file is there when this is done, with what it held. */
+static int prepare_in_place(struct store_token *token, const struct io_hints *hints, int is_there,
+                            struct brg_error *err)
+{
+    token->layout = is_there ? token->layout : IO_SHARED;
+    int rc = token->flags & BRG_WRITE ? store_remove_sums(token->path) : 0;
+    if (rc)
+        return store_failed(err, rc, token->path, -1, "remove the old checksums of");
+    if (is_there)
+        return find_place(token, hints, err);
+    int exclusive = token->flags & BRG_EXCLUSIVE ? O_EXCL : 0;
+    int fd = store_io_open(token->path, open_flags(token, hints) | exclusive, 0666);
+    if (fd < 0)
+        return store_failed(err, fd, token->path, -1, "create");
+    rc = place_of(fd, 1, token, hints, err);
+    if (rc)
+        unlink(token->path);
+    close(fd);
+    return rc;
+}
+
 int store_prepare(const char *path, unsigned flags, const struct io_hints *hints,
                   struct store_token *token, struct brg_error *err)
 {
@@ -286,10 +324,13 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
     if (rc)
         return rc;
     token->size = (uint64_t)old.st_size;
-    rc = old.st_nlink && !(flags & BRG_CREATE) ? look_for_parts(token, err) : 0;
+    int keeps = !(flags & BRG_CREATE) || flags & STORE_IN_PLACE;
+    rc = old.st_nlink && keeps ? look_for_parts(token, err) : 0;
     if (rc)
         return rc;
     memcpy(token->temporary, token->path, sizeof token->path);
+    if (flags & STORE_IN_PLACE)
+        return prepare_in_place(token, hints, old.st_nlink != 0, err);
     if (flags & BRG_READ)
         return find_place(token, hints, err);
     rc = hints->checksums && token->layout == IO_SHARED ? check_sums_name(token->path, err) : 0;
@@ -312,7 +353,7 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
 
 void store_abandon(const struct store_token *token)
 {
-    if (token->flags & BRG_READ || !token->base[0])
+    if (!token->base[0])
         return;
     store_remove_all(token);
     if (token->lock >= 0)

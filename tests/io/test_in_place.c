@@ -1,0 +1,105 @@
+/* A store in place: the file under its name is what is written, and nothing else is there. */
+#include "claim.h"
+#include "store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64], path[96];
+
+/* 0 and an open store, or what prepare said. */
+static int open_it(unsigned flags, struct io_store **store, struct brg_error *err)
+{
+    struct io_hints hints;
+    struct store_token token;
+    hints_default(&hints);
+    int rc = store_prepare(path, flags | STORE_IN_PLACE, &hints, &token, err);
+    if (!rc)
+        CHECK(store_open(&token, &hints, 0, store, err) == 0, "%s", err->text);
+    return rc;
+}
+
+static int entries(void)
+{
+    int n = 0;
+    DIR *dir = opendir(folder);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n - 2;
+}
+
+static void holds(const char *wanted, size_t n)
+{
+    char got[64] = "";
+    int fd = open(path, O_RDONLY);
+    ssize_t there = pread(fd, got, sizeof got, 0);
+    close(fd);
+    CHECK(there == (ssize_t)n && memcmp(got, wanted, n) == 0, "%zd bytes: %s", there, got);
+}
+
+static void is_written_and_read_under_its_name(void)
+{
+    struct brg_error err = {0};
+    struct io_store *store;
+    char buf[8];
+    size_t got;
+    uint64_t size;
+    CHECK(open_it(BRG_WRITE, &store, &err) == -ENOENT, "%d %s", err.code, err.text);
+    if (open_it(BRG_READ | BRG_WRITE | BRG_CREATE, &store, &err)) {
+        CHECK(0, "%s", err.text);
+        return;
+    }
+    CHECK(store_write(store, "abcdef", 6, 2, &err) == 0, "%s", err.text);
+    holds("\0\0abcdef", 8); /* nobody said so: it is simply there */
+    CHECK(store_read(store, buf, 8, 4, &got, &err) == 0 && got == 4, "%s", err.text);
+    CHECK(memcmp(buf, "cdef", 4) == 0, "%.4s", buf);
+    CHECK(store_resize(store, 5, &err) == 0, "%s", err.text);
+    CHECK(store_size(store, &size, &err) == 0 && size == 5, "%s", err.text);
+    CHECK(store_flush(store, &err) == 0, "%s", err.text);
+    CHECK(store_write(store, "Z", 1, 0, &err) == 0, "%s", err.text);
+    CHECK(entries() == 1, "%d", entries());
+    store_discard(store);
+    store_close(store);
+    holds("Z\0abc", 5);
+}
+
+static void keeps_what_was_there(void)
+{
+    struct brg_error err = {0};
+    struct io_store *store;
+    char sums[128];
+    CHECK(open_it(BRG_WRITE | BRG_CREATE | BRG_EXCLUSIVE, &store, &err) == -EEXIST, "%s", err.text);
+    snprintf(sums, sizeof sums, "%s.sums", path);
+    close(open(sums, O_CREAT | O_WRONLY, 0600)); /* somebody else's: stays */
+    chmod(path, 0200);
+    if (open_it(BRG_WRITE | BRG_CREATE, &store, &err)) {
+        CHECK(0, "%s", err.text);
+        return;
+    }
+    CHECK(store_write(store, "Y", 1, 1, &err) == 0, "%s", err.text);
+    store_close(store);
+    chmod(path, 0600);
+    holds("ZYabc", 5);
+    CHECK(entries() == 2, "%d", entries());
+}
+
+int main(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/brigade-in-place-XXXXXX");
+    if (!mkdtemp(folder))
+        return 1;
+    snprintf(path, sizeof path, "%s/file", folder);
+    is_written_and_read_under_its_name();
+    keeps_what_was_there();
+    unlink(path);
+    strcat(path, ".sums");
+    unlink(path);
+    rmdir(folder);
+    return failures != 0;
+}
