@@ -78,7 +78,7 @@ static void close_file(struct bench *b)
 static void one_sided(struct bench *b, int write)
 {
     struct brg_error err = {0};
-    uint64_t high;
+    uint64_t size;
     struct onesided_call call = {.o = b->o,
                                  .hints = &b->hints,
                                  .stripe_bytes = b->token.stripe_bytes,
@@ -86,7 +86,7 @@ static void one_sided(struct bench *b, int write)
                                  .store = b->store,
                                  .drain = b->drain,
                                  .request = &b->request};
-    if (write ? onesided_write(&call, &high, &err) : onesided_read(&call, &err))
+    if (write ? onesided_write(&call, &size, &err) : onesided_read(&call, &size, &err))
         die(&err);
 }
 

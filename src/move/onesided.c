@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -57,6 +58,30 @@ void onesided_close(struct onesided *o)
     o->pgas->release(o->pgas, o->marks);
     o->pgas->release(o->pgas, o->windows);
     free(o);
+}
+
+size_t onesided_explain(const struct onesided *o, char *text, size_t room)
+{
+    const struct onesided_last *last = &o->last;
+    const struct onesided_cost *now = &o->cost, *was = &last->before;
+    int n = 0;
+    *text = '\0';
+    if (last->owners)
+        n = snprintf(text, room,
+                     "%s\nowners: %u of %u ranks, windows of %llu bytes\nlast call: %llu rounds, "
+                     "%llu meetings; this rank: %llu bytes by itself, %llu copied in reach, %llu "
+                     "put or got in %llu moves, %llu as an owner, %llu read to be kept\n",
+                     last->reason, last->owners, o->pgas->size,
+                     (unsigned long long)last->window_bytes,
+                     (unsigned long long)(now->rounds - was->rounds),
+                     (unsigned long long)(now->meetings - was->meetings),
+                     (unsigned long long)(now->own_bytes - was->own_bytes),
+                     (unsigned long long)(now->near_bytes - was->near_bytes),
+                     (unsigned long long)(now->far_bytes - was->far_bytes),
+                     (unsigned long long)(now->far_moves - was->far_moves),
+                     (unsigned long long)(now->owner_bytes - was->owner_bytes),
+                     (unsigned long long)(now->kept_bytes - was->kept_bytes));
+    return n <= 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
 const struct onesided_cost *onesided_cost(const struct onesided *o)
@@ -177,7 +202,7 @@ static int agree(struct onesided_run *run, int64_t *next)
 static int move_rounds(struct onesided_run *run)
 {
     int64_t rounds[STEPS] = {0, NONE, NONE, NONE};
-    uint64_t size = run->end > run->call->size ? run->end : run->call->size;
+    uint64_t size = run->end > run->size ? run->end : run->size;
     int last = run->collect ? WRITE : MOVE, more = 1, rc = 0;
     if (run->collect) {
         store_begin_call(run->call->store);
@@ -199,46 +224,107 @@ static int move_rounds(struct onesided_run *run)
     return rc;
 }
 
-static int move(const struct onesided_call *call, int collect, uint64_t *high,
+/* ---- a call ---- */
+
+/* Of a file in place, what ranks know of its size is what they did themselves. */
+static int look_at_size(const struct onesided_call *call, uint64_t *size, struct brg_error *err)
+{
+    struct pgas *p = call->o->pgas;
+    struct {
+        uint64_t size;
+        struct brg_error failure;
+    } found = {.size = *size, .failure = {.rank = -1, .offset = -1}};
+    if (p->rank == 0 && store_size(call->store, &found.size, &found.failure))
+        found.failure.rank = 0;
+    int rc = p->broadcast(p, &found, sizeof found, 0, err);
+    if (!rc && found.failure.code)
+        *err = found.failure;
+    if (!rc && found.size > *size)
+        *size = found.size;
+    return rc ? rc : found.failure.code;
+}
+
+/* The failure of the lowest rank that cannot take part. */
+static int refuse(const struct onesided_call *call, uint32_t rank, struct brg_error *err)
+{
+    struct pgas *p = call->o->pgas;
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    if (p->rank == rank) {
+        failure = *call->refused;
+        failure.rank = (int)rank;
+    }
+    int rc = p->broadcast(p, &failure, sizeof failure, rank, err);
+    if (!rc)
+        *err = failure;
+    return rc ? rc : failure.code;
+}
+
+/* What all ranks ask for, and know of the file's size. */
+static int meet(const struct onesided_call *call, struct io_extent *extent, uint64_t *size,
                 struct brg_error *err)
 {
     struct onesided *o = call->o;
     struct pgas *p = o->pgas;
     const struct io_request *r = call->request;
-    int64_t v[3] = {r->bytes ? (int64_t)r->low : NONE, -(int64_t)r->high,
-                    r->bytes ? (int64_t)request_mean_run(r) : NONE};
+    int64_t v[5] = {r->bytes ? (int64_t)r->low : NONE, -(int64_t)r->high,
+                    r->bytes ? (int64_t)request_mean_run(r) : NONE, -(int64_t)call->size,
+                    call->refused && call->refused->code ? (int64_t)p->rank : NONE};
     memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks); /* a call that failed leaves some */
     o->cost.meetings++;
-    int rc = p->reduce(p, PGAS_MIN, v, 3, err);
-    if (rc)
-        return rc;
+    int rc = p->reduce(p, PGAS_MIN, v, 5, err);
+    if (!rc && v[4] != NONE)
+        rc = refuse(call, (uint32_t)v[4], err);
+    *extent =
+        (struct io_extent){.low = (uint64_t)v[0], .high = (uint64_t)-v[1], .run = (uint64_t)v[2]};
+    *size = (uint64_t)-v[3];
+    return rc;
+}
+
+static void remember(struct onesided *o, const struct io_plan *plan)
+{
+    o->last = (struct onesided_last){
+        .before = o->cost, .window_bytes = plan->window_bytes, .owners = plan->n_writers};
+    memcpy(o->last.reason, plan->reason, sizeof o->last.reason);
+}
+
+static int move(const struct onesided_call *call, int collect, uint64_t *size,
+                struct brg_error *err)
+{
+    struct onesided *o = call->o;
+    struct pgas *p = o->pgas;
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    struct io_extent extent;
     struct onesided_run run = {.call = call,
                                .o = o,
                                .collect = collect,
                                .storing = PTHREAD_MUTEX_INITIALIZER,
                                .failure = {.rank = -1, .offset = -1}};
-    struct io_extent extent = {
-        .low = (uint64_t)v[0], .high = (uint64_t)-v[1], .run = (uint64_t)v[2]};
+    int rc = meet(call, &extent, &run.size, &failure);
+    if (!rc && !collect && call->grows && extent.high > run.size)
+        rc = look_at_size(call, &run.size, &failure);
+    if (rc) {
+        *err = failure;
+        return rc;
+    }
     struct plan_ranks ranks = {
         .size = p->size, .n_nodes = p->n_nodes, .order = p->order, .room_bytes = o->window_bytes};
-    *high = extent.high;
     plan_blocks(&run.plan, call->hints, call->stripe_bytes, &extent, &ranks);
-    run.end = collect || extent.high < call->size ? extent.high : call->size;
-    if (extent.low >= run.end)
-        return 0;
-    rc = move_rounds(&run);
+    remember(o, &run.plan);
+    run.end = collect || extent.high < run.size ? extent.high : run.size;
+    rc = extent.low < run.end ? move_rounds(&run) : 0;
     if (rc)
         *err = run.failure;
+    else
+        *size = run.end > run.size ? run.end : run.size;
     return rc;
 }
 
-int onesided_write(const struct onesided_call *call, uint64_t *high, struct brg_error *err)
+int onesided_write(const struct onesided_call *call, uint64_t *size, struct brg_error *err)
 {
-    return move(call, 1, high, err);
+    return move(call, 1, size, err);
 }
 
-int onesided_read(const struct onesided_call *call, struct brg_error *err)
+int onesided_read(const struct onesided_call *call, uint64_t *size, struct brg_error *err)
 {
-    uint64_t high;
-    return move(call, 0, &high, err);
+    return move(call, 0, size, err);
 }

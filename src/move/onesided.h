@@ -32,11 +32,18 @@ struct onesided_cost {
 };
 const struct onesided_cost *onesided_cost(const struct onesided *o);
 
+/* For people: what was chosen for the last call and why, and what that one cost, one fact a line;
+ * "" before the first. Returns bytes written but for the NUL, cut at `room`. */
+size_t onesided_explain(const struct onesided *o, char *text, size_t room);
+
 struct onesided_call {
     struct onesided *o;
     const struct io_hints *hints;
     uint64_t stripe_bytes;
-    uint64_t size; /* of the file before the call, the same on every rank */
+    uint64_t size; /* of the file, as far as this rank knows: the greatest of all ranks' counts */
+    int grows;     /* of a file in place: others write to it too, so that it may be longer */
+    const struct brg_error *refused; /* code != 0: what keeps this rank from it, and then all; or
+                                        NULL. The request is empty then. */
     struct io_store *store;
     struct drain *drain;
     const struct io_request *request; /* this rank's; may be empty */
@@ -45,9 +52,9 @@ struct onesided_call {
 /* Collective, and agreed on: 0, or the same failure on every rank.
  *
  * Of bytes that several ranks write, any rank's arrives. What earlier calls wrote is in the file.
- * *high: the end of all bytes, 0 where there are none; the file reaches to there at least. */
-int onesided_write(const struct onesided_call *call, uint64_t *high, struct brg_error *err);
-/* Bytes from `size` on are left as they are in memory. */
-int onesided_read(const struct onesided_call *call, struct brg_error *err);
+ * *size: of the file after the call, as far as any rank knows; set on success. */
+int onesided_write(const struct onesided_call *call, uint64_t *size, struct brg_error *err);
+/* Bytes from *size on are left as they are in memory. */
+int onesided_read(const struct onesided_call *call, uint64_t *size, struct brg_error *err);
 
 #endif

@@ -68,7 +68,7 @@ uint64_t mark_of(const struct onesided_run *run, const struct span *span)
         return !own;
     if (own)
         return MARK_OWN;
-    if (span->from >= call->size && request_mean_run(call->request) < WORTH_RUN)
+    if (span->from >= run->size && request_mean_run(call->request) < WORTH_RUN)
         return 1; /* nothing to read there, and zeros cost little */
     cursor_seek(&cursor, call->request, span->from);
     while (cursor_next(&cursor, span->until, &part)) {

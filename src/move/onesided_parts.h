@@ -34,6 +34,12 @@ struct onesided {
     uint64_t
         *marks; /* symmetric, of rounds, in turn: marks, bytes in letter boxes, one for nothing */
     struct onesided_cost cost;
+    struct onesided_last {
+        struct onesided_cost before; /* cost until then */
+        uint64_t window_bytes;
+        uint32_t owners;
+        char reason[256];
+    } last; /* call that moved bytes; owners 0: none */
 };
 
 /* The part of a window that lies within the call's extent. */
@@ -48,6 +54,7 @@ struct onesided_run {
     struct onesided *o;
     struct io_plan plan;
     int collect;             /* or scatter */
+    uint64_t size;           /* of the file before the call: all ranks know it */
     uint64_t end;            /* no byte from here on is moved */
     pthread_mutex_t storing; /* the store takes one thread at a time */
     struct brg_error failure;

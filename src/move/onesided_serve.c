@@ -21,7 +21,7 @@ static int read_window(struct serving *s, char *to, uint64_t from, uint64_t unti
 static int fill(struct serving *s, const struct span *span, uint64_t mark)
 {
     struct onesided *o = s->run->o;
-    uint64_t size = s->run->call->size, kept = span->from;
+    uint64_t size = s->run->call->grows ? UINT64_MAX : s->run->size, kept = span->from;
     char *window = window_at(o, s->fill_turn) - span->start;
     int rc = 0;
     if (!mark || mark == MARK_OWN || (s->run->collect && mark == mark_full(span)))

@@ -28,7 +28,8 @@ struct pgas {
     uint32_t n_nodes;      /* whose ranks reach each other's memory: see pointer */
     const uint32_t *order; /* [size] ranks by (node, rank), or NULL: as they are numbered */
 
-    /* Collective. `bytes` zeros on each rank, the same number everywhere, aligned to 64. -ENOMEM */
+    /* Collective. `bytes` on each rank, the same number everywhere, aligned to 64; what they hold
+     * is not said, so that only what is used takes memory. -ENOMEM */
     int (*allocate)(struct pgas *p, size_t bytes, void **memory, struct brg_error *err);
     /* Collective. */
     void (*release)(struct pgas *p, void *memory);
@@ -59,10 +60,19 @@ int pgas_single(struct pgas **p, struct brg_error *err);
 int pgas_windows(struct io_world *world, struct pgas **p, struct brg_error *err);
 
 /* Collective over the `size` ranks start, start + 2^log_stride, ... of the OpenSHMEM that runs in
- * this process. -EINVAL where there is none. Groups other than all ranks share pool_bytes of the
- * symmetric heap, which the first call sets aside: it is made by all ranks, for all ranks. */
-int pgas_shmem(uint32_t start, unsigned log_stride, uint32_t size, size_t pool_bytes,
-               struct pgas **p, struct brg_error *err);
+ * this process. -EINVAL where there is none, or where it has not been started. The first call is
+ * for all ranks, unless pgas_shmem_reserve came before. */
+int pgas_shmem(uint32_t start, unsigned log_stride, uint32_t size, struct pgas **p,
+               struct brg_error *err);
+/* Collective over all ranks: sets `bytes` of the symmetric heap aside for groups that are not all
+ * ranks, if that has not been done. -ENOMEM */
+int pgas_shmem_reserve(size_t bytes, struct brg_error *err);
+/* Local: whether an OpenSHMEM runs here, and this rank's number among how many there are. */
+int pgas_shmem_runs(uint32_t *rank, uint32_t *size, struct brg_error *err);
+
+/* Collective. A failure (code 0: none) of the lowest rank that has one becomes everybody's *mine,
+ * and is returned; its rank is filled in. */
+int pgas_failure(struct pgas *p, struct brg_error *mine);
 
 /* Collective. */
 static inline int pgas_barrier(struct pgas *p, struct brg_error *err)

@@ -51,7 +51,6 @@ static int group_allocate(struct pgas *p, size_t bytes, void **memory, struct br
     void *at = g->everybody ? shmem.align(64, room) : shmem_pool_take(g, room);
     if (!at)
         return no_memory(bytes, err);
-    memset(at, 0, bytes);
     *memory = at;
     return pgas_barrier(p, err);
 }
@@ -110,6 +109,21 @@ static void group_close(struct pgas *p)
 
 /* ---- opening ---- */
 
+/* OpenSHMEM says so from 1.6 on; Open MPI has a variable. Where neither is there, who calls us must
+ * have started it. */
+static int is_started(void *process)
+{
+    void (*ask)(int *);
+    int started = 1;
+    const char *flag = dlsym(process, "oshmem_shmem_initialized");
+    *(void **)&ask = dlsym(process, "shmem_query_initialized");
+    if (ask)
+        ask(&started);
+    else if (flag)
+        started = *flag != 0; /* a bool */
+    return started;
+}
+
 static int find_calls(struct brg_error *err)
 {
     void *process = shmem.quiet ? NULL : dlopen(NULL, RTLD_NOW);
@@ -124,6 +138,8 @@ static int find_calls(struct brg_error *err)
                              "build the program with oshcc");
     SHMEM_CALLS(X)
 #undef X
+    if (!is_started(process))
+        return brg_error_set(err, -EINVAL, "OpenSHMEM has not been started: call shmem_init first");
     shmem = found;
     return 0;
 }
@@ -156,8 +172,24 @@ static int check(uint32_t start, unsigned log_stride, uint32_t size, int *rank,
     return 0;
 }
 
-int pgas_shmem(uint32_t start, unsigned log_stride, uint32_t size, size_t pool_bytes,
-               struct pgas **p, struct brg_error *err)
+int pgas_shmem_runs(uint32_t *rank, uint32_t *size, struct brg_error *err)
+{
+    int rc = find_calls(err);
+    if (rc)
+        return rc;
+    *rank = (uint32_t)shmem.my_pe();
+    *size = (uint32_t)shmem.n_pes();
+    return 0;
+}
+
+int pgas_shmem_reserve(size_t bytes, struct brg_error *err)
+{
+    int rc = find_calls(err);
+    return rc ? rc : shmem_pool_reserve(bytes) ? no_memory(bytes, err) : 0;
+}
+
+int pgas_shmem(uint32_t start, unsigned log_stride, uint32_t size, struct pgas **p,
+               struct brg_error *err)
 {
     int rank = 0, rc = find_calls(err);
     rc = rc ? rc : check(start, log_stride, size, &rank, err);
@@ -168,8 +200,8 @@ int pgas_shmem(uint32_t start, unsigned log_stride, uint32_t size, size_t pool_b
         return brg_error_set(err, -EINVAL,
                              "the first group must be that of all ranks: they set memory aside for "
                              "all others");
-    if (!shmem_pool_started() && shmem_pool_start(pool_bytes))
-        return no_memory(pool_bytes, err);
+    if (!shmem_pool_started() && shmem_pool_start())
+        return no_memory(sizeof(struct shmem_board), err);
     struct shmem_group like = {.pgas = {.name = "OpenSHMEM",
                                         .rank = (uint32_t)rank,
                                         .size = size,

@@ -71,8 +71,9 @@ void shmem_meet(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, 
 
 /* The pool: what groups that are not everybody need of symmetric memory. */
 
-/* Collective over all ranks, once. -ENOMEM */
-int shmem_pool_start(size_t bytes);
+/* Collective over all ranks. Boards, once; and memory for groups, once. -ENOMEM */
+int shmem_pool_start(void);
+int shmem_pool_reserve(size_t bytes);
 int shmem_pool_started(void);
 /* Collective over the group: a copy of it with a board that no other group of any of its ranks has;
  * NULL where there is none. */

@@ -1,9 +1,10 @@
 /* Symmetric memory for groups.
  *
  * OpenSHMEM allocates for all ranks at once, and a group is some of them. So all ranks set a pool
- * aside together, and a group takes what is free in it at the same place on each of its ranks. To
- * agree on a board before they have one, its ranks tell the first of them which boards are free
- * there, each in a cell of its own, and hear which one it is. A rank joins one group at a time. */
+ * aside together (boards first, memory when groups are about to be made), and a group takes what is
+ * free in it at the same place on each of its ranks. To agree on a board before they have one, its
+ * ranks tell the first of them which boards are free there, each in a cell of its own, and hear
+ * which one it is. A rank joins one group at a time. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -32,23 +33,30 @@ int shmem_pool_started(void)
     return pool.boards != NULL;
 }
 
-int shmem_pool_start(size_t bytes)
+int shmem_pool_start(void)
 {
     size_t ranks = (size_t)shmem.n_pes();
     size_t head = BOARDS * sizeof *pool.boards + (1 + ranks) * sizeof *pool.told;
-    head = (head + ALIGN - 1) & ~(ALIGN - 1);
-    char *all = bytes > SIZE_MAX - head ? NULL : shmem.align(ALIGN, head + bytes);
+    void *all = shmem.align(ALIGN, head);
     if (!all)
         return -ENOMEM;
     memset(all, 0, head);
-    pool.boards = (struct shmem_board *)all;
+    pool.boards = all;
     pool.answer = (long *)(pool.boards + BOARDS);
     pool.told = pool.answer + 1;
-    pool.heap = all + head;
-    pool.bytes = bytes;
     pool.free = ALL_FREE;
     shmem.barrier_all();
     return 0;
+}
+
+int shmem_pool_reserve(size_t bytes)
+{
+    int rc = pool.boards ? 0 : shmem_pool_start();
+    if (rc || pool.heap)
+        return rc;
+    pool.heap = shmem.align(ALIGN, bytes);
+    pool.bytes = pool.heap ? bytes : 0;
+    return pool.heap ? 0 : -ENOMEM;
 }
 
 /* The first rank's part. */

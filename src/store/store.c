@@ -172,7 +172,7 @@ static int write_past_cache(struct io_store *s, const char *buf, size_t bytes, u
  * find everything still to do. What fails there, the sync says. */
 static void start_sync(struct io_store *s, size_t bytes, uint64_t offset)
 {
-    if (s->sync && !s->async && !store_in_place(&s->token) && bytes >= START_BYTES)
+    if (s->sync && !s->async && bytes >= START_BYTES)
         (void)sync_file_range(s->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
 }
 
@@ -210,6 +210,8 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     io_fault_step();
     if (s->direct_io)
         return write_past_cache(s, buf, bytes, offset, err);
+    if (store_in_place(&s->token)) /* neither sums nor an early sync want blocks */
+        return write_file(s, buf, bytes, offset, err);
     return write_blocks(s, buf, bytes, offset, err);
 }
 
@@ -292,8 +294,9 @@ int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, siz
     ssize_t n = io_fault_at(IO_FAULT_READ, s->read + bytes)
                     ? -EIO
                     : brg_io_pread(s->fd, buf, bytes, offset);
-    if (n < 0)
-        return store_failed(err, (int)n, s->token.path, (int64_t)offset, "read");
+    if (n < 0) /* EBADF: opened to be written only */
+        return store_failed(err, n == -EBADF ? -EACCES : (int)n, s->token.path, (int64_t)offset,
+                            "read");
     s->read += (size_t)n;
     rc = s->verify ? store_check(s, buf, (size_t)n, offset, err) : 0;
     if (rc == 0)

@@ -15,6 +15,8 @@ static const char *const layouts[] = {"shared", "parts", NULL};
 static const char *const yes_no[] = {"no", "yes", NULL};
 static const char *const yes_no_auto[] = {"auto", "no", "yes", NULL}; /* from -1 on */
 static const char *const updates[] = {"copy", "in-place", NULL};
+static const char *const publishing[] = {"no", "yes", "new", NULL};
+static const char *const seams[] = {"auto", "shmem", "windows", NULL};
 
 enum kind {
     WORD,
@@ -46,6 +48,8 @@ static const struct key {
     {"share", WORD, AT(share), yes_no, 0, 0, 0},
     {"explain", WORD, AT(explain), yes_no, 0, 0, 0},
     {"update", WORD, AT(update_in_place), updates, 0, 0, 0},
+    {"publish", WORD, AT(publish), publishing, IO_PUBLISH_NO, 0, 0},
+    {"seam", WORD, AT(seam), seams, IO_SEAM_AUTO, 0, 0},
     {"direct-io", WORD, AT(direct_io), yes_no_auto, -1, 0, 0},
     {"uring", WORD, AT(uring), yes_no_auto, -1, 0, 0},
     {"async", WORD, AT(async), yes_no, 0, 0, 0},
@@ -68,14 +72,14 @@ void hints_default(struct io_hints *hints)
                                .slowdown = 1.1};
 }
 
-/* A number with K, M, G or T (powers of 1024) behind it; -1 if it is none. */
-static int read_size(const char *text, uint64_t *value)
+/* K is 1024. */
+int hints_size(const char *text, uint64_t *bytes)
 {
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
     if (end == text || errno || *text == '-')
-        return -1;
+        return -EINVAL;
     const char *units = "KMGT", *unit = *end ? strchr(units, *end) : NULL;
     int shift = 0;
     if (unit) {
@@ -87,8 +91,8 @@ static int read_size(const char *text, uint64_t *value)
     if (end[0] == 'B')
         end++;
     if (*end || number > UINT64_MAX >> shift)
-        return -1;
-    *value = (uint64_t)number << shift;
+        return -EINVAL;
+    *bytes = (uint64_t)number << shift;
     return 0;
 }
 
@@ -117,7 +121,7 @@ static int set_number(struct io_hints *hints, const struct key *key, const char 
         *(double *)at = factor;
         return 0;
     }
-    if (read_size(value, &number) || number < key->least || number > key->most)
+    if (hints_size(value, &number) || number < key->least || number > key->most)
         return brg_error_set(err, -EINVAL, "hint %s=%s: it takes a number from %llu to %llu%s",
                              key->name, value, (unsigned long long)key->least,
                              (unsigned long long)key->most, key->kind == SIZE ? ", as 4M" : "");
@@ -132,7 +136,7 @@ static int set(struct io_hints *hints, const char *name, const char *value, stru
 {
     if (strcmp(name, "memory") == 0) {
         uint64_t bytes;
-        if (read_size(value, &bytes) || bytes < 128u << 10 || bytes > 2ull << 30)
+        if (hints_size(value, &bytes) || bytes < 128u << 10 || bytes > 2ull << 30)
             return brg_error_set(err, -EINVAL, "hint memory=%s: it takes a size from 128K to 2G",
                                  value);
         hints->segment_bytes = bytes / 2;
@@ -156,6 +160,14 @@ static int set(struct io_hints *hints, const char *name, const char *value, stru
         snprintf(known + used, sizeof known - used, ", %s", key->name);
     }
     return brg_error_set(err, -EINVAL, "there is no hint %s; there are: %s", name, known);
+}
+
+int hints_knows(const char *key)
+{
+    int known = strcmp(key, "memory") == 0;
+    for (size_t i = 0; i < N_KEYS; i++)
+        known |= strcmp(key, keys[i].name) == 0;
+    return known;
 }
 
 int hints_parse(struct io_hints *hints, const char *text, struct brg_error *err)

@@ -18,6 +18,18 @@ enum io_layout {
     IO_PARTS   /* a file a writer, and an index */
 };
 
+enum io_publish {
+    IO_PUBLISH_NO, /* written in place */
+    IO_PUBLISH_YES,
+    IO_PUBLISH_NEW /* begins empty, whatever is there */
+};
+
+enum io_seam {
+    IO_SEAM_AUTO,
+    IO_SEAM_SHMEM,
+    IO_SEAM_WINDOWS
+};
+
 struct io_hints {
     enum io_transport transport;
     enum io_layout layout;  /* layout=shared|parts */
@@ -29,6 +41,8 @@ struct io_hints {
     int checksums, sync, share, explain; /* yes|no */
     int verify;                          /* yes|no: what is read is compared with its checksums */
     int update_in_place;                 /* update=copy|in-place */
+    enum io_publish publish;             /* publish=no|yes|new: of files of shmemio */
+    enum io_seam seam;     /* seam=auto|shmem|windows: what carries a one-sided call */
     int direct_io;         /* direct-io=no|yes|auto: 0, 1, -1; auto is no: it does not pay */
     int uring;             /* uring=no|yes|auto: 0, 1, -1; with direct-io, where there is one */
     int async;             /* async=yes|no */
@@ -40,6 +54,12 @@ struct io_hints {
 extern const char *const io_transport_names[]; /* by enum io_transport */
 
 void hints_default(struct io_hints *hints);
+
+/* A number of bytes with K, M, G or T behind it. 0, or -EINVAL: it is none. */
+int hints_size(const char *text, uint64_t *bytes);
+
+/* Whether `key` is one that hints_parse takes. */
+int hints_knows(const char *key);
 
 /* Takes the hints in `text` (may be NULL). -EINVAL names the key or value, and what there is. */
 int hints_parse(struct io_hints *hints, const char *text, struct brg_error *err);

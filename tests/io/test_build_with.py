@@ -167,7 +167,8 @@ COMPILERS = {
 @pytest.mark.parametrize("language", COMPILERS)
 @pytest.mark.parametrize("mpi", ["", "openmpi", "mpich"])
 def test_the_headers_compile_without_a_warning(language, mpi, tmp_path):
-    text = "#include <brigade/io.h>\n#include <brigade/image.h>\nint f(brg_file *);\n"
+    text = "".join(f"#include <brigade/{name}.h>\n" for name in ("io", "image", "shmemio"))
+    text += "int f(brg_file *);\n"
     compiler, *flags = COMPILERS[language]
     if mpi:
         compiler = f"mpicc.{mpi}" if compiler == "cc" else f"mpicxx.{mpi}"
@@ -192,8 +193,12 @@ def exported(library: Path) -> set[str]:
     return {words[-1].split("@")[0] for words in symbols if words[1] != "A"}
 
 
-def test_the_library_exports_what_its_header_declares_and_nothing_else():
-    header = (ROOT / "include/brigade/io.h").read_text()
-    declared = set(re.findall(r"BRG_API [^;(]*?\b(brg_\w+)\(", header))
-    assert "brg_file_write_block" in declared
-    assert exported(native_dir() / "libbrigade_io.so") == declared
+@pytest.mark.parametrize(
+    ("name", "prefix", "one"),
+    [("io", "brg", "brg_file_write_block"), ("shmemio", "SHMEM", "SHMEM_File_write_at_all")],
+)
+def test_a_library_exports_what_its_header_declares_and_nothing_else(name, prefix, one):
+    header = (ROOT / f"include/brigade/{name}.h").read_text()
+    declared = set(re.findall(rf"BRG_API [^;(]*?\b({prefix}_\w+)\(", header))
+    assert one in declared
+    assert exported(native_dir() / f"libbrigade_{name}.so") == declared

@@ -37,15 +37,6 @@ static size_t wrong(const unsigned char *at, size_t n, uint32_t rank, uint32_t r
     return bad;
 }
 
-static void *take(struct pgas *p, size_t bytes)
-{
-    struct brg_error err = {0};
-    void *at = NULL;
-    if (p->allocate(p, bytes, &at, &err))
-        group_die("allocate", &err);
-    return at;
-}
-
 static void meet(struct pgas *p)
 {
     struct brg_error err = {0};
@@ -53,17 +44,16 @@ static void meet(struct pgas *p)
         group_die("barrier", &err);
 }
 
-static void memory_is_zero_and_aligned(struct pgas *p)
+static void *take(struct pgas *p, size_t bytes)
 {
-    for (int again = 0; again < 3; again++) {
-        unsigned char *at = take(p, BYTES);
-        size_t used = 0;
-        for (size_t i = 0; i < BYTES; i++)
-            used += at[i] != 0;
-        CHECK(used == 0 && (uintptr_t)at % 64 == 0, "%zu bytes at %p", used, (void *)at);
-        memset(at, 0xee, BYTES);
-        p->release(p, at);
-    }
+    struct brg_error err = {0};
+    void *at = NULL;
+    if (p->allocate(p, bytes, &at, &err))
+        group_die("allocate", &err);
+    CHECK((uintptr_t)at % 64 == 0, "%zu bytes at %p", bytes, at);
+    memset(at, 0, bytes);
+    meet(p);
+    return at;
 }
 
 /* Each rank has a stretch in the memory of every other. */
@@ -204,6 +194,18 @@ static void too_much_memory_is_refused_to_all(struct pgas *p)
     meet(p);
 }
 
+/* That of the lowest rank that has one. */
+static void a_failure_becomes_everybodys(struct pgas *p)
+{
+    struct brg_error none = {.rank = -1}, mine = {.rank = -1, .code = -(int)p->rank - 1};
+    uint32_t least = p->size / 2;
+    CHECK(pgas_failure(p, &none) == 0, "%d", none.code);
+    mine.code = p->rank < least ? 0 : mine.code;
+    int rc = pgas_failure(p, &mine);
+    CHECK(rc == mine.code && rc == -(int)least - 1 && mine.rank == (int)least, "%d of rank %d", rc,
+          mine.rank);
+}
+
 /* The ranks start, start + 2^log_stride, ...: those who are not among them do something else. */
 static void groups_are_apart(struct pgas *all)
 {
@@ -213,8 +215,8 @@ static void groups_are_apart(struct pgas *all)
     uint32_t size = (all->size - mine + (1u << log_stride) - 1) >> log_stride;
     struct pgas *p, *again;
     for (int i = 0; i < 5; i++) {
-        if (pgas_shmem(mine, log_stride, size, 0, &p, &err) ||
-            pgas_shmem(mine, log_stride, size, 0, &again, &err))
+        if (pgas_shmem(mine, log_stride, size, &p, &err) ||
+            pgas_shmem(mine, log_stride, size, &again, &err))
             group_die("group", &err);
         CHECK(p->size == size && p->rank == all->rank >> log_stride, "rank %u", p->rank);
         unsigned char *kept = take(again, 5000);
@@ -230,8 +232,8 @@ static void groups_are_apart(struct pgas *all)
         p->close(p);
         again->close(again);
     }
-    CHECK(pgas_shmem(0, 0, all->size + 1, 0, &p, &err) == -EINVAL, "more ranks than there are");
-    CHECK(pgas_shmem(all->rank ? 0 : 1, 0, 1, 0, &p, &err) == -EINVAL || all->size == 1, "not in");
+    CHECK(pgas_shmem(0, 0, all->size + 1, &p, &err) == -EINVAL, "more ranks than there are");
+    CHECK(pgas_shmem(all->rank ? 0 : 1, 0, 1, &p, &err) == -EINVAL || all->size == 1, "not in");
 }
 
 int main(int argc, char **argv)
@@ -241,7 +243,7 @@ int main(int argc, char **argv)
     group_open(&g, argv + 1, 1 << 20);
     struct pgas *p = g.pgas;
     state = p->rank + 1;
-    memory_is_zero_and_aligned(p);
+    a_failure_becomes_everybodys(p);
     puts_arrive_at_every_rank(p);
     gets_take_any_stretch(p);
     pointers_reach_the_memory_of_others(p);

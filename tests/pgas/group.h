@@ -60,7 +60,7 @@ static inline void group_open_shmem(struct test_group *g, size_t pool_bytes)
     *(void **)&init = group_call(g->library, "shmem_init");
     *(void **)&n_pes = group_call(g->library, "shmem_n_pes");
     init();
-    if (pgas_shmem(0, 0, (uint32_t)n_pes(), pool_bytes, &g->pgas, &err))
+    if (pgas_shmem(0, 0, (uint32_t)n_pes(), &g->pgas, &err) || pgas_shmem_reserve(pool_bytes, &err))
         group_die("shmem", &err);
 }
 

@@ -157,7 +157,7 @@ static uint64_t write_once(struct pgas *p, struct onesided *o, struct file *f, u
 {
     static struct ask ask;
     struct brg_error err = {0};
-    uint64_t high = 0, after = size;
+    uint64_t told = 0, after = size;
     for (uint32_t rank = 0; rank < p->size; rank++) {
         draw(&ask, key, rank, p->size, limit);
         for (size_t i = 0; i < ask.n; i++) {
@@ -173,10 +173,9 @@ static uint64_t write_once(struct pgas *p, struct onesided *o, struct file *f, u
         for (uint64_t k = 0; k < ask.pieces[i].bytes; k++)
             *to++ = byte_of(key, ask.pieces[i].offset + k);
     struct onesided_call call = call_of(o, f, size, &ask, memory);
-    if (onesided_write(&call, &high, &err))
+    if (onesided_write(&call, &told, &err))
         stop("write", &err);
-    CHECK(stopped || (high <= after && (high == after || after == size)), "end %lu, not %lu",
-          (unsigned long)high, (unsigned long)after);
+    CHECK(stopped || told == after, "size %lu, not %lu", (unsigned long)told, (unsigned long)after);
     request_destroy(&ask.request);
     return after;
 }
@@ -190,8 +189,10 @@ static void read_once(struct pgas *p, struct onesided *o, struct file *f, uint64
     draw(&ask, key, p->rank, p->size, limit);
     memset(memory, 0x55, ask.bytes);
     struct onesided_call call = call_of(o, f, size, &ask, memory);
-    if (onesided_read(&call, &err))
+    uint64_t told = 0;
+    if (onesided_read(&call, &told, &err))
         stop("read", &err);
+    CHECK(stopped || told == size, "size %lu, not %lu", (unsigned long)told, (unsigned long)size);
     request_repeat(&ask.request);
     request_destroy(&ask.request);
     for (size_t i = 0; i < ask.n; i++)

@@ -30,7 +30,6 @@ int main(int argc, char **argv)
     struct store_token token;
     struct onesided_call call = {.hints = &hints};
     struct io_request request;
-    uint64_t high;
     char path[4096];
     group_open(&g, argv + 1, 1 << 20);
     char **words = argv + 1 + g.used;
@@ -53,10 +52,9 @@ int main(int argc, char **argv)
     call.o = o;
     call.request = &request;
     call.stripe_bytes = token.stripe_bytes;
-    if (onesided_write(&call, &high, &err))
+    if (onesided_write(&call, &call.size, &err))
         group_die("write", &err);
-    call.size = high;
-    if (onesided_read(&call, &err))
+    if (onesided_read(&call, &call.size, &err))
         group_die("read", &err);
     printf("%ld\n", peak_kib() - before);
     fflush(stdout);

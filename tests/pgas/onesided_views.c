@@ -111,7 +111,7 @@ static void call(struct onesided *o, struct file *f, struct ask *ask, int writes
 {
     struct io_request request;
     struct brg_error err = {0};
-    uint64_t high = 0;
+    uint64_t size = 0;
     if (request_of_view(&request, &ask->view, (uint64_t)ask->position, ask->held->type,
                         (uint64_t)ask->count, memory + MEMORY_BYTES / 2, &err))
         group_die("request", &err);
@@ -122,7 +122,7 @@ static void call(struct onesided *o, struct file *f, struct ask *ask, int writes
                               .store = f->store,
                               .drain = f->drain,
                               .request = &request};
-    if (writes ? onesided_write(&c, &high, &err) : onesided_read(&c, &err))
+    if (writes ? onesided_write(&c, &size, &err) : onesided_read(&c, &size, &err))
         group_die(writes ? "write" : "read", &err);
     request_destroy(&request);
 }

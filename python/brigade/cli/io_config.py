@@ -1,4 +1,4 @@
-"""`brigade io-config`: the words that build a program with libbrigade_io."""
+"""`brigade io-config`: the words that build a program with libbrigade_io or libbrigade_shmemio."""
 
 from __future__ import annotations
 
@@ -16,21 +16,31 @@ Examples:
   mpifort -o app $(brigade io-config --fortran) app.f90 $(brigade io-config --libs)
   cmake -S . -B build -Dbrigade_DIR=$(brigade io-config --cmake)
   mpicc -o app app.c $(brigade io-config --pmpi --cflags --libs)
+  oshcc -o app app.c $(brigade io-config --shmem --cflags --libs)
   mpirun -x LD_PRELOAD=$(brigade io-config --pmpi) python app.py
   export PKG_CONFIG_PATH=$(brigade io-config --pkgconfig); pkg-config --libs brigade-io
 """
 )
 @click.option("--pmpi", is_flag=True, help="What takes the time of collective calls: before MPI.")
+@click.option("--shmem", is_flag=True, help="With --libs: libbrigade_shmemio, for OpenSHMEM.")
 @click.option("--cflags", is_flag=True, help="Where brigade/io.h is, for the C or C++ compiler.")
 @click.option("--libs", is_flag=True, help="The library, for the linker.")
 @click.option("--fortran", is_flag=True, help="The source of the Fortran module brigade_io.")
 @click.option("--adios2", is_flag=True, help="The source of the engine for ADIOS2.")
 @click.option("--cmake", is_flag=True, help="The folder of the CMake package, for brigade_DIR.")
-@click.option("--pkgconfig", is_flag=True, help="The folder of brigade-io.pc.")
+@click.option("--pkgconfig", is_flag=True, help="The folder of brigade-io.pc and others.")
 def command(
-    pmpi: bool, cflags: bool, libs: bool, fortran: bool, adios2: bool, cmake: bool, pkgconfig: bool
+    pmpi: bool,
+    shmem: bool,
+    cflags: bool,
+    libs: bool,
+    fortran: bool,
+    adios2: bool,
+    cmake: bool,
+    pkgconfig: bool,
 ) -> None:
-    """Print what builds a program with libbrigade_io, on one line, in the order below.
+    """Print what builds a program with libbrigade_io, or with libbrigade_shmemio for programs of
+    OpenSHMEM, on one line, in the order below.
 
     The library belongs to this installation: a program that is built with it finds it there by
     itself when it runs.
@@ -39,10 +49,11 @@ def command(
 
     folder = native_dir().absolute()
     include = folder / "include"
+    library = "brigade_shmemio" if shmem else "brigade_io"
     said = [
         (pmpi, str(folder / "libbrigade_pmpi.so")),
         (cflags, f"-I{include}"),
-        (libs, f"-L{folder} -Wl,-rpath,{folder} -lbrigade_io"),
+        (libs, f"-L{folder} -Wl,-rpath,{folder} -l{library}"),
         (fortran, str(include / "brigade" / "brigade_io.F90")),
         (adios2, str(include / "brigade" / "brigade_adios2.cpp")),
         (cmake, str(folder / "cmake" / "brigade")),

@@ -1,0 +1,335 @@
+/* Opening and closing files; their size; what is on the disk. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "shmemio/inside.h"
+#include "world/fault.h"
+
+int file_check(const struct shmem_file *f, struct brg_error *err)
+{
+    return f ? 0 : brg_error_set(err, -WRONG_FILE, "SHMEM_FILE_NULL is no file");
+}
+
+void file_name_path(const struct shmem_file *f, struct brg_error *failure)
+{
+    if (failure->code && !failure->path[0])
+        snprintf(failure->path, sizeof failure->path, "%s", f->token.path);
+}
+
+int file_agree(struct shmem_file *f, struct brg_error *failure)
+{
+    int rc = pgas_failure(f->pgas, failure);
+    file_name_path(f, failure);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+static int check_amode(const char *path, int amode, struct brg_error *err)
+{
+    int ways = amode & (SHMEM_MODE_RDONLY | SHMEM_MODE_WRONLY | SHMEM_MODE_RDWR);
+    if (!path)
+        return brg_error_set(err, -EINVAL, "cannot open a file without a name: path is NULL");
+    if (amode & SHMEM_MODE_SEQUENTIAL)
+        return brg_error_set(err, -ENOTSUP,
+                             "cannot open %s with SHMEM_MODE_SEQUENTIAL: files here "
+                             "have offsets",
+                             path);
+    if (!ways || ways & (ways - 1) || amode & ~511 ||
+        (ways == SHMEM_MODE_RDONLY && amode & (SHMEM_MODE_CREATE | SHMEM_MODE_EXCL)))
+        return brg_error_set(err, -WRONG_AMODE,
+                             "cannot open %s with amode %d: it takes one of SHMEM_MODE_RDONLY, "
+                             "_WRONLY and _RDWR; _CREATE and _EXCL only with the last two",
+                             path, amode);
+    return 0;
+}
+
+/* Rank 0: as the store has it. In place, or else a new file or a copy of the one that is there. */
+static unsigned store_flags(const char *path, int amode, struct io_hints *hints)
+{
+    unsigned flags = amode & SHMEM_MODE_CREATE ? BRG_CREATE : 0;
+    if (flags && amode & SHMEM_MODE_EXCL)
+        flags |= BRG_EXCLUSIVE;
+    if (amode & SHMEM_MODE_RDONLY)
+        hints->publish = IO_PUBLISH_NO;
+    if (hints->publish == IO_PUBLISH_NO) {
+        flags |= amode & SHMEM_MODE_WRONLY ? 0 : BRG_READ;
+        return STORE_IN_PLACE | flags | (amode & SHMEM_MODE_RDONLY ? 0 : BRG_WRITE);
+    }
+    hints->update_in_place = 0;
+    if (hints->publish == IO_PUBLISH_YES && !(flags & BRG_EXCLUSIVE) && access(path, F_OK) == 0)
+        flags = 0;
+    return flags | BRG_WRITE;
+}
+
+/* What rank 0 found out, for all. */
+struct found {
+    struct io_hints hints;
+    struct store_token token;
+    char path[STORE_PATH];
+    int amode;
+};
+
+static int share(struct shmem_file *f, const char *path, int amode, struct brg_error *failure)
+{
+    struct found found;
+    memset(&found, 0, sizeof found);
+    if (f->pgas->rank == 0 && !failure->code) {
+        found.hints = f->hints;
+        found.amode = amode;
+        snprintf(found.path, sizeof found.path, "%s", path);
+        unsigned flags = store_flags(path, amode, &found.hints);
+        store_prepare(path, flags, &found.hints, &found.token, failure);
+    }
+    int rc = pgas_failure(f->pgas, failure);
+    rc = rc ? rc : f->pgas->broadcast(f->pgas, &found, sizeof found, 0, failure);
+    if (rc) {
+        if (f->pgas->rank == 0 && found.token.path[0])
+            store_abandon(&found.token);
+        return rc;
+    }
+    f->token = found.token;
+    f->hints = found.hints;
+    if (strncmp(found.path, path, sizeof found.path - 1) != 0 || found.amode != amode)
+        brg_error_set(failure, -NOT_SAME,
+                      "%s is opened with amode %d here, and %s with amode %d by the group's first "
+                      "PE",
+                      path, amode, found.path, found.amode);
+    return 0;
+}
+
+static uint64_t window_bytes(const struct io_hints *hints)
+{
+    uint64_t bytes = 4096;
+    while (bytes * 2 <= hints->segment_bytes)
+        bytes *= 2;
+    return bytes;
+}
+
+/* Everything that is open of it; and, if it was not opened, as if it had never been. */
+static void destroy(struct shmem_file *f, int abandon)
+{
+    if (f->windows)
+        group_windows_close(f->group, f->windows);
+    drain_close(f->drain);
+    if (abandon && f->pgas && f->pgas->rank == 0) {
+        if (f->store)
+            store_discard(f->store);
+        else
+            store_abandon(&f->token);
+    }
+    if (f->store)
+        store_close(f->store);
+    view_drop(f);
+    if (f->group)
+        group_close(f->group);
+    free(f);
+}
+
+static int open_file(struct shmem_file *f, SHMEM_Comm comm, const char *path, int amode,
+                     SHMEM_Info info, struct brg_error *failure)
+{
+    struct brg_error err = NO_FAILURE;
+    hints_default(&f->hints);
+    if (!check_amode(path, amode, failure))
+        info_read(info, path, &f->hints, failure);
+    int rc = group_open(comm, &f->hints, &f->group, &err);
+    if (rc) {
+        *failure = err;
+        return rc;
+    }
+    f->pgas = f->group->pgas;
+    f->amode = amode;
+    io_fault_start(f->pgas->rank);
+    rc = share(f, path, amode, failure);
+    if (rc)
+        return rc;
+    f->size = f->token.flags & BRG_CREATE && f->hints.publish ? 0 : f->token.size;
+    if (!failure->code && !store_open(&f->token, &f->hints, f->pgas->rank, &f->store, failure) &&
+        !drain_open(f->store, &f->hints, &f->drain, failure))
+        view_start(f, failure);
+    if (!failure->code && amode & SHMEM_MODE_APPEND)
+        f->position = f->size;
+    rc = pgas_failure(f->pgas, failure);
+    return rc ? rc : group_windows_open(f->group, window_bytes(&f->hints), &f->windows, failure);
+}
+
+int SHMEM_File_open(SHMEM_Comm comm, const char *path, int amode, SHMEM_Info info, SHMEM_File *file)
+{
+    struct brg_error failure = NO_FAILURE;
+    struct shmem_file *f = calloc(1, sizeof *f);
+    if (!f)
+        return shmemio_refuse(-ENOMEM, "no memory for a file");
+    int rc = open_file(f, comm, path, amode, info, &failure);
+    if (rc) {
+        if (!failure.path[0] && path)
+            snprintf(failure.path, sizeof failure.path, "%s", path);
+        destroy(f, 1);
+        return shmemio_end(&failure);
+    }
+    *file = f;
+    return SHMEM_SUCCESS;
+}
+
+/* ---- closing ---- */
+
+/* The steps of a commit, each done by all before any begins the next (src/io/commit.c). */
+static int publish(struct shmem_file *f, struct brg_error *failure)
+{
+    int64_t summed = -store_has_unsummed(f->store);
+    *failure = f->failure;
+    int rc = file_agree(f, failure);
+    rc = rc ? rc : f->pgas->reduce(f->pgas, PGAS_MIN, &summed, 1, failure);
+    if (rc)
+        return rc;
+    int64_t size = -(int64_t)f->size;
+    rc = f->pgas->reduce(f->pgas, PGAS_MIN, &size, 1, failure);
+    if (rc)
+        return rc;
+    store_hear_unsummed(f->store, summed != 0);
+    store_flush(f->store, failure);
+    rc = file_agree(f, failure);
+    if (!rc && store_is_unsummed(f->store)) {
+        store_settle(f->store, f->pgas->size, (uint64_t)-size, failure);
+        rc = file_agree(f, failure);
+    }
+    if (!rc && f->pgas->rank == 0)
+        store_publish(f->store, (uint64_t)-size, failure);
+    return rc ? rc : file_agree(f, failure);
+}
+
+int SHMEM_File_close(SHMEM_File *file)
+{
+    struct brg_error failure = NO_FAILURE;
+    struct shmem_file *f = file ? *file : NULL;
+    int rc = file_check(f, &failure);
+    if (rc)
+        return shmemio_end(&failure);
+    if (f->hints.publish)
+        rc = publish(f, &failure);
+    else {
+        store_show(f->store, &failure);
+        rc = file_agree(f, &failure);
+    }
+    if (!rc && f->amode & SHMEM_MODE_DELETE_ON_CLOSE) {
+        if (f->pgas->rank == 0 && unlink(f->token.path) != 0)
+            brg_error_system(&failure, -errno, "cannot delete %s", f->token.path);
+        file_agree(f, &failure);
+    }
+    destroy(f, rc != 0);
+    *file = SHMEM_FILE_NULL;
+    return shmemio_end(&failure);
+}
+
+int SHMEM_File_delete(const char *path, SHMEM_Info info)
+{
+    struct brg_error failure = NO_FAILURE;
+    (void)info;
+    if (!path)
+        return shmemio_refuse(-EINVAL, "cannot delete a file without a name: path is NULL");
+    if (unlink(path) != 0)
+        brg_error_system(&failure, -errno, "cannot delete %s", path);
+    if (failure.code)
+        snprintf(failure.path, sizeof failure.path, "%s", path);
+    return shmemio_end(&failure);
+}
+
+/* ---- size ---- */
+
+int SHMEM_File_get_size(SHMEM_File f, SHMEM_Offset *bytes)
+{
+    struct brg_error failure = NO_FAILURE;
+    uint64_t there = 0;
+    if (file_check(f, &failure) || (!f->hints.publish && store_size(f->store, &there, &failure)))
+        return shmemio_end(&failure);
+    f->size = there > f->size ? there : f->size;
+    *bytes = (SHMEM_Offset)f->size;
+    return SHMEM_SUCCESS;
+}
+
+static int check_size(struct shmem_file *f, SHMEM_Offset bytes, struct brg_error *err)
+{
+    int64_t v[2] = {bytes, -bytes};
+    int rc = f->pgas->reduce(f->pgas, PGAS_MIN, v, 2, err);
+    if (rc)
+        return rc;
+    if (v[0] != -v[1])
+        return brg_error_set(err, -NOT_SAME, "%s is given sizes of %lld and of %lld bytes",
+                             f->token.path, (long long)v[0], (long long)-v[1]);
+    if (bytes < 0)
+        return brg_error_set(err, -EINVAL, "%s cannot have %lld bytes", f->token.path,
+                             (long long)bytes);
+    if (f->amode & SHMEM_MODE_RDONLY)
+        return brg_error_set(err, -EROFS, "cannot set the size of %s: it is open SHMEM_MODE_RDONLY",
+                             f->token.path);
+    return 0;
+}
+
+int SHMEM_File_set_size(SHMEM_File f, SHMEM_Offset bytes)
+{
+    struct brg_error failure = NO_FAILURE;
+    int rc = file_check(f, &failure);
+    rc = rc ? rc : check_size(f, bytes, &failure);
+    if (rc) {
+        if (f)
+            file_name_path(f, &failure);
+        return shmemio_end(&failure);
+    }
+    if (f->hints.publish && (uint64_t)bytes < f->size)
+        brg_error_set(&failure, -ENOTSUP,
+                      "%s, which will be published, cannot become shorter: hint publish=new begins "
+                      "with an empty file",
+                      f->token.path);
+    else if (!f->hints.publish && f->pgas->rank == 0)
+        store_resize(f->store, (uint64_t)bytes, &failure);
+    if (!file_agree(f, &failure))
+        f->size = (uint64_t)bytes;
+    return shmemio_end(&failure);
+}
+
+int SHMEM_File_sync(SHMEM_File f)
+{
+    struct brg_error failure = NO_FAILURE;
+    if (file_check(f, &failure))
+        return shmemio_end(&failure);
+    int64_t size = -(int64_t)f->size;
+    if (!(f->amode & SHMEM_MODE_RDONLY))
+        store_flush(f->store, &failure);
+    if (!file_agree(f, &failure) && !f->pgas->reduce(f->pgas, PGAS_MIN, &size, 1, &failure))
+        f->size = (uint64_t)-size;
+    return shmemio_end(&failure);
+}
+
+/* ---- asking ---- */
+
+int SHMEM_File_get_amode(SHMEM_File f, int *amode)
+{
+    struct brg_error failure = NO_FAILURE;
+    if (!file_check(f, &failure))
+        *amode = f->amode;
+    return shmemio_end(&failure);
+}
+
+int SHMEM_File_get_comm(SHMEM_File f, SHMEM_Comm *comm)
+{
+    struct brg_error failure = NO_FAILURE;
+    if (!file_check(f, &failure))
+        *comm = f->group->comm;
+    return shmemio_end(&failure);
+}
+
+const char *SHMEM_File_explain(SHMEM_File f)
+{
+    if (!f)
+        return "";
+    int n = snprintf(f->explained, sizeof f->explained,
+                     "%s, %u ranks on %u nodes\nstripe: %llu bytes (%s)\n", f->pgas->name,
+                     f->pgas->size, f->pgas->n_nodes, (unsigned long long)f->token.stripe_bytes,
+                     f->token.place);
+    if (n > 0 && (size_t)n < sizeof f->explained)
+        onesided_explain(f->windows->onesided, f->explained + n, sizeof f->explained - (size_t)n);
+    return f->explained;
+}

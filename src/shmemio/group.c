@@ -1,0 +1,246 @@
+/* Groups of PEs, and what carries them.
+ *
+ * A group is a number (brigade/shmemio.h); what files need of it is made when the first one is
+ * opened on it, and ends with the last: its place in OpenSHMEM's memory or in a world of MPI's
+ * ranks, and windows of each size that some file wants. Files on one group share them, as their
+ * calls come one after another.
+ *
+ *   bits 0-1: 1 named (WORLD, SELF), 2 a set, 3 a communicator of MPI's in the rest
+ *   of a set: bits 2-6 log_stride, 7-34 start, 35-62 size */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "mpi/mpi.h"
+#include "shmemio/inside.h"
+
+#define POOL_BYTES (UINT64_C(64) << 20)
+#define MOST_PES (1 << 28)
+
+enum {
+    NAMED = 1,
+    SET = 2,
+    OF_MPI = 3
+};
+
+static struct group *groups;
+
+static int kind_of(SHMEM_Comm comm)
+{
+    return (int)(comm & 3);
+}
+
+static uint32_t set_log_stride(SHMEM_Comm comm)
+{
+    return comm >> 2 & 31;
+}
+
+static uint32_t set_start(SHMEM_Comm comm)
+{
+    return comm >> 7 & (MOST_PES - 1);
+}
+
+static uint32_t set_size(SHMEM_Comm comm)
+{
+    return comm >> 35 & (MOST_PES - 1);
+}
+
+SHMEM_Comm SHMEM_Comm_of_mpi_handle(uintptr_t comm)
+{
+    return (SHMEM_Comm)comm << 2 | OF_MPI;
+}
+
+/* Of BRIGADE_SHMEM_POOL, as hints have sizes. */
+static uint64_t pool_bytes(struct brg_error *err)
+{
+    const char *text = getenv("BRIGADE_SHMEM_POOL");
+    uint64_t bytes = POOL_BYTES;
+    if (text && hints_size(text, &bytes)) {
+        brg_error_set(err, -EINVAL, "BRIGADE_SHMEM_POOL=%s: it takes a size, as 64M", text);
+        return 0;
+    }
+    return bytes;
+}
+
+int SHMEM_Comm_active_set(int start, int log_stride, int size, SHMEM_Comm *comm)
+{
+    struct brg_error failure = NO_FAILURE;
+    uint32_t me, all;
+    uint64_t bytes = pool_bytes(&failure);
+    if (failure.code || pgas_shmem_runs(&me, &all, &failure) ||
+        pgas_shmem_reserve((size_t)bytes, &failure))
+        return shmemio_end(&failure);
+    if (size == 0) {
+        *comm = SHMEM_COMM_NULL;
+        return SHMEM_SUCCESS;
+    }
+    if (start < 0 || log_stride < 0 || log_stride > 31 || size < 0 ||
+        start + ((int64_t)(size - 1) << log_stride) >= (int64_t)all)
+        return shmemio_refuse(-WRONG_COMM,
+                              "a set of %d PEs from %d on, 2^%d apart, is not among the %u PEs of "
+                              "this job",
+                              size, start, log_stride, all);
+    *comm = (SHMEM_Comm)size << 35 | (SHMEM_Comm)start << 7 | (SHMEM_Comm)log_stride << 2 | SET;
+    return SHMEM_SUCCESS;
+}
+
+/* ---- what carries one ---- */
+
+static int carry_by_mpi(struct group *g, const struct io_hints *hints, struct brg_error *err)
+{
+    const struct mpi_interface *mpi;
+    int rc = mpi_join(&mpi, err);
+    if (rc)
+        return rc;
+    uintptr_t comm = kind_of(g->comm) == OF_MPI ? (uintptr_t)(g->comm >> 2) : mpi->world;
+    rc = world_open(comm, hints->share, hints->segment_bytes, &g->world, err);
+    if (rc)
+        return rc;
+    rc = pgas_windows(g->world, &g->pgas, err);
+    if (rc)
+        world_close(g->world);
+    return rc;
+}
+
+/* World: OpenSHMEM where it runs, unless the hint says otherwise; else MPI. */
+static int carry(struct group *g, const struct io_hints *hints, struct brg_error *err)
+{
+    uint32_t me, all;
+    if (g->comm == SHMEM_COMM_SELF)
+        return pgas_single(&g->pgas, err);
+    if (kind_of(g->comm) == SET)
+        return pgas_shmem(set_start(g->comm), set_log_stride(g->comm), set_size(g->comm), &g->pgas,
+                          err);
+    if (kind_of(g->comm) == OF_MPI)
+        return carry_by_mpi(g, hints, err);
+    if (g->comm != SHMEM_COMM_WORLD)
+        return brg_error_set(err, -WRONG_COMM, "%#llx is no group of PEs%s",
+                             (unsigned long long)g->comm, g->comm ? "" : ": it is SHMEM_COMM_NULL");
+    int rc = hints->seam == IO_SEAM_WINDOWS ? -EINVAL : pgas_shmem_runs(&me, &all, err);
+    if (!rc)
+        return pgas_shmem(0, 0, all, &g->pgas, err);
+    struct brg_error other = *err;
+    if (hints->seam != IO_SEAM_SHMEM)
+        rc = carry_by_mpi(g, hints, err);
+    if (rc && hints->seam == IO_SEAM_AUTO)
+        *err = other; /* what an OpenSHMEM program lacks says more */
+    return rc;
+}
+
+int group_open(SHMEM_Comm comm, const struct io_hints *hints, struct group **out,
+               struct brg_error *err)
+{
+    struct group *g = groups;
+    while (g && (g->comm != comm || g->seam != hints->seam))
+        g = g->next;
+    if (!g) {
+        g = calloc(1, sizeof *g);
+        if (!g)
+            return brg_error_set(err, -ENOMEM, "no memory for a group of PEs");
+        g->comm = comm;
+        g->seam = hints->seam;
+        int rc = carry(g, hints, err);
+        if (rc) {
+            free(g);
+            return rc;
+        }
+        g->next = groups;
+        groups = g;
+    }
+    g->users++;
+    *out = g;
+    return 0;
+}
+
+void group_close(struct group *g)
+{
+    if (--g->users)
+        return;
+    struct group **at = &groups;
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    g->pgas->close(g->pgas);
+    if (g->world)
+        world_close(g->world);
+    free(g);
+}
+
+int group_windows_open(struct group *g, uint64_t bytes, struct group_windows **out,
+                       struct brg_error *err)
+{
+    struct group_windows *w = g->windows;
+    while (w && w->bytes != bytes)
+        w = w->next;
+    if (!w) {
+        struct brg_error failure = NO_FAILURE;
+        w = calloc(1, sizeof *w);
+        if (!w)
+            brg_error_set(&failure, -ENOMEM, "no memory for a file");
+        int rc = pgas_failure(g->pgas, &failure);
+        rc = rc ? rc : onesided_open(g->pgas, bytes, &w->onesided, &failure);
+        if (rc) {
+            free(w);
+            *err = failure;
+            return rc;
+        }
+        w->bytes = bytes;
+        w->next = g->windows;
+        g->windows = w;
+    }
+    w->users++;
+    *out = w;
+    return 0;
+}
+
+void group_windows_close(struct group *g, struct group_windows *w)
+{
+    if (--w->users)
+        return;
+    struct group_windows **at = &g->windows;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    onesided_close(w->onesided);
+    free(w);
+}
+
+/* ---- asking ---- */
+
+/* A rank of this process; -1: it is not in the group. */
+static int ask(SHMEM_Comm comm, int *rank, int *size, struct brg_error *err)
+{
+    uint32_t me = 0, all = 1;
+    int rc = comm == SHMEM_COMM_SELF ? 0 : pgas_shmem_runs(&me, &all, err);
+    *rank = (int)me;
+    *size = (int)all;
+    if (rc || kind_of(comm) == NAMED)
+        return rc;
+    if (kind_of(comm) != SET)
+        return brg_error_set(err, -WRONG_COMM, "ask MPI about a communicator of MPI's");
+    int from = (int)me - (int)set_start(comm);
+    uint32_t log_stride = set_log_stride(comm);
+    *size = (int)set_size(comm);
+    *rank = from < 0 || (from >> log_stride) << log_stride != from || from >> log_stride >= *size
+                ? -1
+                : from >> log_stride;
+    return 0;
+}
+
+int SHMEM_Comm_rank(SHMEM_Comm comm, int *rank)
+{
+    struct brg_error failure = NO_FAILURE;
+    int mine, size;
+    if (!ask(comm, &mine, &size, &failure))
+        *rank = mine;
+    return shmemio_end(&failure);
+}
+
+int SHMEM_Comm_size(SHMEM_Comm comm, int *size)
+{
+    struct brg_error failure = NO_FAILURE;
+    int rank, all;
+    if (!ask(comm, &rank, &all, &failure))
+        *size = all;
+    return shmemio_end(&failure);
+}
