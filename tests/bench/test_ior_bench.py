@@ -67,7 +67,7 @@ def ior(made, tmp_path):
     return run
 
 
-WAYS = ["POSIX", "MPIIO", "MPIIO:view", "LAMINAR"]
+WAYS = ["POSIX", "MPIIO", "MPIIO:view", "ONESIDED", "ONESIDED:view", "LAMINAR"]
 
 
 def test_every_back_end_writes_and_reads_words_that_another_task_finds_right(bench, tmp_path):
@@ -84,6 +84,19 @@ def test_every_back_end_writes_and_reads_words_that_another_task_finds_right(ben
     assert {sample["bytes"] for sample in report["samples"]} == {3 * 3 << 16}
     assert report["tests"][0]["tasks"] == 3
     assert list(tmp_path.iterdir()) == [], "nothing is left"
+
+
+@pytest.mark.all
+@pytest.mark.skipif(not shutil.which("oshcc"), reason="needs Debian package liboshmem-dev: oshcc")
+def test_one_sided_calls_go_over_openshmem_where_the_program_has_it(bench, tmp_path):
+    ways = "ONESIDED:seam=shmem,ONESIDED:view:seam=shmem,ONESIDED:seam=windows"
+    for words in (["-c", "-n", "3"], ["-F", "-z", "-n", "2"]):
+        wanted = ways if "-c" in words else ways.replace(":view", "")
+        done = bench("-a", wanted, "-b", "64k", "-t", "16k", "-s", "3", "-wrWRC", *words, "--json")
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert (report["wrong"], len(report["samples"])) == ([], 6)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_hdf5_is_there_where_a_parallel_one_is(ior, tmp_path):
@@ -277,6 +290,8 @@ def test_a_deadline_limits_what_is_read_to_what_was_written(ior):
         (["-a", "POSIX:fast=yes"], "POSIX has no hints"),
         (["-a", "LAMINAR", "-Y"], "synced as a whole"),
         (["-a", "MPIIO", "-c", "-z"], "cannot be collective"),
+        (["-a", "ONESIDED:view", "-z"], "do not go through a view"),
+        (["-a", "ONESIDED:seam=shmem"], "build it with oshcc"),
         (["-O", "colour=red"], "'colour': there is no such option"),
     ],
 )  # fmt: skip

@@ -58,6 +58,7 @@ Examples:
   brigade bench ior                                      POSIX, 4 ranks, here
   brigade bench ior -a MPIIO -c -V -b 1m -t 1m -s 64 -Q 16 -Z -X 16 -w -r
   brigade bench ior -a MPIIO,MPIIO:view,LAMINAR -c -t 64k -s 64 -i 5 -C -e
+  brigade bench ior -a MPIIO,ONESIDED,ONESIDED:seam=shmem -c -t 64k -s 64 --compare
   brigade bench ior -a LAMINAR:transport=rotate -w -W -r -R -C --json
   brigade bench ior -a OMPIO,ROMIO,LAMINAR -c --compare --sizes 64M,1G -n 4,16 -- srun -n {n}
   brigade bench ior --preset titan-1024 --scale 64
@@ -65,8 +66,9 @@ Examples:
   srun -n 64 $(brigade bench ior --program) -a LAMINAR -b 1g -t 4m -o /scratch/me/file
 
 \b
-Back ends: POSIX; MPIIO, and with a view MPIIO:view; LAMINAR (libbrigade_io); HDF5, where there
-is a parallel one. To compare, also
+Back ends: POSIX; MPIIO and ONESIDED (libbrigade_shmemio, over MPI's windows, or OpenSHMEM with
+ONESIDED:seam=shmem), with a view MPIIO:view and ONESIDED:view; LAMINAR (libbrigade_io); HDF5,
+where there is a parallel one. To compare, also
 Open MPI's OMPIO and ROMIO.""",
 )
 @_ior_options
@@ -118,7 +120,11 @@ def ior(
     from brigade.bench.ior import measure, program
     from brigade.paths import cache_dir
 
-    made = program.prepare(cache_dir() / "bench", mpicc)
+    shmem = "seam=shmem" in str(said[f"{_FIRST}api"] or "")
+    if shmem:
+        mpicc = os.environ.get("OSHCC", "oshcc")
+    os.environ.setdefault("OMPI_MCA_osc", "^rdma")  # Open MPI 4.1 makes no windows with it over TCP
+    made = program.prepare(cache_dir() / "bench", mpicc, shmem)
     if only_program:
         click.echo(made)
         return

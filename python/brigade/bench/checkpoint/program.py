@@ -111,8 +111,9 @@ def says(command: list[str]) -> str:
 
 
 def is_open_mpi(mpicc: str) -> bool:
-    """Whether this is Open MPI's compiler."""
-    return "Open MPI" in says([*shlex.split(mpicc), "--showme:version"])
+    """Whether this is Open MPI's compiler, or that of its OpenSHMEM."""
+    said = says([*shlex.split(mpicc), "--showme:version"])
+    return "Open MPI" in said or "Open SHMEM" in said
 
 
 def mpiio_components() -> dict[str, str]:

@@ -33,7 +33,7 @@ class Preset:
 
 # what all of them have, by field of options.def
 VALUES: dict[str, int | str] = {
-    "api": "MPIIO,MPIIO:view,LAMINAR",
+    "api": "MPIIO,ONESIDED,MPIIO:view,ONESIDED:view,LAMINAR",
     "block": "1m",
     "transfer": "1m",
     "collective": 1,

@@ -11,14 +11,16 @@ from brigade.bench.drivers.pynamic import MARK
 from brigade.bench.ior.options import SOURCES
 
 
-def prepare(base: Path, mpicc: str) -> Path:
+def prepare(base: Path, mpicc: str, shmem: bool = False) -> Path:
     """The program below `base`, compiled if it is not there; BrigadeError if it cannot be. It has
-    HDF5 where there is a parallel one for this MPI."""
+    HDF5 where there is a parallel one for this MPI. shmem: it has OpenSHMEM too, and `mpicc` is
+    OpenSHMEM's compiler."""
     sources = sorted(path for path in SOURCES.iterdir() if path.suffix in (".c", ".h", ".def"))
     native = paths.native("libbrigade_io.so").parent
     words = [*shlex.split(mpicc), "-std=gnu17", "-O2", "-w", f'-DMARK="{MARK}"']
     words += [f"-I{native}/include", *(str(path) for path in sources if path.suffix == ".c")]
-    words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io", "-lm"]
+    words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io"]
+    words += ["-lbrigade_shmemio", "-lm", *(["-DWITH_SHMEM"] if shmem else [])]
     hdf5 = parallel_hdf5(mpicc)
     if not hdf5.absent:
         words += ["-DWITH_HDF5", *hdf5.words]

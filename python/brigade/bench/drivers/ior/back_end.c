@@ -6,9 +6,7 @@
 #include "ior.h"
 
 static const struct back_end *const back_ends[] = {
-    &back_end_posix,
-    &back_end_mpiio,
-    &back_end_laminar,
+    &back_end_posix, &back_end_mpiio, &back_end_onesided, &back_end_laminar,
 #ifdef WITH_HDF5
     &back_end_hdf5,
 #endif

@@ -8,7 +8,8 @@
  *   run.c      the phases of a test            phase.c    the transfers of one phase
  *   files.c    names, removal, clean-up        clock.c    one clock for all nodes
  *   summary.c  figures of results; pure        report.c   what is printed; table.c, events.c
- *   posix.c, mpiio.c, laminar.c, hdf5.c        back ends: a table in back_end.c
+ *   job.c      of MPI, or of OpenSHMEM too     back_end.c the table of back ends:
+ *   posix.c, mpiio.c, onesided.c, laminar.c, hdf5.c
  */
 #ifndef IOR_H
 #define IOR_H
@@ -80,7 +81,8 @@ struct back_end {
     int (*remove)(const char *path, char *why); /* one that is not there is no error */
 };
 
-extern const struct back_end back_end_posix, back_end_mpiio, back_end_laminar, back_end_hdf5;
+extern const struct back_end back_end_posix, back_end_mpiio, back_end_onesided, back_end_laminar,
+    back_end_hdf5;
 const struct back_end *back_end_find(const char *name, int length);
 void back_end_names(char *text, size_t room);
 /* Always -1. */
@@ -102,6 +104,14 @@ const char *test_check(struct test *t);
  * (-W), and when it reads. */
 int check_shift(const struct test *t);
 int read_shift(const struct test *t, int repetition);
+
+/* With a view, a segment is this many transfers, of which a task sees `count` from `start` on. */
+struct shape {
+    int64_t all, count, start;
+};
+struct shape view_shape(const struct target *target);
+/* Where the transfer of that offset is in the task's view, in transfers. */
+int64_t view_transfer(const struct target *target, int64_t offset);
 
 struct walk {
     const struct test *t;

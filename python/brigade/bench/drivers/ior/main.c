@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "ior.h"
+#include "job.h"
 
 /* The first `tasks` ranks take part (-N). */
 static void take_part(struct test *t)
@@ -41,7 +42,7 @@ static int refused(const char *why)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0)
         fprintf(stderr, "brigade-ior: %s\n", why);
-    MPI_Finalize();
+    job_end();
     return 2;
 }
 
@@ -69,12 +70,12 @@ int main(int argc, char **argv)
 {
     char why[WHY] = "";
     int ntests, rank;
-    MPI_Init(&argc, &argv);
+    job_start(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (asks_for_help(argc, argv)) {
         if (rank == 0)
             options_help();
-        MPI_Finalize();
+        job_end();
         return 0;
     }
     struct test *tests = options_parse(argc, argv, &ntests, why);
@@ -92,6 +93,6 @@ int main(int argc, char **argv)
     int64_t wrong = run_all(tests, ntests);
     if (rank == 0)
         report_summary(tests, ntests);
-    MPI_Finalize();
+    job_end();
     return wrong ? 1 : 0;
 }

@@ -93,13 +93,11 @@ static void show_hints(const struct target *target, const char *title, MPI_Info 
 /* A segment of transfers, of which this task's block is visible. */
 static int set_view(struct file *f)
 {
-    const struct test *t = f->kept.t;
-    int64_t block = t->o.block / t->o.transfer;
-    int tasks = t->o.own_file ? 1 : t->ranks, place = t->o.own_file ? 0 : f->kept.as;
-    int shape = (int)(block * tasks), count = (int)block, start = (int)(block * place);
-    MPI_Type_contiguous((int)t->o.transfer, MPI_BYTE, &f->transfer);
+    struct shape shape = view_shape(&f->kept);
+    int all = (int)shape.all, count = (int)shape.count, start = (int)shape.start;
+    MPI_Type_contiguous((int)f->kept.t->o.transfer, MPI_BYTE, &f->transfer);
     MPI_Type_commit(&f->transfer);
-    MPI_Type_create_subarray(1, &shape, &count, &start, MPI_ORDER_C, f->transfer, &f->view);
+    MPI_Type_create_subarray(1, &all, &count, &start, MPI_ORDER_C, f->transfer, &f->view);
     MPI_Type_commit(&f->view);
     return MPI_File_set_view(f->f, 0, f->transfer, f->view, "native", MPI_INFO_NULL);
 }
@@ -153,15 +151,6 @@ static int mpiio_open(const struct target *target, void **file, char *why)
     return rc;
 }
 
-/* Where a transfer is in the task's view, in transfers. */
-static MPI_Offset in_view(const struct file *f, int64_t offset)
-{
-    const struct test *t = f->kept.t;
-    int64_t segment = t->o.block * (t->o.own_file ? 1 : t->ranks);
-    int64_t start = t->o.own_file ? 0 : f->kept.as * t->o.block;
-    return (offset / segment * t->o.block + offset % segment - start) / t->o.transfer;
-}
-
 static int call(struct file *f, int writing, char *buf, int bytes, MPI_Offset at, MPI_Status *done)
 {
     int all = f->kept.t->o.collective, count = f->kept.way->view ? 1 : bytes;
@@ -176,7 +165,7 @@ static int call(struct file *f, int writing, char *buf, int bytes, MPI_Offset at
 static int mpiio_move(void *file, int writing, char *buf, int64_t bytes, int64_t offset, char *why)
 {
     struct file *f = file;
-    MPI_Offset at = f->kept.way->view ? in_view(f, offset) : offset;
+    MPI_Offset at = f->kept.way->view ? view_transfer(&f->kept, offset) : offset;
     MPI_Status done;
     int moved = 0;
     int rc = call(f, writing, buf, (int)bytes, at, &done);

@@ -138,3 +138,20 @@ void walk_end(struct walk *w)
 {
     free(w->shuffled);
 }
+
+struct shape view_shape(const struct target *target)
+{
+    const struct test *t = target->t;
+    int64_t block = t->o.block / t->o.transfer;
+    return (struct shape){.all = block * (t->o.own_file ? 1 : t->ranks),
+                          .count = block,
+                          .start = block * (t->o.own_file ? 0 : target->as)};
+}
+
+int64_t view_transfer(const struct target *target, int64_t offset)
+{
+    const struct test *t = target->t;
+    int64_t segment = t->o.block * (t->o.own_file ? 1 : t->ranks);
+    int64_t start = t->o.own_file ? 0 : target->as * t->o.block;
+    return (offset / segment * t->o.block + offset % segment - start) / t->o.transfer;
+}
