@@ -8,10 +8,7 @@
  * A call inside a call (an MPI that is made of its own) counts as part of it. */
 #include "drain/pmpi_inside.h"
 
-#include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 
 static struct {
@@ -58,32 +55,12 @@ void brg_pmpi_sums(struct watch_sums *sums)
     pthread_mutex_unlock(&state.lock);
 }
 
-/* Python loads MPI where the search behind this library does not come to it. */
-static int note_mpi(struct dl_phdr_info *info, size_t size, void *found)
-{
-    (void)size;
-    const char *slash = strrchr(info->dlpi_name, '/');
-    if (strncmp(slash ? slash + 1 : info->dlpi_name, "libmpi", 6))
-        return 0;
-    void *library = dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD);
-    *(void **)found = library ? dlsym(library, "MPI_Init") ? library : NULL : NULL;
-    return *(void **)found != NULL;
-}
-
-void *pmpi_next(const char *name)
-{
-    void *next = dlsym(RTLD_NEXT, name), *library = NULL;
-    if (!next && dl_iterate_phdr(note_mpi, &library))
-        next = dlsym(library, name);
-    return next;
-}
-
 static uint64_t bytes_of(word count, word type)
 {
     static int (*type_size)(word, int *);
     int size = 0;
     if (!type_size)
-        *(void **)&type_size = pmpi_next("PMPI_Type_size");
+        *(void **)&type_size = mpi_next("PMPI_Type_size");
     return type_size && type_size(type, &size) == 0 ? (uint64_t)(unsigned)count * (unsigned)size
                                                     : 0;
 }
@@ -155,7 +132,7 @@ enum {
     {                                                                 \
         static int(*next) parameters;                                 \
         if (!next)                                                    \
-            *(void **)&next = pmpi_next(#name);                       \
+            *(void **)&next = mpi_next(#name);                        \
         if (!next)                                                    \
             return MPI_FAILED;                                        \
         struct pmpi_visit visit = pmpi_enter();                       \

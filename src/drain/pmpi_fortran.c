@@ -17,7 +17,7 @@ static uint64_t bytes_of(ref count, ref type)
     static void (*type_size)(ref, void *, void *);
     int64_t size[2] = {0}, error[2] = {0}; /* an integer may have 8 bytes */
     if (!type_size)
-        *(void **)&type_size = pmpi_next("pmpi_type_size_");
+        *(void **)&type_size = mpi_next("pmpi_type_size_");
     if (!type_size)
         return 0;
     type_size(type, size, error);
@@ -57,7 +57,7 @@ static uint64_t bytes_of(ref count, ref type)
     {                                                                           \
         static void(*next) parameters;                                          \
         if (!next)                                                              \
-            *(void **)&next = pmpi_next(#name);                                 \
+            *(void **)&next = mpi_next(#name);                                  \
         if (!next)                                                              \
             return;                                                             \
         struct pmpi_visit visit = pmpi_enter();                                 \

@@ -3,6 +3,7 @@
 #define BRG_IO_PMPI_INSIDE_H
 
 #include "drain/pmpi.h"
+#include "mpi/next.h"
 
 typedef uintptr_t word;
 
@@ -32,9 +33,6 @@ struct pmpi_visit {
     unsigned long changes;
     int outer; /* not inside another call */
 };
-
-/* What stands behind this library under that name, or NULL. */
-void *pmpi_next(const char *name);
 
 struct pmpi_visit pmpi_enter(void);
 /* `bytes` is what one rank gives; 0 where that is not told apart. */

@@ -57,6 +57,19 @@ int mover_write(struct mover *m, const void *buf, size_t bytes, uint64_t offset,
     return unlock(m, drain_write(m->call->drain, buf, bytes, offset, err));
 }
 
+int mover_hold(struct mover *m, size_t bytes, uint64_t offset)
+{
+    lock(m);
+    return unlock(m, store_hold(m->call->store, bytes, offset));
+}
+
+void mover_release(struct mover *m, size_t bytes, uint64_t offset)
+{
+    lock(m);
+    store_release(m->call->store, bytes, offset);
+    unlock(m, 0);
+}
+
 int mover_read_raw(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct brg_error *err)
 {
     lock(m);

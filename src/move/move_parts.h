@@ -29,6 +29,8 @@ int mover_write(struct mover *m, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
 int mover_read(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct brg_error *err);
 /* Of a file that is being written; zeros where it ends. */
+int mover_hold(struct mover *m, size_t bytes, uint64_t offset);
+void mover_release(struct mover *m, size_t bytes, uint64_t offset);
 int mover_read_raw(struct mover *m, void *buf, size_t bytes, uint64_t offset,
                    struct brg_error *err);
 

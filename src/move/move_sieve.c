@@ -2,7 +2,8 @@
  * bytes are read into the holes first. One system call each would be slow everywhere, and on a
  * network file system a journey each.
  *
- * Nobody else writes to the holes meanwhile: in one call a window has one writer. */
+ * Nobody else writes to the holes meanwhile: in one call a window has one writer, and of a file in
+ * place, which others may have open as well, the stretch is held. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,8 +73,13 @@ int sieve_write(struct mover *m, struct bucket *b, struct brg_error *err)
             rc = write_runs(m, b, &s, err);
             continue;
         }
+        if (mover_hold(m, s.end - s.at, b->start + s.at)) {
+            rc = write_runs(m, b, &s, err);
+            continue;
+        }
         rc = fill_holes(m, b, s.at, s.end, there, err);
         rc = rc ? rc : mover_write(m, b->image + s.at, s.end - s.at, b->start + s.at, err);
+        mover_release(m, s.end - s.at, b->start + s.at);
     }
     free(there);
     return rc;

@@ -54,6 +54,8 @@ int request_of_view(struct io_request *request, const struct file_view *view, ui
                     const struct type *type, uint64_t count, const void *memory,
                     struct brg_error *err);
 void request_none(struct io_request *request);
+/* Of a view: leaves out what lies at `end` in the file or after it, at its end. */
+void request_clip(struct io_request *request, uint64_t end);
 void request_destroy(struct io_request *request);
 /* After a read: what lies in several of the caller's pieces was read into the last of them, and is
  * copied to the others. */

@@ -63,6 +63,16 @@ int request_of_view(struct io_request *request, const struct file_view *view, ui
     return 0;
 }
 
+void request_clip(struct io_request *r, uint64_t end)
+{
+    if (r->high <= end)
+        return;
+    uint64_t until = end > r->low ? file_view_position(r->view, (int64_t)end) : r->position;
+    r->bytes = until - r->position;
+    r->high = r->bytes ? (uint64_t)file_view_offset(r->view, until - 1) + 1 : 0;
+    r->low = r->bytes ? r->low : 0;
+}
+
 void view_seek(struct io_cursor *c, uint64_t offset)
 {
     const struct io_request *r = c->request;

@@ -13,6 +13,18 @@ typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t, *window_t, *info_t
 #define DISTRIBUTE_CYCLIC 18
 #define DISTRIBUTE_NONE 16
 #define DISTRIBUTE_DFLT_DARG 19
+#define ERR_ACCESS 20
+#define ERR_READ_ONLY 45
+#define ERR_NO_SUCH_FILE 42
+#define ERR_NO_SPACE 41
+#define ERR_QUOTA 44
+#define ERR_NO_MEM 39
+#define ERR_IO 35
+#define MODE_RDONLY 16
+#define MODE_WRONLY 256
+#define MODE_SEQUENTIAL 64
+#define SEEK_FROM_START 403
+#define THREAD_MULTIPLE 4096
 #define FROM_FORTRAN "MPI_Comm_fromint"
 #define INTERFACE mpi_abi
 

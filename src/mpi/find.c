@@ -1,12 +1,12 @@
 /* Which interface a library speaks, and which MPI is in this process already. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "mpi/mpi.h"
+#include "mpi/next.h"
 
 static int speaks_mpich(void *library)
 {
@@ -50,21 +50,6 @@ int mpi_interface_of(void *library, const char *name, const struct mpi_interface
     return 0;
 }
 
-/* The path of the first loaded object whose name begins as an MPI library's does. Python loads MPI
- * where a search of the global scope does not see it. */
-static int note_mpi(struct dl_phdr_info *info, size_t size, void *found)
-{
-    (void)size;
-    const char *slash = strrchr(info->dlpi_name, '/');
-    const char *name = slash ? slash + 1 : info->dlpi_name;
-    if (strncmp(name, "libmpi.so", 9) && strncmp(name, "libmpi_abi.so", 13) &&
-        strncmp(name, "libmpich.so", 11) && strncmp(name, "libmpi_cray.so", 14) &&
-        strncmp(name, "libmpi_gnu", 10))
-        return 0;
-    *(const char **)found = info->dlpi_name;
-    return 1;
-}
-
 /* A handle by which MPI's calls are found, and the file they are in; NULL where there is none. */
 static void *find_mpi(const char **path)
 {
@@ -74,7 +59,7 @@ static void *find_mpi(const char **path)
         *path = dladdr(call, &file) ? file.dli_fname : "MPI";
         return library;
     }
-    return dl_iterate_phdr(note_mpi, path) ? dlopen(*path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    return mpi_loaded(path);
 }
 
 int mpi_join(const struct mpi_interface **out, struct brg_error *err)

@@ -59,6 +59,7 @@ struct mpi_interface {
     mpi_handle world, self;
     const struct mpi_windows *windows; /* NULL: the library lacks some call that they need */
     const struct mpi_types *types;     /* mpi/types.h */
+    const struct mpi_files *files;     /* mpi/files.h; NULL: it lacks some call */
 };
 
 /* The interfaces. `library` is a handle of dlopen; on -ENOSYS *missing is a symbol it lacks. */

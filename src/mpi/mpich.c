@@ -13,6 +13,18 @@ typedef int comm_t, type_t, op_t, handler_t, request_t, window_t, info_t;
 #define DISTRIBUTE_CYCLIC 122
 #define DISTRIBUTE_NONE 123
 #define DISTRIBUTE_DFLT_DARG (-49767)
+#define ERR_ACCESS 20
+#define ERR_READ_ONLY 40
+#define ERR_NO_SUCH_FILE 37
+#define ERR_NO_SPACE 36
+#define ERR_QUOTA 39
+#define ERR_NO_MEM 34
+#define ERR_IO 32
+#define MODE_RDONLY 2
+#define MODE_WRONLY 4
+#define MODE_SEQUENTIAL 256
+#define SEEK_FROM_START 600
+#define THREAD_MULTIPLE 3
 #define FROM_FORTRAN "MPI_Comm_f2c"
 #define INTERFACE mpi_mpich
 

@@ -12,6 +12,18 @@ typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t, *window_t, *info_t
 #define DISTRIBUTE_CYCLIC 1
 #define DISTRIBUTE_NONE 2
 #define DISTRIBUTE_DFLT_DARG (-1)
+#define ERR_ACCESS 20
+#define ERR_READ_ONLY 45
+#define ERR_NO_SUCH_FILE 42
+#define ERR_NO_SPACE 41
+#define ERR_QUOTA 44
+#define ERR_NO_MEM 39
+#define ERR_IO 35
+#define MODE_RDONLY 2
+#define MODE_WRONLY 4
+#define MODE_SEQUENTIAL 256
+#define SEEK_FROM_START 600
+#define THREAD_MULTIPLE 3
 #define FROM_FORTRAN "MPI_Comm_f2c"
 #define INTERFACE mpi_openmpi
 

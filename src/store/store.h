@@ -106,6 +106,11 @@ int store_publish(struct io_store *store, uint64_t size, struct brg_error *err);
  * now. Any rank: how many it has. */
 int store_resize(struct io_store *store, uint64_t size, struct brg_error *err);
 int store_size(struct io_store *store, uint64_t *size, struct brg_error *err);
+/* Before bytes are read that will be written again, as others may write to a file in place
+ * meanwhile: waits until nobody who asks the same has them, and keeps them until store_release. 0
+ * of other files. -errno: there are no locks, and the bytes must not be written again. */
+int store_hold(struct io_store *store, size_t bytes, uint64_t offset);
+void store_release(struct io_store *store, size_t bytes, uint64_t offset);
 
 /* Rank 0 only, instead of the three: nothing of it is left (but in place). */
 void store_discard(struct io_store *store);

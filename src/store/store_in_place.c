@@ -1,6 +1,9 @@
-/* How long a file is, and making it longer or shorter at once: of a file in place (store.h). */
+/* Of a file in place (store.h): how long it is, making it longer or shorter at once, and holding
+ * bytes of it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "store/store_inside.h"
 #include "store/store_io.h"
@@ -24,4 +27,29 @@ int store_size(struct io_store *s, uint64_t *size, struct brg_error *err)
         return store_failed(err, -errno, s->token.path, -1, "find the size of");
     *size = (uint64_t)st.st_size;
     return 0;
+}
+
+/* Of the descriptor, not of the process: another descriptor of this process for the same file does
+ * not end it when it is closed. */
+static int lock(int fd, short type, size_t bytes, uint64_t offset)
+{
+    struct flock range = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)bytes};
+    int rc;
+    do
+        rc = fcntl(fd, F_OFD_SETLKW, &range);
+    while (rc && errno == EINTR);
+    return rc ? -errno : 0;
+}
+
+int store_hold(struct io_store *s, size_t bytes, uint64_t offset)
+{
+    int in_place = s->token.flags & STORE_IN_PLACE, rc = in_place ? store_need_file(s, NULL) : 0;
+    return rc || !in_place ? rc : lock(s->fd, F_WRLCK, bytes, offset);
+}
+
+void store_release(struct io_store *s, size_t bytes, uint64_t offset)
+{
+    if (s->token.flags & STORE_IN_PLACE)
+        lock(s->fd, F_UNLCK, bytes, offset);
 }

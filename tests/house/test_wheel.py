@@ -19,6 +19,7 @@ LIBRARIES = ["libbrigade.so", "libbrigade_io.so"]
 PARTS = [
     *LIBRARIES,
     "libbrigade_pmpi.so",
+    "libbrigade_mpiio.so",
     *INJECTED,
     "brigade-stage",
     "brigade-land",

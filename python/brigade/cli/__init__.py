@@ -21,6 +21,7 @@ COMMANDS = {
     "unstage": "Take away what `brigade stage` has left.",
     "image": "Create, look into and check images.",
     "file": "Shared files and checkpoints: convert, look into, check.",
+    "mpiio": "Collective I/O of unmodified MPI programs through few writers.",
     "clean": "Remove what dead jobs have left in nodes' memory.",
     "doctor": "Say what this machine allows, what would be chosen, and why.",
     "profile": "What a start-up costs the file system, why, and what to do.",

@@ -1,0 +1,48 @@
+"""`brigade mpiio`: an unmodified MPI program whose collective I/O goes through few writers."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from brigade.errors import LauncherError
+
+
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    epilog="""\b
+Examples:
+  brigade mpiio -- mpirun -n 32 ior -a MPIIO -c -b 16m -t 1m
+  brigade mpiio --report -- srun -N 4 -n 64 ./solver input.nml
+  brigade mpiio --hints '*.h5:writers=8:stripe=4M' -- mpirun -n 8 python write_h5.py
+  srun -n 64 brigade mpiio -- ./solver input.nml      inside the launcher: the same""",
+)
+@click.option("--report", is_flag=True, help="Rank 0 says at the end what was taken over.")
+@click.option("--hints", metavar="TEXT", help="As BRIGADE_IO: hints by the names of files.")
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND")
+def command(words: tuple[str, ...], report: bool, hints: str | None) -> None:
+    """Run COMMAND, an MPI program with or without its launcher, with its collective MPI-IO done by
+    Brigade.
+
+    Nothing is rebuilt: a library is preloaded that takes over the collective calls of MPI_File in
+    C and Fortran, under Open MPI and MPICH, and leaves all else to the MPI. A statically linked
+    program cannot be reached so; it is linked with -lbrigade_mpiio before its MPI.
+    """
+    from brigade.launch import parse
+    from brigade.paths import native
+
+    given = os.environ.get("LD_PRELOAD")
+    library = str(native("libbrigade_mpiio.so").absolute())
+    said = {
+        "LD_PRELOAD": f"{library}:{given}" if given else library,
+        "BRIGADE_MPIIO": "verbose" if report else os.environ.get("BRIGADE_MPIIO"),
+        "BRIGADE_IO": hints if hints is not None else os.environ.get("BRIGADE_IO"),
+    }
+    # before each program, as not every launcher passes its own environment on
+    prefix = ["env", *(f"{name}={value}" for name, value in said.items() if value)]
+    job = parse(list(words)).job(prefix)
+    try:
+        os.execvp(job[0], job)
+    except OSError as error:
+        raise LauncherError(f"cannot start {job[0]}: {error.strerror}") from error

@@ -1,0 +1,30 @@
+/* What MPI knows of a program's files, for a library that does some of their calls in its place. */
+#ifndef BRG_MPI_FILES_H
+#define BRG_MPI_FILES_H
+
+#include "mpi/mpi.h"
+
+struct mpi_files {
+    /* The individual pointer of this rank, in etypes of the view. Local; 0 or -ECOMM. */
+    int (*position)(mpi_handle file, int64_t *etypes);
+    int (*seek)(mpi_handle file, int64_t etypes);
+    /* Whether the file is in atomic mode. Local; 1 where MPI does not say. */
+    int (*atomic)(mpi_handle file);
+    /* A status that says `bytes` were moved; MPI_STATUS_IGNORE is left alone. */
+    void (*tell)(void *status, uint64_t bytes);
+    /* Calls the file's error handler with MPI's class for this -errno, and returns that class. */
+    int (*raise)(mpi_handle file, int code);
+    /* The value of a key of an MPI_Info, cut to `room` bytes with its NUL: 1; 0: it has none. */
+    int (*hint)(mpi_handle info, const char *key, char *value, size_t room);
+    /* Communicators: whether both have the same ranks in the same order (local); a copy of one
+     * (collective), or 0; the end of a copy. */
+    int (*same_ranks)(mpi_handle a, mpi_handle b);
+    mpi_handle (*copy)(mpi_handle comm);
+    void (*free)(mpi_handle copy);
+    int (*rank)(void); /* of MPI_COMM_WORLD */
+    /* Whether several threads may be in MPI at a time. */
+    int (*threads)(void);
+    int mode_read, mode_write, mode_sequential; /* of MPI_File_open: only reading, only writing */
+};
+
+#endif

@@ -1,0 +1,165 @@
+/* See call.h. The ranks meet once to agree on who does the call and on its extent; then it is moved
+ * as a call of libbrigade_io's is: the same plan, the same transports, into the file in place. */
+#include "mpiio/call.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "mpiio/report.h"
+#include "type/decode.h"
+
+/* No buffer begins below this: a null pointer is left to MPI to complain about. */
+#define LOWEST_ADDRESS 4096
+
+/* This rank's part of the call, and where its individual pointer is. */
+struct share {
+    struct io_request request;
+    int64_t etypes;  /* before the call */
+    const char *why; /* NULL; or why it cannot be done here */
+};
+
+static int is_null(const struct call *call, const struct type *type)
+{
+    return (uintptr_t)call->buf + (uint64_t)type_true_lb(type) < LOWEST_ADDRESS;
+}
+
+static const char *ask(struct file *f, const struct call *call, struct share *share)
+{
+    struct type *type = NULL;
+    const char *why = NULL;
+    share->etypes = call->offset;
+    if (!f->has_view)
+        return "a view that Brigade cannot read";
+    if (!call->at && f->mpi->files->position(f->handle, &share->etypes))
+        return "MPI does not tell the position";
+    if (call->count < 0 || share->etypes < 0 ||
+        share->etypes > INT64_MAX / (int64_t)f->view.etype_bytes)
+        return "arguments that MPI refuses";
+    if (type_decode(f->mpi->types, call->type, &type, NULL))
+        return "a datatype that Brigade cannot read";
+    if (call->count && type_size(type) && is_null(call, type))
+        why = "arguments that MPI refuses";
+    else if (request_of_view(&share->request, &f->view,
+                             (uint64_t)share->etypes * f->view.etype_bytes, type,
+                             (uint64_t)call->count, call->buf, NULL))
+        why = "a view that ends before the data";
+    else if (share->request.bytes % f->view.etype_bytes)
+        why = "a part of an etype";
+    type_release(type);
+    return why;
+}
+
+enum {
+    UNABLE,
+    LOW,
+    HIGH,
+    RUN,
+    GRAIN,
+    SIZE, /* reading: of the file, as rank 0 sees it */
+    N_VALUES
+};
+
+static void fill_values(struct file *f, const struct call *call, struct share *share, int64_t *v)
+{
+    const struct io_request *r = &share->request;
+    uint64_t bytes;
+    v[SIZE] = INT64_MAX;
+    if (!call->write && f->world->rank == 0) {
+        if (store_size(f->store, &bytes, NULL))
+            share->why = "its size is not known";
+        else
+            v[SIZE] = (int64_t)bytes;
+    }
+    v[UNABLE] = share->why ? 0 : 1;
+    v[LOW] = r->bytes ? (int64_t)r->low : INT64_MAX;
+    v[HIGH] = -(int64_t)r->high;
+    v[RUN] = r->bytes ? (int64_t)request_mean_run(r) : INT64_MAX;
+    v[GRAIN] = r->bytes ? request_grain(r) : INT64_MAX;
+}
+
+static int move_bytes(struct file *f, const struct call *call, const struct share *share,
+                      const int64_t *v, struct brg_error *failure)
+{
+    struct io_world *w = f->world;
+    struct io_extent extent = {.low = (uint64_t)v[LOW],
+                               .high = (uint64_t)-v[HIGH],
+                               .run = (uint64_t)v[RUN],
+                               .grain = (uint32_t)v[GRAIN]};
+    struct plan_ranks ranks = {.size = w->size,
+                               .n_nodes = w->n_nodes,
+                               .order = w->order,
+                               .room_bytes = w->area->room_bytes};
+    struct io_plan plan;
+    struct io_call move = {.world = w,
+                           .plan = &plan,
+                           .store = f->store,
+                           .drain = f->drain,
+                           .request = &share->request};
+    if (extent.high > (uint64_t)v[SIZE])
+        extent.high = (uint64_t)v[SIZE];
+    move.size = extent.high;
+    plan_make(&plan, &f->hints, f->token.stripe_bytes, &extent, &ranks);
+    int rc = call->write ? move_write(&move, failure) : move_read(&move, failure);
+    /* Where several nodes have the file open, what one wrote is seen by another when the first has
+     * closed it and the other opens it again. */
+    if (!rc && call->write && w->n_nodes > 1) {
+        store_show(f->store, failure);
+        rc = world_failure(w, failure);
+    }
+    return rc;
+}
+
+static int finish(struct file *f, const struct call *call, const struct share *share,
+                  uint64_t asked)
+{
+    uint64_t etypes = asked / f->view.etype_bytes;
+    if (call->at || !etypes)
+        return 0;
+    return f->mpi->files->seek(f->handle, share->etypes + (int64_t)etypes);
+}
+
+/* Why all its calls are left to MPI, known without the others; or NULL. */
+static const char *left_to_mpi(const struct file *f, const struct call *call)
+{
+    if (f->passes)
+        return f->passes;
+    if (!(call->write ? f->can_write : f->can_read))
+        return "the file is not open for that";
+    if (f->atomic)
+        return "atomic mode";
+    return f->foreign ? "a data representation other than native" : NULL;
+}
+
+int call_together(struct file *f, const struct call *call, uint64_t *moved, int *code)
+{
+    struct share share = {.why = left_to_mpi(f, call)};
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    uint64_t began_ns = brg_clock_ns();
+    int64_t v[N_VALUES];
+    if (share.why || file_reach(f)) {
+        report_passed(share.why ? share.why : f->passes);
+        return 0;
+    }
+    request_none(&share.request);
+    share.why = ask(f, call, &share);
+    fill_values(f, call, &share, v);
+    int rc = world_minimum(f->world, v, N_VALUES, &failure);
+    if (!rc && !v[UNABLE]) {
+        report_passed(share.why ? share.why : "another rank cannot");
+        request_destroy(&share.request);
+        return 0;
+    }
+    uint64_t asked = share.request.bytes;
+    if (!rc && !call->write)
+        request_clip(&share.request, (uint64_t)v[SIZE]);
+    if (!rc)
+        rc = move_bytes(f, call, &share, v, &failure);
+    *moved = rc ? 0 : share.request.bytes;
+    if (!rc && finish(f, call, &share, asked))
+        rc = failure.code = -EIO;
+    request_destroy(&share.request);
+    *code = rc ? f->mpi->files->raise(f->handle, rc) : 0;
+    report_done(call->write, *moved, brg_clock_ns() - began_ns, rc ? failure.text : NULL);
+    return 1;
+}

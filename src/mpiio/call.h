@@ -1,0 +1,21 @@
+/* One collective call of the program, done here. */
+#ifndef BRG_MPIIO_CALL_H
+#define BRG_MPIIO_CALL_H
+
+#include "mpiio/file.h"
+
+struct call {
+    int write;
+    int at;         /* 1: `offset` is given; 0: the individual pointer, which is moved */
+    int64_t offset; /* etypes */
+    char *buf;
+    int64_t count;
+    mpi_handle type;
+};
+
+/* Collective over the file. 0: MPI shall do it, which all ranks agreed on, and nothing has been
+ * done; 1: it is done, with *moved bytes of this rank's, and *code MPI's error class (0: success),
+ * after the file's error handler was called. */
+int call_together(struct file *file, const struct call *call, uint64_t *moved, int *code);
+
+#endif

@@ -1,0 +1,249 @@
+/* See file.h. */
+#include "mpiio/file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "mpiio/report.h"
+#include "type/decode.h"
+#include "world/fault.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct file *files;
+
+struct file *file_of(mpi_handle handle)
+{
+    pthread_mutex_lock(&lock);
+    struct file *f = files;
+    while (f && f->handle != handle)
+        f = f->next;
+    pthread_mutex_unlock(&lock);
+    return f;
+}
+
+/* ---- the path ---- */
+
+/* MPIs take a name of a driver before the path. These are served by plain files; of others we know
+ * nothing. */
+static const char *const plain_drivers[] = {"ufs:", "nfs:", "lustre:", "gpfs:", "panfs:", NULL};
+
+/* The path without the driver's name, or NULL: a driver that is not known. */
+static const char *strip(const char *path)
+{
+    const char *colon = strchr(path, ':'), *slash = strchr(path, '/');
+    for (int i = 0; plain_drivers[i]; i++)
+        if (strncmp(path, plain_drivers[i], strlen(plain_drivers[i])) == 0)
+            return path + strlen(plain_drivers[i]);
+    return colon && (!slash || colon < slash) ? NULL : path;
+}
+
+/* ---- hints ---- */
+
+static const struct {
+    const char *key, *ours;
+} known_hints[] = {
+    {"cb_nodes", "writers"},
+    {"striping_unit", "stripe"},
+    {"brigade_transport", "transport"},
+    {"brigade_writers", "writers"},
+    {"brigade_segment", "segment"},
+    {"brigade_stripe", "stripe"},
+    {"brigade_share", "share"},
+};
+
+/* Adds a hint whose value can be used; others are left out, as MPI does with what it cannot use. */
+static void add_hint(struct file *f, const char *ours, const char *value)
+{
+    struct io_hints tried;
+    char text[160];
+    size_t used = strlen(f->given);
+    hints_default(&tried);
+    if (snprintf(text, sizeof text, "%s=%s:", ours, value) < (int)sizeof text &&
+        hints_parse(&tried, text, NULL) == 0 && used + strlen(text) < sizeof f->given)
+        strcpy(f->given + used, text);
+}
+
+static void take_hints(struct file *f, mpi_handle info)
+{
+    char value[128];
+    for (size_t i = 0; i < sizeof known_hints / sizeof *known_hints; i++)
+        if (f->mpi->files->hint(info, known_hints[i].key, value, sizeof value))
+            add_hint(f, known_hints[i].ours, value);
+}
+
+/* ---- opening ---- */
+
+static void plain_view(struct file *f)
+{
+    struct type *byte;
+    if (type_basic(1, &byte, NULL))
+        return;
+    f->has_view = file_view_create(&f->view, 0, byte, byte, NULL) == 0;
+    type_release(byte);
+}
+
+void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode, mpi_handle info)
+{
+    const struct mpi_interface *mpi;
+    const char *plain = strip(path);
+    if (mpi_join(&mpi, NULL) || !mpi->files || !mpi->types)
+        return;
+    if (!plain || mode & mpi->files->mode_sequential || strlen(plain) >= STORE_PATH) {
+        report_file(path,
+                    !plain ? "it has a driver of its own" : "it is opened for sequential use");
+        return;
+    }
+    struct group *group = group_take(mpi, comm);
+    struct file *f = group ? calloc(1, sizeof *f) : NULL;
+    if (!f)
+        return;
+    f->handle = handle;
+    f->mpi = mpi;
+    f->group = group;
+    f->can_read = !(mode & mpi->files->mode_write);
+    f->can_write = !(mode & mpi->files->mode_read);
+    strcpy(f->path, plain);
+    take_hints(f, info);
+    plain_view(f);
+    pthread_mutex_lock(&lock);
+    f->next = files;
+    files = f;
+    pthread_mutex_unlock(&lock);
+}
+
+static void forget(struct file *file)
+{
+    pthread_mutex_lock(&lock);
+    struct file **at = &files;
+    while (*at != file)
+        at = &(*at)->next;
+    *at = file->next;
+    pthread_mutex_unlock(&lock);
+}
+
+static void let_go(struct file *f)
+{
+    drain_close(f->drain);
+    if (f->store)
+        store_close(f->store);
+    if (f->world)
+        world_close(f->world);
+    f->drain = NULL;
+    f->store = NULL;
+    f->world = NULL;
+}
+
+void file_closing(struct file *f)
+{
+    if (!f)
+        return;
+    forget(f);
+    let_go(f);
+    if (f->has_view)
+        file_view_destroy(&f->view);
+    group_give(f->mpi, f->group);
+    free(f);
+}
+
+void files_end(void)
+{
+    const struct mpi_interface *mpi;
+    if (mpi_join(&mpi, NULL) || !mpi->files)
+        return;
+    report_print(mpi->files->rank());
+    group_end(mpi);
+}
+
+/* ---- the view ---- */
+
+void file_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_handle filetype,
+                   const char *name)
+{
+    struct type *types[2] = {NULL, NULL};
+    f->foreign = strcmp(name, "native") != 0;
+    if (f->has_view)
+        file_view_destroy(&f->view);
+    f->has_view = type_decode(f->mpi->types, etype, &types[0], NULL) == 0 &&
+                  type_decode(f->mpi->types, filetype, &types[1], NULL) == 0 &&
+                  file_view_create(&f->view, displacement, types[0], types[1], NULL) == 0;
+    type_release(types[0]);
+    type_release(types[1]);
+}
+
+/* ---- our own descriptor ---- */
+
+struct found {
+    struct io_hints hints;
+    struct store_token token;
+};
+
+/* What MPI writes is not published, and not synced before MPI_File_sync. */
+static int read_hints(const struct file *f, struct io_hints *hints, struct brg_error *err)
+{
+    hints_default(hints);
+    int rc = hints_parse(hints, f->given, err);
+    rc = rc ? rc : hints_parse_environment(hints, getenv("BRIGADE_IO"), f->path, err);
+    hints->checksums = hints->sync = hints->verify = hints->async = 0;
+    hints->layout = IO_SHARED;
+    return rc;
+}
+
+/* Brigade's own files of parts are an index to everybody else. */
+static void look(struct file *f, struct store_token *token, struct brg_error *failure)
+{
+    unsigned flags = STORE_IN_PLACE | (f->can_write ? BRG_WRITE : BRG_READ);
+    if (store_prepare(f->path, flags, &f->hints, token, failure) == 0 && token->layout != IO_SHARED)
+        brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
+}
+
+/* Rank 0 finds the file, and every rank opens it. */
+static int open_store(struct file *f, int rc, struct brg_error *failure)
+{
+    struct found found;
+    uint64_t bytes;
+    memset(&found, 0, sizeof found);
+    found.hints = f->hints;
+    io_fault_start(f->world->rank);
+    if (!rc && f->world->rank == 0)
+        look(f, &found.token, failure);
+    rc = world_failure(f->world, failure);
+    rc = rc ? rc : world_share(f->world, &found, sizeof found, 0, failure);
+    if (rc)
+        return rc;
+    f->hints = found.hints;
+    f->token = found.token;
+    if (store_open(&f->token, &f->hints, f->world->rank, &f->store, failure) == 0 &&
+        drain_open(f->store, &f->hints, &f->drain, failure) == 0)
+        store_size(f->store, &bytes, failure); /* opens it */
+    return world_failure(f->world, failure);
+}
+
+int file_reach(struct file *f)
+{
+    struct brg_error failure = {.rank = -1, .offset = -1}, world;
+    if (f->opened)
+        return 0;
+    int bad = read_hints(f, &f->hints, &failure);
+    int rc = world_open(f->group->comm, f->hints.share, f->hints.segment_bytes, &f->world, &world);
+    if (rc)
+        failure = world;
+    else
+        rc = open_store(f, bad, &failure);
+    f->opened = rc == 0;
+    if (rc) {
+        f->passes = "it cannot be opened beside MPI";
+        report_file(f->path, failure.text);
+        let_go(f);
+    }
+    return rc ? -1 : 0;
+}
+
+void file_synced(struct file *f)
+{
+    if (f->opened && f->world->n_nodes > 1)
+        store_show(f->store, NULL);
+}

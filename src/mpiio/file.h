@@ -1,0 +1,66 @@
+/* The program's open files, as far as calls of theirs may be taken over.
+ *
+ * Every file is opened by MPI as always, so that all that is not done here can be left to it: its
+ * handle, its individual pointer and its size stay MPI's. Beside it, from the first call on that is
+ * taken over, there is a descriptor of our own for the same file. */
+#ifndef BRG_MPIIO_FILE_H
+#define BRG_MPIIO_FILE_H
+
+#include "move/move.h"
+#include "mpiio/group.h"
+
+/* A split collective call between its begin and its end. */
+enum split {
+    SPLIT_NONE,
+    SPLIT_PASSED,
+    SPLIT_DONE
+};
+
+struct file {
+    mpi_handle handle;
+    const struct mpi_interface *mpi;
+    struct group *group;
+    struct file *next;
+    /* Why MPI does all its calls from now on; NULL: it does not. The same on all ranks. */
+    const char *passes;
+    int can_read, can_write, atomic, foreign; /* foreign: a data representation of its own */
+    struct file_view view;                    /* if it has one */
+    int has_view;
+    enum split split;
+    uint64_t split_bytes;
+    char path[STORE_PATH];
+    char given[512]; /* hints of its MPI_Info, as hints_parse takes them */
+    /* from the first call on that was taken over */
+    int opened;
+    struct io_world *world;
+    struct io_hints hints;
+    struct store_token token;
+    struct io_store *store;
+    struct drain *drain;
+};
+
+/* After MPI has opened it. Collective over `comm`. */
+void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode, mpi_handle info);
+
+/* Before MPI closes it; NULL is allowed. Collective. */
+void file_closing(struct file *file);
+
+/* NULL: not ours. */
+struct file *file_of(mpi_handle handle);
+
+/* After MPI has set it. Local. What cannot be read of it is known to this rank alone, as !has_view.
+ * `name` is the data representation. */
+void file_set_view(struct file *file, int64_t displacement, mpi_handle etype, mpi_handle filetype,
+                   const char *name);
+
+/* Collective, and agreed on: opens our own descriptor, if it is not open. 0; or -1 with `passes`
+ * set. */
+int file_reach(struct file *file);
+
+/* After MPI_File_sync: what other nodes wrote will be seen. */
+void file_synced(struct file *file);
+
+/* Collective over MPI_COMM_WORLD: MPI is about to end. */
+void files_end(void);
+
+#endif

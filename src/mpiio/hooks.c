@@ -1,0 +1,270 @@
+/* libbrigade_mpiio.so: stands before MPI and does some of the program's calls of MPI-IO.
+ *
+ * A program is linked with it before MPI, or it is preloaded. One library serves all MPIs: calls
+ * are passed on in full machine words, whatever they mean, as libbrigade_pmpi.so does. No header of
+ * an MPI is included here.
+ *
+ * Each call has both of MPI's names, MPI_ and PMPI_: Open MPI's Fortran calls the second, MPICH's
+ * the first, with arguments that are C's already, so that all bindings of Fortran come by here. A
+ * call that arrives while this library is in MPI on its behalf goes straight on. */
+#include <string.h>
+
+#include "mpi/next.h"
+#include "mpiio/call.h"
+#include "mpiio/report.h"
+
+typedef uintptr_t word;
+
+static _Thread_local int inside;
+
+enum {
+    MPI_FAILED = 1 /* not 0, in any MPI: there is none behind this library */
+};
+
+/* ---- the calls, with what comes next in MPI; each for both names ---- */
+
+typedef int open_call(word comm, const char *path, word mode, word info, mpi_handle *file);
+typedef int close_call(mpi_handle *file);
+typedef int view_call(word file, word displacement, word etype, word filetype, const char *name,
+                      word info);
+typedef int atomic_call(word file, word on);
+typedef int sync_call(word file);
+typedef int all_call(word file, word buf, word count, word type, void *status);
+typedef int at_all_call(word file, word offset, word buf, word count, word type, void *status);
+typedef int begin_call(word file, word buf, word count, word type);
+typedef int at_begin_call(word file, word offset, word buf, word count, word type);
+typedef int end_call(word file, word buf, void *status);
+typedef int finalize_call(void);
+
+static struct file *mine(word handle)
+{
+    return inside ? NULL : file_of(handle);
+}
+
+static int do_open(open_call *next, word comm, const char *path, word mode, word info,
+                   mpi_handle *file)
+{
+    int outer = !inside++;
+    int rc = next(comm, path, mode, info, file);
+    if (outer && rc == 0 && !report_is_off())
+        file_opened(*file, comm, path, (int)mode, info);
+    inside--;
+    return rc;
+}
+
+static int do_close(close_call *next, mpi_handle *file)
+{
+    struct file *f = mine(*file);
+    inside++;
+    file_closing(f);
+    int rc = next(file);
+    inside--;
+    return rc;
+}
+
+static int do_view(view_call *next, word file, word displacement, word etype, word filetype,
+                   const char *name, word info)
+{
+    struct file *f = mine(file);
+    inside++;
+    int rc = next(file, displacement, etype, filetype, name, info);
+    if (f && rc == 0)
+        file_set_view(f, (int64_t)displacement, etype, filetype, name);
+    inside--;
+    return rc;
+}
+
+static int do_atomic(atomic_call *next, word file, word on)
+{
+    struct file *f = mine(file);
+    inside++;
+    int rc = next(file, on);
+    if (f)
+        f->atomic = f->mpi->files->atomic(file);
+    inside--;
+    return rc;
+}
+
+static int do_sync(sync_call *next, word file)
+{
+    struct file *f = mine(file);
+    inside++;
+    int rc = next(file);
+    if (f)
+        file_synced(f);
+    inside--;
+    return rc;
+}
+
+static int do_finalize(finalize_call *next)
+{
+    int outer = !inside++;
+    if (outer && !report_is_off())
+        files_end();
+    int rc = next();
+    inside--;
+    return rc;
+}
+
+/* 1: done, with *moved and *code. */
+static int taken(struct file *f, const struct call *call, uint64_t *moved, int *code)
+{
+    if (!f)
+        return 0;
+    inside++;
+    int done = call_together(f, call, moved, code);
+    inside--;
+    return done;
+}
+
+static int do_all(all_call *next, int write, word file, word buf, word count, int64_t n, word type,
+                  void *status)
+{
+    struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
+    struct file *f = mine(file);
+    uint64_t moved;
+    int rc;
+    if (taken(f, &call, &moved, &rc)) {
+        if (rc == 0)
+            f->mpi->files->tell(status, moved);
+        return rc;
+    }
+    inside++;
+    rc = next(file, buf, count, type, status);
+    inside--;
+    return rc;
+}
+
+static int do_at_all(at_all_call *next, int write, word file, word offset, word buf, word count,
+                     int64_t n, word type, void *status)
+{
+    struct call call = {.write = write,
+                        .at = 1,
+                        .offset = (int64_t)offset,
+                        .buf = (char *)buf,
+                        .count = n,
+                        .type = type};
+    struct file *f = mine(file);
+    uint64_t moved;
+    int rc;
+    if (taken(f, &call, &moved, &rc)) {
+        if (rc == 0)
+            f->mpi->files->tell(status, moved);
+        return rc;
+    }
+    inside++;
+    rc = next(file, offset, buf, count, type, status);
+    inside--;
+    return rc;
+}
+
+/* A split call is done as it begins, as MPI allows; its status is given as it ends. */
+static int begun(struct file *f, const struct call *call, int *rc)
+{
+    uint64_t moved;
+    if (!f)
+        return 0;
+    int done = taken(f, call, &moved, rc);
+    f->split = done && *rc ? SPLIT_NONE : done ? SPLIT_DONE : SPLIT_PASSED;
+    f->split_bytes = done ? moved : 0;
+    return done;
+}
+
+static int do_begin(begin_call *next, int write, word file, word buf, word count, int64_t n,
+                    word type)
+{
+    struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
+    int rc;
+    if (begun(mine(file), &call, &rc))
+        return rc;
+    inside++;
+    rc = next(file, buf, count, type);
+    inside--;
+    return rc;
+}
+
+static int do_at_begin(at_begin_call *next, int write, word file, word offset, word buf, word count,
+                       int64_t n, word type)
+{
+    struct call call = {.write = write,
+                        .at = 1,
+                        .offset = (int64_t)offset,
+                        .buf = (char *)buf,
+                        .count = n,
+                        .type = type};
+    int rc;
+    if (begun(mine(file), &call, &rc))
+        return rc;
+    inside++;
+    rc = next(file, offset, buf, count, type);
+    inside--;
+    return rc;
+}
+
+static int do_end(end_call *next, word file, word buf, void *status)
+{
+    struct file *f = mine(file);
+    enum split split = f ? f->split : SPLIT_NONE;
+    if (f)
+        f->split = SPLIT_NONE;
+    if (split == SPLIT_DONE) {
+        f->mpi->files->tell(status, f->split_bytes);
+        return 0;
+    }
+    inside++;
+    int rc = next(file, buf, status);
+    inside--;
+    return rc;
+}
+
+/* ---- the names ---- */
+
+/* HOOK(type of the call, name, parameters, body with `next`) */
+#define HOOK_AS(kind, name, parameters, body)  \
+    BRG_API int name parameters;               \
+    int name parameters                        \
+    {                                          \
+        static kind *next;                     \
+        if (!next)                             \
+            *(void **)&next = mpi_next(#name); \
+        return next ? body : MPI_FAILED;       \
+    }
+#define HOOK(kind, name, parameters, body)      \
+    HOOK_AS(kind, MPI_##name, parameters, body) \
+    HOOK_AS(kind, PMPI_##name, parameters, body)
+
+HOOK(open_call, File_open, (word comm, const char *path, word mode, word info, mpi_handle *file),
+     do_open(next, comm, path, mode, info, file))
+HOOK(close_call, File_close, (mpi_handle * file), do_close(next, file))
+HOOK(view_call, File_set_view,
+     (word file, word displacement, word etype, word filetype, const char *name, word info),
+     do_view(next, file, displacement, etype, filetype, name, info))
+HOOK(atomic_call, File_set_atomicity, (word file, word on), do_atomic(next, file, on))
+HOOK(sync_call, File_sync, (word file), do_sync(next, file))
+HOOK(finalize_call, Finalize, (void), do_finalize(next))
+
+/* A count is an int, or in the forms of MPI 4 for large counts an MPI_Count. */
+#define DATA(verb, write, large, number)                                                           \
+    HOOK(all_call, File_##verb##_all##large,                                                       \
+         (word file, word buf, word count, word type, void *status),                               \
+         do_all(next, write, file, buf, count, (number)count, type, status))                       \
+    HOOK(at_all_call, File_##verb##_at_all##large,                                                 \
+         (word file, word offset, word buf, word count, word type, void *status),                  \
+         do_at_all(next, write, file, offset, buf, count, (number)count, type, status))            \
+    HOOK(begin_call, File_##verb##_all_begin##large, (word file, word buf, word count, word type), \
+         do_begin(next, write, file, buf, count, (number)count, type))                             \
+    HOOK(at_begin_call, File_##verb##_at_all_begin##large,                                         \
+         (word file, word offset, word buf, word count, word type),                                \
+         do_at_begin(next, write, file, offset, buf, count, (number)count, type))
+#define ENDS(verb)                                                                \
+    HOOK(end_call, File_##verb##_all_end, (word file, word buf, void *status),    \
+         do_end(next, file, buf, status))                                         \
+    HOOK(end_call, File_##verb##_at_all_end, (word file, word buf, void *status), \
+         do_end(next, file, buf, status))
+
+DATA(write, 1, , int)
+DATA(write, 1, _c, int64_t)
+DATA(read, 0, , int)
+DATA(read, 0, _c, int64_t)
+ENDS(write)
+ENDS(read)

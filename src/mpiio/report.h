@@ -1,0 +1,19 @@
+/* What was done here and what was left to MPI, and why: with BRIGADE_MPIIO=verbose it is printed
+ * when MPI ends, by rank 0 about itself. */
+#ifndef BRG_MPIIO_REPORT_H
+#define BRG_MPIIO_REPORT_H
+
+#include <stdint.h>
+
+/* Whether BRIGADE_MPIIO says that nothing is to be taken over. */
+int report_is_off(void);
+
+/* `why` is a literal. */
+void report_passed(const char *why);
+void report_done(int write, uint64_t bytes, uint64_t ns, const char *failure);
+/* A word about one file. */
+void report_file(const char *path, const char *what);
+
+void report_print(int rank);
+
+#endif

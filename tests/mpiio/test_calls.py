@@ -1,0 +1,62 @@
+"""Random programs of MPI-IO under libbrigade_mpiio: every call does what MPI says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mpi_world import ENVIRONMENT, LAUNCHERS, MPIS, compile_mpi, run_mpi
+
+from brigade.paths import native
+
+BLOCKING, SPLIT = 1, 2
+DRIVER = Path(__file__).with_name("calls_driver.c")
+
+
+def make(mpi: str, folder: Path, ranks: int, first: int, cases: int, **environment: str) -> str:
+    """What rank 0 reports, after the cases have passed."""
+    driver = folder / "driver"
+    if not driver.exists():
+        compile_mpi(mpi, DRIVER, driver, "-O1")
+    words = [driver, folder / "file", folder / "shadow", first, cases, BLOCKING | SPLIT]
+    done = run_mpi(
+        mpi,
+        ranks,
+        ["env", f"LD_PRELOAD={native('libbrigade_mpiio.so')}", *map(str, words)],
+        BRIGADE_MPIIO="verbose",
+        **environment,
+    )
+    assert done.returncode == 0 and "WRONG" not in done.stdout, done.stdout[:1500] + done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_bytes_statuses_and_positions_are_as_mpi_says(mpi: str, tmp_path: Path) -> None:
+    report = make(mpi, tmp_path, 3 if mpi == "openmpi" else 2, 1, 60 if mpi == "openmpi" else 20)
+    assert "reads:" in report and " 0 calls taken over" not in report
+    assert "left to MPI" not in report
+
+
+def test_they_are_with_small_windows_and_ranks_that_share_no_memory(tmp_path: Path) -> None:
+    hints = "*:segment=64K:stripe=64K:writers=2"
+    make("openmpi", tmp_path, 4, 100, 20, BRIGADE_IO=hints)
+    make("openmpi", tmp_path, 3, 200, 20, BRIGADE_IO=f"{hints}:share=no")
+
+
+def test_the_command_reaches_the_program_behind_a_launcher(tmp_path: Path) -> None:
+    driver = compile_mpi("openmpi", DRIVER, tmp_path / "driver", "-O1")
+    words = [*LAUNCHERS["openmpi"], "2", driver, tmp_path / "file", tmp_path / "shadow", 1, 2, 1]
+    command = [sys.executable, "-m", "brigade", "mpiio", "--report", "--", *map(str, words)]
+    environment = {**os.environ, **ENVIRONMENT}
+    done = subprocess.run(command, text=True, capture_output=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "writes:" in done.stderr and " 0 calls taken over" not in done.stderr
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("mpi", MPIS)
+def test_they_are_in_many_more_programs(mpi: str, tmp_path: Path) -> None:
+    make(mpi, tmp_path, 4 if mpi == "openmpi" else 3, 1000, 1000)
