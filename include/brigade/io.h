@@ -16,9 +16,9 @@
  *
  * **Errors.** A call returns 0, or -errno with *err filled (err may be NULL). A collective call
  * returns the same value, rank, offset and path on every rank, whichever rank met the error, and
- * a file that failed once fails in every later call; close it. What is refused before any byte was
- * moved (bad arguments of some rank; reading past the end, -ENODATA) fails on every rank as well,
- * but leaves the file as it was. No call prints, exits or aborts.
+ * a file that failed once fails in every later call; close it. What is refused (bad arguments of
+ * some rank; reading past the end, -ENODATA) fails on every rank as well, but the file goes on: of
+ * a refused write, each rank's bytes are there or not. No call prints, exits or aborts.
  *
  * **Overlap.** Where several ranks write the same byte in one call, the highest rank's stays;
  * within the pieces of one rank, the last piece's; of several calls, the last call's.

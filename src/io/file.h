@@ -45,6 +45,12 @@ struct brg_file {
         int long_runs, mixed;        /* mixed: they were not all of one kind */
         uint64_t spent_ns;           /* by this rank in them */
     } cost;
+    struct file_early {
+        int left;  /* this rank has bytes to move in the call that begins */
+        int moved; /* it has written [low, high) of it */
+        uint64_t low, high, began_ns;
+        struct brg_error failure; /* the others have not heard of it */
+    } early;
     struct brg_error failure; /* code != 0: every later call fails with it */
     int committed;
     struct file_arrays *arrays; /* NULL: none, or not yet */
@@ -72,7 +78,8 @@ int file_bring(brg_file *f, enum file_action action, struct io_request *request,
 const struct experience *file_past(brg_file *f, enum file_action action, uint64_t run);
 /* Local: a call has ended. Then, in the last agreement of a commit: a value, and what follows from
  * the least of all ranks'. */
-void file_cost_call(brg_file *f, const struct io_plan *plan, uint64_t run, uint64_t began_ns);
+void file_cost_call(brg_file *f, enum io_transport transport, uint64_t bytes, uint64_t run,
+                    uint64_t began_ns);
 int64_t file_cost_key(const brg_file *f, uint64_t commit_began_ns);
 void file_cost_note(brg_file *f, int64_t least);
 

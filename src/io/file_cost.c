@@ -9,14 +9,15 @@ const struct experience *file_past(brg_file *f, enum file_action action, uint64_
     return experience_of(&f->world->past, f->token.device, plan_is_long(run));
 }
 
-void file_cost_call(brg_file *f, const struct io_plan *plan, uint64_t run, uint64_t began_ns)
+void file_cost_call(brg_file *f, enum io_transport transport, uint64_t bytes, uint64_t run,
+                    uint64_t began_ns)
 {
     struct file_cost *cost = &f->cost;
-    if (plan->high - plan->low < EXPERIENCE_LEAST_BYTES)
+    if (bytes < EXPERIENCE_LEAST_BYTES)
         return;
-    cost->mixed |= cost->transport &&
-                   (cost->transport != plan->transport || cost->long_runs != plan_is_long(run));
-    cost->transport = plan->transport;
+    cost->mixed |=
+        cost->transport && (cost->transport != transport || cost->long_runs != plan_is_long(run));
+    cost->transport = transport;
     cost->long_runs = plan_is_long(run);
     cost->spent_ns += brg_clock_ns() - began_ns;
 }

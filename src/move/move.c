@@ -78,15 +78,8 @@ int mover_read_raw(struct mover *m, void *buf, size_t bytes, uint64_t offset, st
 
 int mover_read(struct mover *m, void *buf, size_t bytes, uint64_t offset, struct brg_error *err)
 {
-    size_t got = 0;
     lock(m);
-    int rc = unlock(m, store_read(m->call->store, buf, bytes, offset, &got, err));
-    if (!rc && got < bytes) {
-        rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
-                           (unsigned long long)(offset + bytes));
-        err->offset = (int64_t)(offset + got);
-    }
-    return rc;
+    return unlock(m, store_read_all(m->call->store, buf, bytes, offset, err));
 }
 
 /* ---- a pass ---- */

@@ -18,6 +18,8 @@
 #define LONG_RUN (64u << 10)
 /* More clients than this at once are a burden to a file's servers. */
 #define CROWD 256u
+/* Of so many, a write each costs no more than meeting twice more, however short. */
+#define FEW_RANKS 16u
 /* With more nodes, all of them sending to one at a time is what brigade avoids. */
 #define MANY_NODES 32u
 
@@ -84,6 +86,19 @@ static void choose(struct io_plan *plan, const struct io_hints *hints,
     snprintf(plan->reason, sizeof plan->reason, "%s%s%s: mean run %llu bytes, %u ranks, %u nodes",
              why, measured[0] ? ", " : "", measured, (unsigned long long)extent->run, ranks->size,
              ranks->n_nodes);
+}
+
+int plan_may_early(const struct io_hints *hints, uint64_t run, const struct plan_ranks *ranks)
+{
+    unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
+    if (hints->transport == IO_DIRECT)
+        return ranks->size <= CROWD;
+    if (hints->transport != IO_AUTO)
+        return 0;
+    if (!plan_is_long(run))
+        return ranks->n_nodes == 1 && ranks->size <= FEW_RANKS && !hints->writers;
+    return ranks->size <= CROWD &&
+           (!ranks->past || experience_choose(ranks->past, IO_DIRECT, candidates) == IO_DIRECT);
 }
 
 static uint32_t count_writers(const struct io_hints *hints, const struct plan_ranks *ranks)

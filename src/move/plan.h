@@ -39,6 +39,10 @@ struct io_plan {
  * windows in shared memory. */
 int plan_is_long(uint64_t run);
 
+/* Whether a rank may move a run of its own before the ranks have met for the call: `direct` is what
+ * plan_make would choose if all had such. */
+int plan_may_early(const struct io_hints *hints, uint64_t run, const struct plan_ranks *ranks);
+
 /* stripe_bytes: of the file, a power of two. An extent without bytes gives a plan without windows:
  * n_writers is 0. */
 void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,

@@ -98,8 +98,7 @@ static int need_sums(struct io_store *s, struct brg_error *err)
     return 0;
 }
 
-/* The byte is the first whose sum has no room, or may have none. */
-static int sums_failed(struct io_store *s, int rc, struct brg_error *err)
+int store_sums_failed(struct io_store *s, int rc, struct brg_error *err)
 {
     int64_t at = (int64_t)(s->sums->first * s->sums->block_bytes);
     return rc ? store_failed(err, rc, s->token.path, at, "write the checksums of") : 0;
@@ -186,7 +185,10 @@ static int write_blocks(struct io_store *s, const char *buf, size_t bytes, uint6
     while (!rc && bytes) {
         uint64_t left = block - offset % block;
         size_t n = bytes < left ? bytes : (size_t)left;
-        rc = s->sums ? sums_note(s->sums, buf, n, offset) : 0;
+        if (s->sums && s->early.bytes)
+            sums_note_early(s->sums, buf, n, offset);
+        else
+            rc = s->sums ? sums_note(s->sums, buf, n, offset) : 0;
         rc = rc ? store_failed(err, rc, s->token.path, (int64_t)offset, "write the checksums of")
                 : write_file(s, buf, n, offset, err);
         if (!rc)
@@ -231,7 +233,7 @@ int store_end_call(struct io_store *s, uint64_t size, struct brg_error *err)
         int rc = parts_writer_end_call(s->part, &failed);
         return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "write") : 0;
     }
-    return sums_failed(s, sums_end_call(s->sums, size), err);
+    return store_sums_failed(s, sums_end_call(s->sums, size), err);
 }
 
 int store_stream(const struct io_store *s, uint64_t *from, uint64_t *until)
@@ -241,7 +243,7 @@ int store_stream(const struct io_store *s, uint64_t *from, uint64_t *until)
 
 int store_end_stream(struct io_store *s, struct brg_error *err)
 {
-    return s->sums ? sums_failed(s, sums_end_stream(s->sums), err) : 0;
+    return s->sums ? store_sums_failed(s, sums_end_stream(s->sums), err) : 0;
 }
 
 int store_has_unsummed(const struct io_store *s)
@@ -259,69 +261,6 @@ int store_is_unsummed(const struct io_store *s)
     return s->unsummed;
 }
 
-static int read_parts(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
-                      struct brg_error *err)
-{
-    int rc = 0;
-    if (!s->reader) {
-        s->reader = malloc(sizeof *s->reader);
-        if (!s->reader)
-            return brg_error_set(err, -ENOMEM, "no memory for an index of parts");
-        rc = parts_reader_open(s->reader, s->token.path, err);
-        if (rc) {
-            free(s->reader);
-            s->reader = NULL;
-        }
-    }
-    if (rc)
-        return rc;
-    if (io_fault_at(IO_FAULT_READ, s->read + bytes))
-        return store_failed(err, -EIO, s->token.path, (int64_t)offset, "read");
-    rc = parts_read(s->reader, buf, bytes, offset, s->verify, got, err);
-    s->read += rc ? 0 : *got;
-    return rc;
-}
-
-int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, size_t *got,
-               struct brg_error *err)
-{
-    if (s->token.layout == IO_PARTS)
-        return read_parts(s, buf, bytes, offset, got, err);
-    int rc = store_need_file(s, err);
-    if (rc)
-        return rc;
-    io_fault_step();
-    ssize_t n = io_fault_at(IO_FAULT_READ, s->read + bytes)
-                    ? -EIO
-                    : brg_io_pread(s->fd, buf, bytes, offset);
-    if (n < 0) /* EBADF: opened to be written only */
-        return store_failed(err, n == -EBADF ? -EACCES : (int)n, s->token.path, (int64_t)offset,
-                            "read");
-    s->read += (size_t)n;
-    rc = s->verify ? store_check(s, buf, (size_t)n, offset, err) : 0;
-    if (rc == 0)
-        *got = (size_t)n;
-    return rc;
-}
-
-int store_reads_raw(const struct io_store *s)
-{
-    return s->token.layout == IO_SHARED && !s->async;
-}
-
-int store_read_raw(struct io_store *s, void *buf, size_t bytes, uint64_t offset,
-                   struct brg_error *err)
-{
-    int rc = store_need_file(s, err);
-    if (rc)
-        return rc;
-    ssize_t got = brg_io_pread(s->fd, buf, bytes, offset);
-    if (got < 0)
-        return store_failed(err, (int)got, s->token.path, (int64_t)offset, "read");
-    memset((char *)buf + got, 0, bytes - (size_t)got);
-    return 0;
-}
-
 int store_let_go(struct io_store *s, struct brg_error *err)
 {
     if (s->fd >= 0) {
@@ -337,7 +276,7 @@ int store_let_go(struct io_store *s, struct brg_error *err)
 int store_flush(struct io_store *s, struct brg_error *err)
 {
     /* Without async all is in the working file since the last call ended. */
-    int rc = s->sums && s->async ? sums_failed(s, sums_flush(s->sums), err) : 0;
+    int rc = s->sums && s->async ? store_sums_failed(s, sums_flush(s->sums), err) : 0;
     io_fault_step();
     if (s->part) {
         rc = parts_writer_flush(s->part, s->sync);
@@ -355,7 +294,7 @@ int store_flush(struct io_store *s, struct brg_error *err)
 int store_show(struct io_store *s, struct brg_error *err)
 {
     /* The stream is forgotten here, and further calls may change its block. */
-    int rc = s->sums ? sums_failed(s, sums_flush(s->sums), err) : 0;
+    int rc = s->sums ? store_sums_failed(s, sums_flush(s->sums), err) : 0;
     return rc ? rc : store_let_go(s, err);
 }
 

@@ -68,6 +68,20 @@ int store_push(struct io_store *store, size_t bytes, uint64_t offset, struct brg
 /* Every rank, after its last write of a call and before the ranks agree on it: writes of later
  * calls come after those of this one. The file will have `size` bytes after it (0: not known). */
 int store_end_call(struct io_store *store, uint64_t size, struct brg_error *err);
+/* Bytes that are written before the ranks have met for the call that they belong to, one piece a
+ * call, where store_may_early. Then each rank that wrote early says what became of them: */
+enum store_early_end {
+    STORE_KEEP,   /* nothing of any rank overlaps; every rank says so, and there is no
+                     store_begin_call and store_end_call of this call */
+    STORE_SHARED, /* that, and blocks of this rank, or its stream's, are others' as well */
+    STORE_AGAIN,  /* the call does it all once more */
+    STORE_DOUBT   /* there is no call: some rank refused it */
+};
+int store_may_early(const struct io_store *store, size_t bytes, uint64_t offset);
+int store_write_early(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
+                      struct brg_error *err);
+int store_end_early(struct io_store *store, enum store_early_end end, uint64_t size,
+                    struct brg_error *err);
 /* Local: the block that this rank is writing from its beginning, if it has not come to its end:
  * [from, until) and 1, or 0. Where another rank writes to it, this one says so before. */
 int store_stream(const struct io_store *store, uint64_t *from, uint64_t *until);
@@ -84,6 +98,9 @@ int store_show(struct io_store *store, struct brg_error *err);
  * where a block does not match its checksum. */
 int store_read(struct io_store *store, void *buf, size_t bytes, uint64_t offset, size_t *got,
                struct brg_error *err);
+/* The same, and -ENODATA where there are fewer. */
+int store_read_all(struct io_store *store, void *buf, size_t bytes, uint64_t offset,
+                   struct brg_error *err);
 /* While a file in one piece is written, without async: whether its bytes can be read at all; and as
  * many of them as are asked for, zeros where it ends. */
 int store_reads_raw(const struct io_store *store);

@@ -25,7 +25,12 @@ struct io_store {
     struct sums *sums;     /* of a file that is written, from the first write on */
     int marked;            /* some of this rank's blocks were, before it opened sums again */
     int unsummed;          /* some rank's are, as all agreed after the last call */
-    int secured;           /* rank 0: its sums are written and synced, as its size and mode are */
+    struct store_early {
+        const void *buf;
+        size_t bytes;
+        uint64_t offset;
+    } early;     /* what was written before the ranks have met; bytes 0: nothing */
+    int secured; /* rank 0: its sums are written and synced, as its size and mode are */
     /* verify=yes: the sections that have matched all that was read so far */
     struct sums_file *known;
     unsigned candidates;
@@ -52,8 +57,11 @@ static inline int store_in_place(const struct store_token *token)
 int store_check(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
 
-/* Opens the data, if it is not. */
+/* The data are open. 0 or -errno with *err. */
 int store_need_file(struct io_store *store, struct brg_error *err);
+
+/* The byte is the first whose sum has no room, or may have none. 0 where rc is. */
+int store_sums_failed(struct io_store *store, int rc, struct brg_error *err);
 
 /* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and its
  * like; and there it is closing that tells of a full disk. The next write opens again. */

@@ -155,6 +155,16 @@ static int note_part(struct sums *s, const void *buf, size_t bytes, uint64_t off
     return rc;
 }
 
+/* What the stream saw of this block is gone; if it was marked, it remains so. */
+static int put_whole(struct sums *s, uint64_t block, const void *buf)
+{
+    if (s->streaming && stream_block(s) == block) {
+        s->marked |= s->stream_marked;
+        s->streaming = s->stream_marked = 0;
+    }
+    return put_sum(s, block, sums_of(buf, s->block_bytes));
+}
+
 int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
 {
     const char *at = buf;
@@ -163,7 +173,7 @@ int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
         uint64_t left = s->block_bytes - offset % s->block_bytes;
         size_t n = bytes < left ? bytes : (size_t)left;
         if (n == s->block_bytes)
-            rc = put_sum(s, offset / s->block_bytes, sums_of(at, n));
+            rc = put_whole(s, offset / s->block_bytes, at);
         else
             rc = note_part(s, at, n, offset);
         at += n;
@@ -172,6 +182,72 @@ int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
     }
     return rc || !s->through ? rc : sums_flush(s);
 }
+
+/* ---- before the ranks have met ---- */
+
+/* Bytes of the first block, if it begins before, and of the last one, if it ends behind. */
+struct edges {
+    size_t head, tail;
+};
+
+static struct edges edges_of(const struct sums *s, size_t bytes, uint64_t offset)
+{
+    struct edges e = {.head = (size_t)(-offset % s->block_bytes)};
+    if (e.head > bytes)
+        e.head = bytes;
+    e.tail = (bytes - e.head) % s->block_bytes;
+    return e;
+}
+
+int sums_have_room(uint64_t block_bytes, size_t bytes, uint64_t offset)
+{
+    uint64_t first = offset / block_bytes, n = (offset + bytes - 1) / block_bytes - first + 1;
+    return in_group(first, n) == n;
+}
+
+void sums_note_early(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
+{
+    struct edges e = edges_of(s, bytes, offset);
+    const char *at = (const char *)buf + e.head;
+    offset += e.head;
+    for (uint64_t n = (bytes - e.head - e.tail) / s->block_bytes; n; n--) {
+        (void)put_whole(s, offset / s->block_bytes, at); /* has room */
+        at += s->block_bytes;
+        offset += s->block_bytes;
+    }
+}
+
+int sums_keep_early(struct sums *s, const void *buf, size_t bytes, uint64_t offset, int shared)
+{
+    struct edges e = edges_of(s, bytes, offset);
+    size_t rest = bytes - e.tail;
+    int rc;
+    if (!shared) {
+        rc = e.head ? note_part(s, buf, e.head, offset) : 0;
+        return rc || !e.tail ? rc : note_part(s, (const char *)buf + rest, e.tail, offset + rest);
+    }
+    rc = sums_end_stream(s);
+    if (!rc && e.head)
+        rc = put_mark(s, offset / s->block_bytes);
+    return rc || !e.tail ? rc : put_mark(s, (offset + rest) / s->block_bytes);
+}
+
+void sums_forget_early(struct sums *s)
+{
+    s->n = 0;
+}
+
+int sums_doubt_early(struct sums *s, size_t bytes, uint64_t offset)
+{
+    int rc = sums_end_stream(s);
+    s->n = 0;
+    for (uint64_t b = offset / s->block_bytes; !rc && b <= (offset + bytes - 1) / s->block_bytes;
+         b++)
+        rc = put_mark(s, b);
+    return rc;
+}
+
+/* ---- ending ---- */
 
 static int write_all(struct sums *s)
 {

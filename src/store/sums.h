@@ -45,6 +45,18 @@ void sums_close(struct sums *sums);
  * block, in one call, a sum may come from one rank only. 0 or -errno of the working file. */
 int sums_note(struct sums *sums, const void *buf, size_t bytes, uint64_t offset);
 
+/* The same, between calls, of bytes that are written before the ranks have met, and may have to be
+ * written once more: only blocks that they fill are noted, and nothing of it is in the working file
+ * yet. They must have room in memory. */
+int sums_have_room(uint64_t block_bytes, size_t bytes, uint64_t offset);
+void sums_note_early(struct sums *sums, const void *buf, size_t bytes, uint64_t offset);
+/* What became of them: they stay, and the blocks that they fill in part are noted as well, or where
+ * others may have written to those too (`shared`), marked; or they are noted once more, which
+ * begins with forgetting; or nobody knows, and all are marked. */
+int sums_keep_early(struct sums *sums, const void *buf, size_t bytes, uint64_t offset, int shared);
+void sums_forget_early(struct sums *sums);
+int sums_doubt_early(struct sums *sums, size_t bytes, uint64_t offset);
+
 /* The call has ended, and the file has `size` bytes now (0: not known): what is known must be in
  * the working file before another rank may write the block. */
 int sums_end_call(struct sums *sums, uint64_t size);

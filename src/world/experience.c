@@ -4,11 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
-struct experience *experience_of(struct experiences *all, uint64_t device, int long_runs)
+struct experience *experience_peek(struct experiences *all, uint64_t device, int long_runs)
 {
     for (unsigned i = 0; i < all->n; i++)
         if (all->places[i].device == device && all->places[i].long_runs == long_runs)
             return &all->places[i].experience;
+    return NULL;
+}
+
+struct experience *experience_of(struct experiences *all, uint64_t device, int long_runs)
+{
+    struct experience *known = experience_peek(all, device, long_runs);
+    if (known)
+        return known;
     struct experience_place *place = &all->places[all->next];
     all->next = (all->next + 1) % EXPERIENCE_PLACES;
     if (all->n < EXPERIENCE_PLACES)

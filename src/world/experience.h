@@ -31,6 +31,9 @@ struct experiences {
 /* The experience with a place, a new one if there is none. Never NULL. */
 struct experience *experience_of(struct experiences *all, uint64_t device, int long_runs);
 
+/* The same, or NULL if there is none: for one rank alone, where others do not ask. */
+struct experience *experience_peek(struct experiences *all, uint64_t device, int long_runs);
+
 /* `by_rule` until it was tried, then each other candidate once, then the fastest. candidates: bits
  * 1 << transport, among them by_rule's. */
 enum io_transport experience_choose(const struct experience *experience, enum io_transport by_rule,

@@ -260,6 +260,21 @@ int world_minimum(struct io_world *w, int64_t *values, int n, struct brg_error *
     return world_meet(w, values, n, NULL, NULL, err);
 }
 
+int64_t world_heard(const struct io_world *w, uint32_t rank, int i)
+{
+    return w->area->head->cells[w->local_of[rank]].values[i];
+}
+
+void world_tell(struct io_world *w, uint32_t rank, int i, int64_t word)
+{
+    w->area->head->cells[w->local_of[rank]].values[i] = word;
+}
+
+int64_t world_told(const struct io_world *w, int i)
+{
+    return w->area->head->cells[w->local].values[i];
+}
+
 /* ---- sharing ---- */
 
 struct sharing {

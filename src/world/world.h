@@ -78,6 +78,12 @@ int world_minimum(struct io_world *world, int64_t *values, int n, struct brg_err
 int world_meet(struct io_world *world, int64_t *values, int n,
                int (*alone)(void *context, int64_t *least), void *context, struct brg_error *err);
 
+/* In `alone`, where all ranks are on one node: values[i] of a rank, and a word for that rank in its
+ * place; world_told gives it after the meeting, until the next. */
+int64_t world_heard(const struct io_world *world, uint32_t rank, int i);
+void world_tell(struct io_world *world, uint32_t rank, int i, int64_t word);
+int64_t world_told(const struct io_world *world, int i);
+
 /* Everybody gets the bytes of rank `root`. */
 int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
                 struct brg_error *err);

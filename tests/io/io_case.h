@@ -21,7 +21,8 @@ enum kind {
     STRETCH = 2, /* one, possibly long */
     PIECES = 4,  /* some: in any order, over one another, empty ones among them */
     CRUMBS = 8,  /* many small ones, one behind the other */
-    BLOCK = 16   /* of an array */
+    BLOCK = 16,  /* of an array */
+    ROW = 32     /* the next of the rank's own stretch; sometimes one before it again */
 };
 
 enum phase {
@@ -125,6 +126,18 @@ static inline void ask_pieces(const struct test_case *c, int rank, struct ask *a
     }
 }
 
+static inline void ask_row(const struct test_case *c, int rank, int call, struct ask *ask,
+                           uint64_t *state)
+{
+    uint64_t own = c->size / (uint64_t)c->writers, step = own / (uint64_t)c->calls;
+    uint64_t at = own * (uint64_t)rank + step * (uint64_t)call;
+    if (below(state, 4) == 0)
+        at -= below(state, (c->apart ? at - own * (uint64_t)rank : at) + 1);
+    ask->n = 1;
+    ask->bytes = step < end_of(c, at) - at ? step : end_of(c, at) - at;
+    ask->pieces[0] = (brg_piece){place_of(c, at), ask->bytes};
+}
+
 /* Memory: in the order of the indices or another, with gaps, some of them backwards. */
 static inline void lay_out(struct ask *ask, uint64_t *state)
 {
@@ -188,10 +201,12 @@ static inline void ask_make(const struct test_case *of, enum phase phase, int ra
     own.apart = of->apart && phase != READING;
     ask->key = mix(state);
     do
-        ask->kind = (enum kind)(1 << below(c->apart ? &shared : &state, 5));
+        ask->kind = (enum kind)(1 << below(c->apart ? &shared : &state, 6));
     while (!(ask->kind & (enum kind)c->kinds));
     if (ask->kind == BLOCK)
         ask_block(c, rank, ask, &shared, &state);
+    else if (ask->kind == ROW)
+        ask_row(c, rank, call, ask, &state);
     else if (ask->kind == CRUMBS)
         ask_crumbs(c, rank, ask, &shared, &state);
     else if (ask->kind != NOTHING)

@@ -10,7 +10,7 @@ import pytest
 from mpi_world import compile_mpi, run_mpi
 
 TRANSPORTS = ("auto", "direct", "simple", "brigade", "rotate")
-STRETCHES, PIECES, ALL = 3, 6, 31
+STRETCHES, PIECES, ROWS, ALL = 3, 6, 33, 63
 RANKS = {"openmpi": (1, 3, 5, 8), "mpich": (1, 2, 3, 3)}  # MPICH's ranks spin while they wait
 
 
@@ -38,10 +38,10 @@ def case(pick: random.Random, ranks: int) -> str:
         "seed": pick.randrange(10**9),
         "writers": pick.randint(1, ranks),
         "readers": pick.randint(1, ranks),
-        "calls": pick.choice([1, 1, 2, 4]),
+        "calls": pick.choice([1, 1, 2, 4, 8]),
         "size": pick.choice([2, 1000, 70_000, 300_000, 300_000, 1_500_000]),
         "gap": pick.choice([0, 0, 0, 1 << 20, 5 << 30, 1 << 36]),
-        "kinds": pick.choice([STRETCHES, PIECES, 16, ALL, ALL]),
+        "kinds": pick.choice([STRETCHES, PIECES, 16, ROWS, ROWS, ALL, ALL]),
         "apart": pick.randint(0, 1),
         "update": "none" if "layout=parts" in chosen else update,  # parts are not changed
         "hints": chosen,

@@ -193,6 +193,53 @@ def test_the_last_block_keeps_a_true_checksum_whatever_comes_later(
     assert verify(tmp_path / "ckpt")["damaged"] == 0
 
 
+def test_a_block_written_whole_after_its_beginning_has_the_sum_of_what_is_there(tmp_path: Path):
+    """What was begun does not go on after the whole block was written."""
+    with brigade.io.open(None, tmp_path / "ckpt", "w", stripe="64K", sync=False) as file:
+        file.write(0, pattern(20 << 10, 1))
+        file.write(0, pattern(64 << 10, 2))
+        file.write(20 << 10, pattern(44 << 10, 3))
+    assert_whole(tmp_path / "ckpt", pattern(64 << 10, 2)[: 20 << 10] + pattern(44 << 10, 3))
+    assert verify(tmp_path / "ckpt")["damaged"] == 0
+
+
+REFUSED = """
+wrong = ""
+with brigade.io.open(comm, PATH, "w", stripe="64K", sync=False) as f:
+    f.write(rank * 100_000, b"a" * 100_000)
+    try:
+        f.write(-1 if rank == 1 else rank * 100_000 + 7, b"b" * 70_000)
+    except Exception as error:
+        wrong = str(error)
+    f.write(size * 100_000 + rank, b"c")
+assert "offset" in wrong or "-1" in wrong, wrong
+"""
+
+
+def test_what_some_wrote_of_a_call_that_others_refused_has_true_sums(tmp_path: Path):
+    """Ranks may have written their bytes before they heard of it."""
+    run("openmpi", 3, REFUSED, tmp_path)
+    content = (tmp_path / "f").read_bytes()
+    assert len(content) == 300_003 and content.endswith(b"ccc")
+    assert set(content[100_000:200_000]) == set(b"a")
+    assert verify(tmp_path / "f")["damaged"] == 0
+
+
+OVER = """
+for file in range(20):
+    with brigade.io.open(comm, PATH + str(file), "w", stripe="64K", sync=False) as f:
+        f.write(0, bytes([file + rank]) * (192 << 10))
+"""
+
+
+def test_blocks_that_all_wrote_have_the_sums_of_what_stays(tmp_path: Path):
+    """Every rank has noted its own of each block before it hears that others wrote it as well."""
+    run("openmpi", 3, OVER, tmp_path)
+    for number in range(20):
+        assert set((tmp_path / f"f{number}").read_bytes()) == {number + 2}
+        assert verify(tmp_path / f"f{number}")["damaged"] == 0, number
+
+
 STREAMS = """
 import random
 for file in range(30):

@@ -1,0 +1,107 @@
+/* See file_early.h. */
+#include "io/file_early.h"
+
+#include "base/clock.h"
+#include "move/early.h"
+
+/* More than this is worth a look whether others failed meanwhile. */
+#define MOST_BYTES (UINT64_C(64) << 20)
+
+static int may(brg_file *f, enum file_action action, const struct io_request *request,
+               const struct io_part *run)
+{
+    struct io_world *w = f->world;
+    struct plan_ranks ranks = {.size = w->size, .n_nodes = w->n_nodes};
+    if (action == FILE_WRITE) /* others may not ask now: nothing may be made for it */
+        ranks.past = experience_peek(&w->past, f->token.device, plan_is_long(run->bytes));
+    if (run->bytes > MOST_BYTES || !plan_may_early(&f->hints, run->bytes, &ranks))
+        return 0;
+    if (action == FILE_WRITE)
+        return w->n_nodes == 1 && store_may_early(f->store, run->bytes, run->offset);
+    return request->high <= f->size && (plan_is_long(run->bytes) || !f->hints.verify);
+}
+
+void file_early_begin(brg_file *f, enum file_action action, const struct io_request *request,
+                      int refused)
+{
+    struct file_early *e = &f->early;
+    struct io_part run;
+    e->began_ns = brg_clock_ns();
+    e->left = e->moved = 0;
+    if (refused || !request->bytes || e->failure.code)
+        return;
+    e->left = !early_run(request, &run) || !may(f, action, request, &run);
+    if (e->left)
+        return;
+    struct io_call call = {.store = f->store,
+                           .request = request,
+                           .progress = f->progress,
+                           .progress_context = f->progress_context};
+    e->moved = action == FILE_WRITE;
+    e->low = request->low;
+    e->high = request->high;
+    e->failure.rank = -1;
+    e->failure.offset = -1;
+    if (e->moved)
+        early_write(&call, &run, &e->failure);
+    else
+        early_read(&call, &run, &e->failure);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+void file_early_say(const brg_file *f, int64_t *v)
+{
+    const struct file_early *e = &f->early;
+    uint64_t block = f->token.stripe_bytes, from = 0, until = 0;
+    int streams = store_stream(f->store, &from, &until);
+    if (e->moved) {
+        uint64_t first = e->low / block * block, end = (e->high + block - 1) / block * block;
+        from = streams ? least(from, first) : first;
+        until = most(until, end);
+    }
+    v[EARLY_DONE] = !e->left;
+    v[EARLY_LOW] = e->moved ? (int64_t)e->low : 0;
+    v[EARLY_HIGH] = e->moved ? (int64_t)e->high : 0;
+    v[EARLY_FROM] = (int64_t)from;
+    v[EARLY_UNTIL] = (int64_t)until;
+    v[EARLY_FAILED] = world_failure_key(f->world, &e->failure);
+}
+
+int file_early_judge(void *file, int64_t *values)
+{
+    struct io_world *w = ((brg_file *)file)->world;
+    struct early_claim claims[EARLY_MOST_RANKS];
+    unsigned char shares[EARLY_MOST_RANKS];
+    if (!values[EARLY_DONE] || w->n_nodes > 1 || w->size > EARLY_MOST_RANKS)
+        return 0;
+    for (uint32_t r = 0; r < w->size; r++)
+        claims[r] = (struct early_claim){
+            (uint64_t)world_heard(w, r, EARLY_LOW), (uint64_t)world_heard(w, r, EARLY_HIGH),
+            (uint64_t)world_heard(w, r, EARLY_FROM), (uint64_t)world_heard(w, r, EARLY_UNTIL)};
+    values[EARLY_DONE] = early_judge(claims, w->size, shares);
+    for (uint32_t r = 0; r < w->size; r++)
+        world_tell(w, r, EARLY_DONE, shares[r]);
+    return 0;
+}
+
+void file_early_end(brg_file *f, enum file_early_end end, uint64_t high)
+{
+    enum store_early_end how = end == FILE_EARLY_DOUBT            ? STORE_DOUBT
+                               : end == FILE_EARLY_AGAIN          ? STORE_AGAIN
+                               : world_told(f->world, EARLY_DONE) ? STORE_SHARED
+                                                                  : STORE_KEEP;
+    if (end == FILE_EARLY_KEEP)
+        f->size = most(f->size, high);
+    if (end == FILE_EARLY_KEEP || f->early.moved)
+        store_end_early(f->store, how, end == FILE_EARLY_KEEP ? f->size : 0, &f->early.failure);
+    f->early.moved = 0;
+}

@@ -1,0 +1,316 @@
+/* Every rank meets the others with its request: what is done, and when it has been agreed on. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "io/file_array.h"
+#include "io/file_early.h"
+
+/* What is the same on every rank, and known without the others. */
+static int fail_at_once(const brg_file *f, enum file_action action, struct brg_error *err)
+{
+    if (f->failure.code && err)
+        *err = f->failure;
+    if (f->failure.code)
+        return f->failure.code;
+    if (f->request && action != FILE_CLOSE)
+        return brg_error_set(err, -EBUSY, "%s is being committed: wait for its request first",
+                             f->token.path);
+    return 0;
+}
+
+static int refuse(const brg_file *f, enum file_action action, struct brg_error *err)
+{
+    if (action == FILE_CLOSE)
+        return 0;
+    if (f->committed)
+        return brg_error_set(err, -EBADF, "%s was committed already: only close may follow",
+                             f->token.path);
+    if ((action == FILE_READ) != !!(f->token.flags & BRG_READ))
+        return brg_error_set(err, -EBADF, "%s was opened for %s", f->token.path,
+                             f->token.flags & BRG_READ ? "reading" : "writing");
+    return 0;
+}
+
+int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err)
+{
+    int rc = fail_at_once(f, action, err);
+    return rc ? rc : refuse(f, action, err);
+}
+
+static int name_in(const brg_file *f, struct brg_error *failure)
+{
+    if (failure->code && !failure->path[0])
+        memcpy(failure->path, f->token.path, sizeof failure->path - 1);
+    return failure->code;
+}
+
+void file_name_failure(brg_file *f)
+{
+    name_in(f, &f->failure);
+}
+
+/* What was written before, by whomever, must not arrive after what is written now to the same
+ * bytes: it may wait in a rank's buffer, with hint async, or in another node's client of a network
+ * file system, which keeps what was written until the file is closed there. [low, high) is what
+ * all ranks write now. */
+static int let_arrive(brg_file *f, uint64_t low, uint64_t high)
+{
+    struct file_hull *behind = &f->behind;
+    int cached = f->world->n_nodes > 1 && f->token.layout != IO_PARTS;
+    if ((!f->hints.async && !cached) || low >= high)
+        return 0;
+    int rc = 0;
+    if (low < behind->high && behind->low < high) {
+        if (!cached)
+            drain_clear(f->drain, low, high, &f->failure);
+        else if (!drain_clear(f->drain, 0, UINT64_MAX, &f->failure))
+            store_show(f->store, &f->failure);
+        rc = world_failure(f->world, &f->failure);
+        if (cached)
+            *behind = (struct file_hull){0, 0};
+    }
+    if (f->hints.async)
+        file_busy(f, 1);
+    if (behind->low == behind->high)
+        *behind = (struct file_hull){low, high};
+    if (low < behind->low)
+        behind->low = low;
+    if (high > behind->high)
+        behind->high = high;
+    return rc;
+}
+
+/* ---- a meeting ---- */
+
+enum {
+    ACTION = EARLY_VALUES,
+    LATEST,
+    LOW,
+    HIGH,
+    RUN,
+    GRAIN,
+    REFUSED, /* rank of the lowest that refuses what it was asked */
+    PAST,    /* reading: the lowest byte behind the end */
+    DEFINED,
+    CONTAINER,
+    UNSUMMED,
+    N_VALUES
+};
+
+static void fill_values(const brg_file *f, enum file_action action, const struct io_request *r,
+                        int refused, int64_t *v)
+{
+    struct io_cursor cursor;
+    file_early_say(f, v);
+    v[ACTION] = action;
+    v[LATEST] = -(int64_t)action;
+    v[LOW] = r->bytes ? (int64_t)r->low : INT64_MAX;
+    v[HIGH] = -(int64_t)r->high;
+    v[RUN] = r->bytes ? (int64_t)request_mean_run(r) : INT64_MAX;
+    v[GRAIN] = r->bytes ? request_grain(r) : INT64_MAX;
+    v[REFUSED] = refused ? f->world->rank : INT64_MAX;
+    v[DEFINED] = arrays_defined(f);
+    v[CONTAINER] = -(f->arrays != NULL);
+    v[UNSUMMED] = -store_has_unsummed(f->store);
+    v[PAST] = INT64_MAX;
+    if (action == FILE_READ && r->high > f->size) {
+        cursor_seek(&cursor, r, f->size);
+        v[PAST] = (int64_t)cursor_at(&cursor);
+    }
+}
+
+static int end_before(brg_file *f, int64_t past, int mine, struct brg_error *err)
+{
+    int64_t rank = mine ? (int64_t)f->world->rank : INT64_MAX;
+    int rc = world_minimum(f->world, &rank, 1, &f->failure);
+    if (rc)
+        return rc;
+    brg_error_set(err, -ENODATA, "%s ends at byte %llu: there is no byte %lld", f->token.path,
+                  (unsigned long long)f->size, (long long)past);
+    err->rank = (int)rank;
+    err->offset = past;
+    return err->code;
+}
+
+static void explain(brg_file *f, const struct io_plan *plan)
+{
+    const struct io_world *w = f->world;
+    snprintf(f->explained, sizeof f->explained,
+             "transport: %s (%s)\nwriters: %u of %u ranks\nwindow: %llu bytes\nstripe: %llu "
+             "bytes (%s)\nnodes: %u, segments of %llu bytes\n",
+             io_transport_names[plan->transport], plan->reason, plan->n_writers, w->size,
+             (unsigned long long)plan->window_bytes, (unsigned long long)plan->stripe_bytes,
+             f->token.place, w->n_nodes, (unsigned long long)w->segment_bytes);
+}
+
+static void explain_early(brg_file *f, enum file_action action, uint64_t run)
+{
+    const struct io_world *w = f->world;
+    const struct experience *past = file_past(f, action, run);
+    char measured[128] = "";
+    const char *why = plan_is_long(run) ? "runs are long, and there are few ranks"
+                                        : "runs are short, and there are few ranks";
+    if (f->hints.transport != IO_AUTO)
+        why = "asked for";
+    if (past)
+        experience_tell(past, measured, sizeof measured);
+    if (measured[0])
+        why = "measured before";
+    snprintf(f->explained, sizeof f->explained,
+             "transport: direct (%s%s%s: each rank has one run, which it moves before they meet)\n"
+             "writers: %u of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
+             why, measured[0] ? ", " : "", measured, w->size, w->size,
+             (unsigned long long)f->token.stripe_bytes, f->token.place, w->n_nodes);
+}
+
+/* All is moved already. */
+static int move_nothing(brg_file *f, enum file_action action, const int64_t *v)
+{
+    uint64_t low = (uint64_t)v[LOW], high = (uint64_t)-v[HIGH];
+    explain_early(f, action, (uint64_t)v[RUN]);
+    if (action == FILE_WRITE && low < high) {
+        file_early_end(f, FILE_EARLY_KEEP, high);
+        file_cost_call(f, IO_DIRECT, high - low, (uint64_t)v[RUN], f->early.began_ns);
+    }
+    return 0;
+}
+
+static int move_bytes(brg_file *f, enum file_action action, const struct io_request *request,
+                      const int64_t *v)
+{
+    struct io_world *w = f->world;
+    struct io_extent extent = {.low = (uint64_t)v[LOW],
+                               .high = (uint64_t)-v[HIGH],
+                               .run = (uint64_t)v[RUN],
+                               .grain = (uint32_t)v[GRAIN]};
+    struct plan_ranks ranks = {.size = w->size,
+                               .n_nodes = w->n_nodes,
+                               .order = w->order,
+                               .room_bytes = w->area->room_bytes,
+                               .past = file_past(f, action, extent.run)};
+    uint64_t began_ns = brg_clock_ns();
+    struct io_plan plan;
+    struct io_call call = {.world = w,
+                           .plan = &plan,
+                           .store = f->store,
+                           .drain = f->drain,
+                           .size = extent.high > f->size ? extent.high : f->size,
+                           .request = request,
+                           .progress = f->progress,
+                           .progress_context = f->progress_context};
+    int rc = 0;
+    plan_make(&plan, &f->hints, f->token.stripe_bytes, &extent, &ranks);
+    explain(f, &plan);
+    if (action == FILE_READ)
+        return move_read(&call, &f->failure);
+    rc = let_arrive(f, extent.low, extent.high);
+    if (!rc)
+        rc = move_write(&call, &f->failure);
+    if (!rc && extent.low < extent.high)
+        f->size = call.size;
+    if (!rc)
+        file_cost_call(f, plan.transport, extent.high - extent.low, extent.run, began_ns);
+    return rc;
+}
+
+/* What has been agreed on is done. `mine`: the lowest byte past the end that this rank asks for. */
+static int serve(brg_file *f, enum file_action action, const struct io_request *request,
+                 const int64_t *v, int64_t mine, struct brg_error *refusal)
+{
+    struct brg_error *failure = &f->failure;
+    enum file_action done = (enum file_action)v[ACTION];
+    if (done == FILE_COMMIT && -v[LATEST] == FILE_CLOSE) {
+        if (action == FILE_CLOSE)
+            brg_error_set(failure, -ECANCELED, "%s was closed by one rank while others commit it",
+                          f->token.path);
+        return world_failure(f->world, failure);
+    }
+    f->container = -v[CONTAINER] != 0;
+    if (done == FILE_DEFINE)
+        return arrays_agree(f, action, (size_t)v[DEFINED], (enum file_action) - v[LATEST]);
+    if (v[PAST] != INT64_MAX)
+        return end_before(f, v[PAST], mine == v[PAST], refusal);
+    if (done == FILE_COMMIT)
+        store_hear_unsummed(f->store, v[UNSUMMED] != 0);
+    if (done == FILE_WRITE || done == FILE_READ)
+        return v[EARLY_DONE] ? move_nothing(f, done, v) : move_bytes(f, done, request, v);
+    return 0;
+}
+
+/* One meeting. *done becomes the action that was served. `refusal` (code 0: none) becomes that of
+ * the lowest rank that has one; then nothing more is moved. */
+static int meet_once(brg_file *f, enum file_action action, const struct io_request *request,
+                     struct brg_error *refusal, enum file_action *done)
+{
+    int64_t v[N_VALUES];
+    file_early_begin(f, action, request, refusal->code != 0);
+    fill_values(f, action, request, refusal->code != 0, v);
+    int64_t past = v[PAST];
+    int rc = world_meet(f->world, v, N_VALUES, file_early_judge, f, &f->failure);
+    if (rc)
+        return rc;
+    *done = (enum file_action)v[ACTION];
+    if (v[EARLY_FAILED] != INT64_MAX) {
+        f->failure = f->early.failure;
+        return world_failure_of(f->world, v[EARLY_FAILED], &f->failure);
+    }
+    if (v[REFUSED] != INT64_MAX)
+        file_early_end(f, FILE_EARLY_DOUBT, 0);
+    else if (*done != FILE_WRITE || !v[EARLY_DONE])
+        file_early_end(f, FILE_EARLY_AGAIN, 0);
+    if (v[REFUSED] != INT64_MAX)
+        return world_failure_of(f->world, v[REFUSED], refusal);
+    return serve(f, action, request, v, past, refusal);
+}
+
+/* Meets until what this rank came for has been done, with `refusal` to begin with. Closing goes on
+ * whatever others refuse: they will close as well. */
+static int meet(brg_file *f, enum file_action action, const struct io_request *request,
+                struct brg_error *refusal, struct brg_error *err)
+{
+    enum file_action done = 0;
+    int rc = fail_at_once(f, action, err);
+    if (rc)
+        return rc;
+    if (!refusal->code)
+        refuse(f, action, refusal);
+    do {
+        struct brg_error now = *refusal;
+        rc = meet_once(f, action, request, &now, &done);
+        name_in(f, &f->failure);
+        if (name_in(f, &now) && action == FILE_CLOSE && !f->failure.code) {
+            done = 0;
+            rc = 0;
+        }
+        if (rc && err)
+            *err = f->failure.code ? f->failure : now;
+    } while (!rc && done != action);
+    return rc;
+}
+
+int file_meet(brg_file *f, enum file_action action, const struct io_request *request,
+              struct brg_error *err)
+{
+    struct brg_error none = {.code = 0};
+    return meet(f, action, request, &none, err);
+}
+
+int file_bring(brg_file *f, enum file_action action, struct io_request *request, int rc,
+               struct brg_error *err)
+{
+    struct brg_error bad = {.code = 0};
+    if (rc && err)
+        bad = *err;
+    else if (rc)
+        brg_error_system(&bad, rc, "cannot use the arguments");
+    if (rc)
+        request_none(request);
+    rc = meet(f, action, request, &bad, err);
+    if (!rc && action == FILE_READ)
+        request_repeat(request);
+    request_destroy(request);
+    return rc;
+}
