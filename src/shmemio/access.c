@@ -65,14 +65,11 @@ static uint64_t before_end(const struct io_request *r, uint64_t size)
     return until > r->position ? until - r->position : 0;
 }
 
-/* A file that is published has its checksums from what was written; a PE's own writes are known to
- * no other, so no block's checksum may rest on several of them. */
 static int write_alone(struct shmem_file *f, const struct io_request *r, struct brg_error *err)
 {
     store_begin_call(f->store);
     int rc = alone_write(f->store, r, err);
-    rc = rc ? rc : store_end_stream(f->store, err);
-    return rc ? rc : store_end_call(f->store, 0, err);
+    return rc ? rc : file_end_stream(f, err);
 }
 
 static int move_alone(struct access *a, uint64_t *moved, struct brg_error *err)

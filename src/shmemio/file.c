@@ -26,6 +26,12 @@ int file_agree(struct shmem_file *f, struct brg_error *failure)
     return rc;
 }
 
+int file_end_stream(struct shmem_file *f, struct brg_error *err)
+{
+    int rc = store_end_stream(f->store, err);
+    return rc ? rc : store_end_call(f->store, 0, err);
+}
+
 /* ---- opening ---- */
 
 static int check_amode(const char *path, int amode, struct brg_error *err)
@@ -165,8 +171,9 @@ int SHMEM_File_open(SHMEM_Comm comm, const char *path, int amode, SHMEM_Info inf
         return shmemio_refuse(-ENOMEM, "no memory for a file");
     int rc = open_file(f, comm, path, amode, info, &failure);
     if (rc) {
-        if (!failure.path[0] && path)
-            snprintf(failure.path, sizeof failure.path, "%s", path);
+        if (!f->token.path[0] && path)
+            snprintf(f->token.path, sizeof f->token.path, "%s", path);
+        file_name_path(f, &failure);
         destroy(f, 1);
         return shmemio_end(&failure);
     }
@@ -179,25 +186,24 @@ int SHMEM_File_open(SHMEM_Comm comm, const char *path, int amode, SHMEM_Info inf
 /* The steps of a commit, each done by all before any begins the next (src/io/commit.c). */
 static int publish(struct shmem_file *f, struct brg_error *failure)
 {
-    int64_t summed = -store_has_unsummed(f->store);
     *failure = f->failure;
+    if (!failure->code)
+        file_end_stream(f, failure);
+    int64_t v[2] = {-store_has_unsummed(f->store), -(int64_t)f->size};
     int rc = file_agree(f, failure);
-    rc = rc ? rc : f->pgas->reduce(f->pgas, PGAS_MIN, &summed, 1, failure);
+    rc = rc ? rc : f->pgas->reduce(f->pgas, PGAS_MIN, v, 2, failure);
     if (rc)
         return rc;
-    int64_t size = -(int64_t)f->size;
-    rc = f->pgas->reduce(f->pgas, PGAS_MIN, &size, 1, failure);
-    if (rc)
-        return rc;
-    store_hear_unsummed(f->store, summed != 0);
+    uint64_t size = (uint64_t)-v[1];
+    store_hear_unsummed(f->store, v[0] != 0);
     store_flush(f->store, failure);
     rc = file_agree(f, failure);
     if (!rc && store_is_unsummed(f->store)) {
-        store_settle(f->store, f->pgas->size, (uint64_t)-size, failure);
+        store_settle(f->store, f->pgas->size, size, failure);
         rc = file_agree(f, failure);
     }
     if (!rc && f->pgas->rank == 0)
-        store_publish(f->store, (uint64_t)-size, failure);
+        store_publish(f->store, size, failure);
     return rc ? rc : file_agree(f, failure);
 }
 
@@ -283,7 +289,7 @@ int SHMEM_File_set_size(SHMEM_File f, SHMEM_Offset bytes)
                       "%s, which will be published, cannot become shorter: hint publish=new begins "
                       "with an empty file",
                       f->token.path);
-    else if (!f->hints.publish && f->pgas->rank == 0)
+    else if (f->pgas->rank == 0)
         store_resize(f->store, (uint64_t)bytes, &failure);
     if (!file_agree(f, &failure))
         f->size = (uint64_t)bytes;
@@ -296,7 +302,9 @@ int SHMEM_File_sync(SHMEM_File f)
     if (file_check(f, &failure))
         return shmemio_end(&failure);
     int64_t size = -(int64_t)f->size;
-    if (!(f->amode & SHMEM_MODE_RDONLY))
+    if (f->hints.publish)
+        file_end_stream(f, &failure);
+    if (!failure.code && !(f->amode & SHMEM_MODE_RDONLY))
         store_flush(f->store, &failure);
     if (!file_agree(f, &failure) && !f->pgas->reduce(f->pgas, PGAS_MIN, &size, 1, &failure))
         f->size = (uint64_t)-size;

@@ -114,6 +114,11 @@ int file_check(const struct shmem_file *file, struct brg_error *err);
 int file_agree(struct shmem_file *file, struct brg_error *failure);
 void file_name_path(const struct shmem_file *file, struct brg_error *failure);
 
+/* Local. A file that is published has its checksums from what was written. What a PE writes alone,
+ * or a new size, is told to no other: so no checksum of a block may rest on several calls, or on
+ * where the file ended; it is read back instead. */
+int file_end_stream(struct shmem_file *file, struct brg_error *err);
+
 /* view.c: the view that a file has when it is opened. Local. */
 int view_start(struct shmem_file *file, struct brg_error *err);
 void view_drop(struct shmem_file *file);

@@ -87,6 +87,7 @@ int SHMEM_File_set_view(SHMEM_File f, SHMEM_Offset displacement, SHMEM_Datatype 
         choose(&c, displacement, etype, filetype, &failure);
     int rc = file_agree(f, &failure);
     rc = rc ? rc : compare_etypes(f, type_size(c.etype), &failure);
+    file_name_path(f, &failure);
     if (rc)
         drop(&c);
     else

@@ -13,13 +13,13 @@
 #include "job.h"
 #include "type/random_type.h"
 
-#define FILE_BYTES 40000
+#define FILE_BYTES 40000 /* and 100 that set_size may add */
 #define MEMORY_BYTES 30000
 #define MIDDLE (MEMORY_BYTES / 2)
 #define CALLS 5
 
 static struct job job;
-static char expected[FILE_BYTES];
+static char expected[FILE_BYTES + 100];
 static int64_t size; /* of the file, as it should be */
 
 static char byte_of(uint64_t key, int64_t offset)
@@ -218,7 +218,7 @@ static void check(int code, const char *call)
 static void begin_file(const struct set *s, uint64_t key)
 {
     size = key % 3 ? (int64_t)(key % FILE_BYTES) : 0;
-    for (int64_t i = 0; i < FILE_BYTES; i++)
+    for (int64_t i = 0; i < FILE_BYTES + 100; i++)
         expected[i] = i < size ? byte_of(key, 3 * i) : 0;
     if (s->rank == 0) {
         unlink(s->path);
@@ -230,7 +230,7 @@ static void begin_file(const struct set *s, uint64_t key)
 
 static void compare(const struct set *s, const char *when)
 {
-    static char got[FILE_BYTES];
+    static char got[FILE_BYTES + 100];
     int fd = open(s->path, O_RDONLY);
     int64_t n = brg_io_pread(fd, got, sizeof got, 0), at = 0;
     close(fd);
@@ -257,6 +257,13 @@ static int transfer(SHMEM_File f, int64_t way, int writes, const struct ask *a, 
                       : SHMEM_File_read_at_all(f, a->offset, memory, a->count, type, status);
     return writes ? SHMEM_File_write_at(f, a->offset, memory, a->count, type, status)
                   : SHMEM_File_read_at(f, a->offset, memory, a->count, type, status);
+}
+
+/* Nothing is under the name before the file is closed. */
+static int is_published(void)
+{
+    const char *hints = getenv("BRIGADE_IO");
+    return hints && strstr(hints, "publish=yes");
 }
 
 /* One call of every rank of the group. Returns this one's bytes. */
@@ -319,12 +326,13 @@ static int64_t run_case(uint64_t key, const char *folder, int kinds)
         moved += call(&s, f, key + 1 + (uint64_t)i, writes, below(4));
         CHECK(SHMEM_File_get_size(f, &told) == 0 && told == size, "size %ld, not %ld", (long)told,
               (long)size);
-        compare(&s, "after a call");
+        if (!is_published())
+            compare(&s, "after a call");
     }
     if (key % 5 == 0) {
-        size = size * 2 / 3;
+        size = is_published() ? size + 100 : size * 2 / 3;
         check(SHMEM_File_set_size(f, size), "set_size");
-        memset(expected + size, 0, (size_t)(FILE_BYTES - size));
+        memset(expected + size, 0, (size_t)(FILE_BYTES - size > 0 ? FILE_BYTES - size : 0));
     }
     check(SHMEM_File_close(&f), "close");
     CHECK(f == SHMEM_FILE_NULL, "closed");

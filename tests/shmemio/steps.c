@@ -1,0 +1,214 @@
+/* Steps that end as they should not, or that another step depends on; what calls say is printed.
+ *
+ *   steps KIND LIBRARY FOLDER STEP
+ *
+ * Every rank prints a line for each call that fails: job_tell. */
+#include <unistd.h>
+
+#include "claim.h"
+#include "job.h"
+
+#define BLOCK 60000
+
+static struct job job;
+static char path[4096];
+
+static int told(const char *call, int code)
+{
+    if (code)
+        job_tell(call, code);
+    return code;
+}
+
+static SHMEM_File opened(int amode, const char *key, const char *value)
+{
+    SHMEM_File f = SHMEM_FILE_NULL;
+    SHMEM_Info info = SHMEM_INFO_NULL;
+    if (key) {
+        SHMEM_Info_create(&info);
+        SHMEM_Info_set(info, key, value);
+    }
+    if (told("open", SHMEM_File_open(SHMEM_COMM_WORLD, path, amode, info, &f)))
+        job_end(&job, failures);
+    if (key)
+        SHMEM_Info_free(&info);
+    return f;
+}
+
+/* A block of each rank, in turns of 100 bytes: every window has bytes of all. */
+static int write_blocks(SHMEM_File f, char fill)
+{
+    static char block[BLOCK];
+    SHMEM_Datatype turns;
+    memset(block, fill, sizeof block);
+    SHMEM_Type_vector(BLOCK / 100, 100, 100 * job.all, SHMEM_CHAR, &turns);
+    SHMEM_Type_commit(&turns);
+    int code = SHMEM_File_set_view(f, 100 * job.me, SHMEM_CHAR, turns, "native", SHMEM_INFO_NULL);
+    SHMEM_Type_free(&turns);
+    return code ? code
+                : SHMEM_File_write_at_all(f, 0, block, BLOCK, SHMEM_CHAR, SHMEM_STATUS_IGNORE);
+}
+
+/* BRIGADE_FAULT says where it fails. */
+static void step_write(void)
+{
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, NULL, NULL);
+    static char back[BLOCK];
+    SHMEM_Status status;
+    if (!told("write", write_blocks(f, 'a'))) {
+        told("sync", SHMEM_File_sync(f));
+        if (!told("read", SHMEM_File_read_at_all(f, 0, back, BLOCK, SHMEM_CHAR, &status)))
+            CHECK(status.bytes == BLOCK && back[0] == 'a' && back[BLOCK - 1] == 'a', "%ld bytes",
+                  (long)status.bytes);
+    }
+    told("close", SHMEM_File_close(&f));
+}
+
+/* What fails once is not published, whatever comes after. */
+static void step_publish(void)
+{
+    int was = access(path, F_OK);
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, "publish", "yes");
+    CHECK(access(path, F_OK) == was, "it is there already");
+    told("write", write_blocks(f, 'b'));
+    told("sync", SHMEM_File_sync(f));
+    told("close", SHMEM_File_close(&f));
+}
+
+static void step_update(void)
+{
+    SHMEM_File f = opened(SHMEM_MODE_WRONLY, "publish", "yes");
+    char one = 'c';
+    int first = job.me == 0;
+    told("write", SHMEM_File_write_at_all(f, 5, &one, first, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("set_size", SHMEM_File_set_size(f, 3));
+    told("close", SHMEM_File_close(&f));
+}
+
+/* The last rank errs, and all hear of it; the file stays as good as it was. */
+static void step_one_errs(void)
+{
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, NULL, NULL);
+    SHMEM_Datatype raw;
+    int errs = job.me == job.all - 1;
+    char byte = 'd';
+    SHMEM_Type_contiguous(1, SHMEM_CHAR, &raw);
+    SHMEM_Datatype type = errs ? raw : SHMEM_CHAR;
+    told("not committed", SHMEM_File_write_at_all(f, job.me, &byte, 1, type, SHMEM_STATUS_IGNORE));
+    told("count",
+         SHMEM_File_write_at_all(f, job.me, &byte, errs ? -1 : 1, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("offset",
+         SHMEM_File_read_at_all(f, errs ? -1 : 0, &byte, 1, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("null type", SHMEM_File_set_view(f, 0, SHMEM_BYTE, errs ? SHMEM_DATATYPE_NULL : SHMEM_CHAR,
+                                          "native", SHMEM_INFO_NULL));
+    told("datarep", SHMEM_File_set_view(f, 0, SHMEM_BYTE, SHMEM_BYTE,
+                                        errs ? "external32" : "native", SHMEM_INFO_NULL));
+    told("etype", SHMEM_File_set_view(f, 0, errs ? SHMEM_INT : SHMEM_BYTE, SHMEM_INT, "native",
+                                      SHMEM_INFO_NULL));
+    told("size", SHMEM_File_set_size(f, errs ? 7 : 8));
+    SHMEM_File other;
+    char elsewhere[sizeof path + 8];
+    snprintf(elsewhere, sizeof elsewhere, "%s.other", path);
+    told("name", SHMEM_File_open(SHMEM_COMM_WORLD, errs ? elsewhere : path, SHMEM_MODE_RDONLY,
+                                 SHMEM_INFO_NULL, &other));
+    told("amode",
+         SHMEM_File_open(SHMEM_COMM_WORLD, path, errs ? SHMEM_MODE_RDWR : SHMEM_MODE_RDONLY,
+                         SHMEM_INFO_NULL, &other));
+    told("good", SHMEM_File_write_at_all(f, job.me, &byte, 1, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("close", SHMEM_File_close(&f));
+    SHMEM_Type_free(&raw);
+}
+
+/* The file grows by another way in: what collective calls then read and keep is all of it. */
+static void step_grows(void)
+{
+    static char there[1000], back[1000];
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, NULL, NULL), own;
+    SHMEM_Status status;
+    char one = 'g';
+    memset(there, 'h', sizeof there);
+    if (job.me == 0) {
+        SHMEM_File_open(SHMEM_COMM_SELF, path, SHMEM_MODE_WRONLY, SHMEM_INFO_NULL, &own);
+        told("alone", SHMEM_File_write_at(own, 0, there, 1000, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+        SHMEM_File_close(&own);
+    }
+    told("sync", SHMEM_File_sync(f));
+    told("write",
+         SHMEM_File_write_at_all(f, 500, &one, job.me == 0, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("read", SHMEM_File_read_at_all(f, 0, back, 1000, SHMEM_CHAR, &status));
+    there[500] = 'g';
+    CHECK(status.bytes == 1000 && !memcmp(back, there, 1000), "%ld bytes", (long)status.bytes);
+    told("close", SHMEM_File_close(&f));
+}
+
+/* A block of checksums (64 KiB) that one PE writes in two calls, and another between. */
+static void step_turns(void)
+{
+    static char half[32 << 10];
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_WRONLY, "publish", "new");
+    const int writers[] = {0, 1, 0};
+    const SHMEM_Offset offsets[] = {0, 1000, sizeof half};
+    for (int turn = 0; turn < 3; turn++) {
+        memset(half, '0' + turn, sizeof half);
+        if (job.me == writers[turn])
+            told("write", SHMEM_File_write_at(f, offsets[turn], half, turn == 1 ? 500 : sizeof half,
+                                              SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+        told("wait", SHMEM_File_set_view(f, 0, SHMEM_BYTE, SHMEM_BYTE, "native", SHMEM_INFO_NULL));
+    }
+    told("close", SHMEM_File_close(&f));
+}
+
+/* What is refused before a file is there, or because of how it is open. */
+static void step_refused(void)
+{
+    SHMEM_File f;
+    SHMEM_Info info;
+    char byte = 'e';
+    const int amodes[] = {SHMEM_MODE_RDONLY, 0, SHMEM_MODE_RDONLY | SHMEM_MODE_CREATE,
+                          SHMEM_MODE_RDWR | SHMEM_MODE_SEQUENTIAL};
+    for (int i = 0; i < 4; i++)
+        told("open", SHMEM_File_open(SHMEM_COMM_WORLD, path, amodes[i], SHMEM_INFO_NULL, &f));
+    told("folder",
+         SHMEM_File_open(SHMEM_COMM_WORLD, "/tmp", SHMEM_MODE_RDONLY, SHMEM_INFO_NULL, &f));
+    told("group", SHMEM_File_open(SHMEM_COMM_NULL, path, SHMEM_MODE_RDONLY, SHMEM_INFO_NULL, &f));
+    SHMEM_Info_create(&info);
+    SHMEM_Info_set(info, "romio_cb_write", "enable");
+    SHMEM_Info_set(info, "striping_unit", "3");
+    SHMEM_Info_set(info, "writers", "none");
+    told("hint",
+         SHMEM_File_open(SHMEM_COMM_WORLD, path, SHMEM_MODE_CREATE | SHMEM_MODE_WRONLY, info, &f));
+    SHMEM_Info_set(info, "writers", "1");
+    SHMEM_File_open(SHMEM_COMM_WORLD, path, SHMEM_MODE_CREATE | SHMEM_MODE_WRONLY, info, &f);
+    told("read", SHMEM_File_read_at_all(f, 0, &byte, 1, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("get_view", SHMEM_File_get_view(SHMEM_FILE_NULL, NULL, NULL, NULL, NULL));
+    told("close", SHMEM_File_close(&f));
+    told("twice", SHMEM_File_close(&f));
+    told("free", SHMEM_Info_free(&info));
+    told("free", SHMEM_Info_free(&info));
+    told("exists", SHMEM_File_open(SHMEM_COMM_WORLD, path,
+                                   SHMEM_MODE_CREATE | SHMEM_MODE_EXCL | SHMEM_MODE_RDWR,
+                                   SHMEM_INFO_NULL, &f));
+    SHMEM_File_open(SHMEM_COMM_WORLD, path, SHMEM_MODE_RDONLY | SHMEM_MODE_DELETE_ON_CLOSE,
+                    SHMEM_INFO_NULL, &f);
+    told("write", SHMEM_File_write_at_all(f, 0, &byte, 1, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("close", SHMEM_File_close(&f));
+    CHECK(access(path, F_OK) != 0, "it should be deleted");
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } steps[] = {{"write", step_write},    {"publish", step_publish}, {"update", step_update},
+                 {"grows", step_grows},    {"turns", step_turns},     {"one-errs", step_one_errs},
+                 {"refused", step_refused}};
+    if (argc < 5)
+        return 2;
+    job_start(&job, argv + 1);
+    snprintf(path, sizeof path, "%s/file", argv[3]);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (strcmp(steps[i].name, argv[4]) == 0)
+            steps[i].run();
+    job_end(&job, failures);
+}
