@@ -1,5 +1,9 @@
 /* See call.h. The ranks meet once to agree on who does the call and on its extent; then it is moved
- * as a call of libbrigade_io's is: the same plan, the same transports, into the file in place. */
+ * as a call of libbrigade_io's is: the same plan, the same transports, into the file in place.
+ *
+ * A rank that would move its own bytes whatever the others ask for moves them before they meet. MPI
+ * leaves open what comes of bytes that two ranks write in one call, and who cannot go on here writes
+ * the same bytes once more through MPI. So a call of long runs costs one meeting. */
 #include "mpiio/call.h"
 
 #include <errno.h>
@@ -17,6 +21,8 @@ struct share {
     struct io_request request;
     int64_t etypes;  /* before the call */
     const char *why; /* NULL; or why it cannot be done here */
+    int early;       /* `moved` bytes were moved already: all that there are */
+    uint64_t moved;
 };
 
 static int is_null(const struct call *call, const struct type *type)
@@ -50,20 +56,62 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
     return why;
 }
 
+/* ---- before the meeting ---- */
+
+static int may_be_early(const struct file *f, const struct io_request *r)
+{
+    struct plan_ranks ranks = {.size = f->world->size, .n_nodes = f->world->n_nodes};
+    uint64_t run = r->bytes ? request_mean_run(r) : 0;
+    int single = run == r->high - r->low;
+    if (!r->bytes)
+        return 1;
+    return (single || (plan_is_long(run) && run >= f->token.stripe_bytes)) &&
+           plan_may_early(&f->hints, run, &ranks);
+}
+
+static int move_early(struct file *f, const struct call *call, struct share *share,
+                      struct brg_error *failure)
+{
+    struct io_cursor cursor;
+    struct io_part part;
+    size_t got = 0;
+    int rc = 0;
+    if (!share->request.bytes)
+        return 0;
+    cursor_seek(&cursor, &share->request, share->request.low);
+    while (!rc && cursor_next(&cursor, share->request.high, &part)) {
+        rc = call->write
+                 ? store_write(f->store, part.memory, part.bytes, part.offset, failure)
+                 : store_read(f->store, part.memory, part.bytes, part.offset, &got, failure);
+        share->moved += call->write ? part.bytes : got;
+        if (!call->write && got < part.bytes)
+            break; /* the file ends */
+    }
+    if (!rc && call->write && f->world->n_nodes > 1)
+        rc = store_show(f->store, failure);
+    return rc;
+}
+
+/* ---- the meeting ---- */
+
 enum {
     UNABLE,
     LOW,
     HIGH,
     RUN,
     GRAIN,
-    SIZE, /* reading: of the file, as rank 0 sees it */
+    SIZE,   /* reading: of the file, as rank 0 sees it */
+    EARLY,  /* 1: all have moved all */
+    FAILED, /* meanwhile */
     N_VALUES
 };
 
-static void fill_values(struct file *f, const struct call *call, struct share *share, int64_t *v)
+static void fill_values(struct file *f, const struct call *call, struct share *share,
+                        const struct brg_error *failure, int64_t *v)
 {
     const struct io_request *r = &share->request;
     uint64_t bytes;
+    int left = r->bytes && !share->early;
     v[SIZE] = INT64_MAX;
     if (!call->write && f->world->rank == 0) {
         if (store_size(f->store, &bytes, NULL))
@@ -72,15 +120,19 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
             v[SIZE] = (int64_t)bytes;
     }
     v[UNABLE] = share->why ? 0 : 1;
-    v[LOW] = r->bytes ? (int64_t)r->low : INT64_MAX;
-    v[HIGH] = -(int64_t)r->high;
-    v[RUN] = r->bytes ? (int64_t)request_mean_run(r) : INT64_MAX;
-    v[GRAIN] = r->bytes ? request_grain(r) : INT64_MAX;
+    v[LOW] = left ? (int64_t)r->low : INT64_MAX;
+    v[HIGH] = left ? -(int64_t)r->high : 0;
+    v[RUN] = left ? (int64_t)request_mean_run(r) : INT64_MAX;
+    v[GRAIN] = left ? request_grain(r) : INT64_MAX;
+    v[EARLY] = share->early;
+    v[FAILED] = world_failure_key(f->world, failure);
 }
 
-static int move_bytes(struct file *f, const struct call *call, const struct share *share,
-                      const int64_t *v, struct brg_error *failure)
+/* What is left after the meeting. */
+static int move_rest(struct file *f, const struct call *call, struct share *share, const int64_t *v,
+                     struct brg_error *failure)
 {
+    struct io_request nothing;
     struct io_world *w = f->world;
     struct io_extent extent = {.low = (uint64_t)v[LOW],
                                .high = (uint64_t)-v[HIGH],
@@ -95,10 +147,15 @@ static int move_bytes(struct file *f, const struct call *call, const struct shar
                            .plan = &plan,
                            .store = f->store,
                            .drain = f->drain,
-                           .request = &share->request};
+                           .request = share->early ? &nothing : &share->request};
     if (extent.high > (uint64_t)v[SIZE])
         extent.high = (uint64_t)v[SIZE];
     move.size = extent.high;
+    request_none(&nothing);
+    if (!call->write && !share->early)
+        request_clip(&share->request, (uint64_t)v[SIZE]);
+    if (!share->early)
+        share->moved = share->request.bytes;
     plan_make(&plan, &f->hints, f->token.stripe_bytes, &extent, &ranks);
     int rc = call->write ? move_write(&move, failure) : move_read(&move, failure);
     /* Where several nodes have the file open, what one wrote is seen by another when the first has
@@ -143,21 +200,23 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     }
     request_none(&share.request);
     share.why = ask(f, call, &share);
-    fill_values(f, call, &share, v);
+    uint64_t asked = share.request.bytes;
+    share.early = !share.why && may_be_early(f, &share.request);
+    if (share.early)
+        move_early(f, call, &share, &failure);
+    fill_values(f, call, &share, &failure, v);
     int rc = world_minimum(f->world, v, N_VALUES, &failure);
     if (!rc && !v[UNABLE]) {
         report_passed(share.why ? share.why : "another rank cannot");
         request_destroy(&share.request);
         return 0;
     }
-    uint64_t asked = share.request.bytes;
-    if (!rc && !call->write)
-        request_clip(&share.request, (uint64_t)v[SIZE]);
-    if (!rc)
-        rc = move_bytes(f, call, &share, v, &failure);
-    *moved = rc ? 0 : share.request.bytes;
+    rc = rc ? rc : world_failure_of(f->world, v[FAILED], &failure);
+    if (!rc && !v[EARLY])
+        rc = move_rest(f, call, &share, v, &failure);
     if (!rc && finish(f, call, &share, asked))
         rc = failure.code = -EIO;
+    *moved = rc ? 0 : share.moved;
     request_destroy(&share.request);
     *code = rc ? f->mpi->files->raise(f->handle, rc) : 0;
     report_done(call->write, *moved, brg_clock_ns() - began_ns, rc ? failure.text : NULL);

@@ -77,6 +77,21 @@ static void take_hints(struct file *f, mpi_handle info)
 
 /* ---- opening ---- */
 
+/* Why MPI is to do all its calls; NULL: it need not. The same on all ranks, by MPI's rules. */
+static const char *left_to_mpi(const struct mpi_files *mpi, const char *path, int mode,
+                               mpi_handle info)
+{
+    char value[8];
+    const char *plain = strip(path);
+    if (!plain)
+        return "it has a driver of its own";
+    if (mode & mpi->mode_sequential)
+        return "it is opened for sequential use";
+    if (mpi->hint(info, "brigade", value, sizeof value) && strcmp(value, "off") == 0)
+        return "its hint brigade=off";
+    return strlen(plain) < STORE_PATH ? NULL : "its path is too long";
+}
+
 static void plain_view(struct file *f)
 {
     struct type *byte;
@@ -89,12 +104,11 @@ static void plain_view(struct file *f)
 void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode, mpi_handle info)
 {
     const struct mpi_interface *mpi;
-    const char *plain = strip(path);
     if (mpi_join(&mpi, NULL) || !mpi->files || !mpi->types)
         return;
-    if (!plain || mode & mpi->files->mode_sequential || strlen(plain) >= STORE_PATH) {
-        report_file(path,
-                    !plain ? "it has a driver of its own" : "it is opened for sequential use");
+    const char *why = left_to_mpi(mpi->files, path, mode, info);
+    if (why) {
+        report_file(path, why);
         return;
     }
     struct group *group = group_take(mpi, comm);
@@ -106,7 +120,7 @@ void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode,
     f->group = group;
     f->can_read = !(mode & mpi->files->mode_write);
     f->can_write = !(mode & mpi->files->mode_read);
-    strcpy(f->path, plain);
+    strcpy(f->path, strip(path));
     take_hints(f, info);
     plain_view(f);
     pthread_mutex_lock(&lock);
