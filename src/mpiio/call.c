@@ -1,9 +1,10 @@
 /* See call.h. The ranks meet once to agree on who does the call and on its extent; then it is moved
  * as a call of libbrigade_io's is: the same plan, the same transports, into the file in place.
  *
- * A rank that would move its own bytes whatever the others ask for moves them before they meet. MPI
- * leaves open what comes of bytes that two ranks write in one call, and who cannot go on here writes
- * the same bytes once more through MPI. So a call of long runs costs one meeting. */
+ * A rank that would move its own bytes whatever the others ask for moves them before they meet.
+ * MPI leaves open what comes of bytes that two ranks write in one call, and where a rank cannot
+ * go on here, the same bytes are written once more by MPI. So a call of long runs costs one
+ * meeting. */
 #include "mpiio/call.h"
 
 #include <errno.h>

@@ -42,8 +42,8 @@ def test_bytes_statuses_and_positions_are_as_mpi_says(mpi: str, tmp_path: Path) 
 
 def test_they_are_with_small_windows_and_ranks_that_share_no_memory(tmp_path: Path) -> None:
     hints = "*:segment=64K:stripe=64K:writers=2"
-    make("openmpi", tmp_path, 4, 100, 20, BRIGADE_IO=hints)
-    make("openmpi", tmp_path, 3, 200, 20, BRIGADE_IO=f"{hints}:share=no")
+    make("openmpi", tmp_path, 4, 100, 10, BRIGADE_IO=hints)
+    make("openmpi", tmp_path, 3, 200, 10, BRIGADE_IO=f"{hints}:share=no")
 
 
 def test_the_command_reaches_the_program_behind_a_launcher(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""What fails under libbrigade_mpiio fails as MPI says; what is not for it is done by the MPI."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from mpi_world import EITHER_MPI, compile_mpi, run_mpi
+
+from brigade.paths import native
+
+
+@pytest.fixture(scope="module", params=EITHER_MPI)
+def mpi(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = Path(__file__).with_name("errors_driver.c")
+    return compile_mpi(mpi, source, tmp_path_factory.mktemp(mpi) / "driver")
+
+
+def run(mpi: str, driver: Path, path: Path, what: str, **environment: str) -> tuple[set[str], str]:
+    """What the ranks say of themselves, and what rank 0 reports."""
+    command = ["env", f"LD_PRELOAD={native('libbrigade_mpiio.so')}", driver, path, what]
+    done = run_mpi(mpi, 2, command, BRIGADE_MPIIO="verbose", **environment)
+    said = re.findall(r"^rank \d: (.*)$", done.stdout, re.MULTILINE)
+    assert done.returncode == 0 and len(said) == 2, done.stdout + done.stderr
+    return set(said), done.stderr
+
+
+def test_a_full_disk_is_the_same_error_on_every_rank_and_its_handler_is_called(
+    mpi, driver, tmp_path
+):
+    fault = "io.write:1000000@1"
+    said, report = run(mpi, driver, tmp_path / "f", "full", BRIGADE_FAULT=fault)
+    assert said == {"no space, success, success; handled 1"}
+    assert "at byte 2048576: No space left on device" in report
+
+
+def test_what_one_rank_cannot_read_here_all_read_by_mpi(mpi, driver, tmp_path):
+    said, report = run(mpi, driver, tmp_path / "f", "tiles")
+    assert said == {"success, right"}
+    assert "1 calls left to MPI: another rank cannot" in report
+
+
+def test_atomic_mode_is_left_to_mpi(mpi, driver, tmp_path):
+    said, report = run(mpi, driver, tmp_path / "f", "atomic")
+    assert said == {"success"}
+    assert "writes: 1 calls" in report and "1 calls left to MPI: atomic mode" in report
+
+
+def test_a_communicator_may_be_freed_while_its_file_is_open(mpi, driver, tmp_path):
+    said, report = run(mpi, driver, tmp_path / "f", "comm")
+    assert said == {"success"}
+    assert "writes: 3 calls" in report
