@@ -2,6 +2,7 @@
 from the commands and the header themselves.
 
     tools/man.py FOLDER        writes FOLDER/brigade.1, FOLDER/brigade-run.1, ..., brigade_io.3
+                          and brigade_shmemio.3
 
 What `brigade COMMAND --help` says is what the page says: one source. A paragraph that click keeps
 as it is (marked with \\b) stays as it is here too.
@@ -98,15 +99,16 @@ def commented(text: str) -> str:
     return "\n".join(out)
 
 
-def header_page(name: str, header: str, version: str) -> str:
-    """The manual page of a public header: its comments, and what they stand before."""
+def header_page(name: str, header: str, version: str, build: str) -> str:
+    """The manual page of a public header: its comments, and what they stand before. `build`: the
+    command that builds a program with it."""
     head, rest = header.split("*/\n", 1)
     summary = head.removeprefix("/* ").split("\n")[0].rstrip(".")
     lines = [
         f'.TH "{name.upper()}" "3" "" "Brigade {version}" "Brigade"',
         f".SH NAME\n{escaped(name)} \\- {escaped(summary)}",
         f".SH SYNOPSIS\n.nf\n#include <brigade/{name.split('_')[1]}.h>",
-        f"{escaped('cc app.c $(brigade io-config --cflags --libs)')}\n.fi",
+        f"{escaped(build)}\n.fi",
         ".SH DESCRIPTION",
         commented(head.split("\n", 1)[1]),
         ".SH CALLS",
@@ -129,8 +131,12 @@ def main(folder: Path) -> None:
     for command, context in pages(cli, click.Context(cli, info_name="brigade")):
         path = folder / f"{context.command_path.replace(' ', '-')}.1"
         path.write_text(page(command, context, __version__))
-    header = (ROOT / "include/brigade/io.h").read_text()
-    (folder / "brigade_io.3").write_text(header_page("brigade_io", header, __version__))
+    for name, compiler in (("io", "cc app.c $(brigade io-config"),
+                           ("shmemio", "oshcc app.c $(brigade io-config --shmem")):  # fmt: skip
+        header = (ROOT / f"include/brigade/{name}.h").read_text()
+        build = f"{compiler} --cflags --libs)"
+        text = header_page(f"brigade_{name}", header, __version__, build)
+        (folder / f"brigade_{name}.3").write_text(text)
 
 
 if __name__ == "__main__":

@@ -91,9 +91,11 @@ def test_every_command_has_a_manual_page(tmp_path):
     subprocess.run([sys.executable, ROOT / "tools/man.py", tmp_path], check=True)
     pages = {path.name for path in tmp_path.iterdir()}
     assert pages >= {"brigade.1", *(f"brigade-{name}.1" for name in COMMANDS)}
-    calls = (tmp_path / "brigade_io.3").read_text()
-    header = (ROOT / "include/brigade/io.h").read_text()
-    assert all(name in calls for name in re.findall(r"BRG_API [^;(]*?\b(brg_\w+)\(", header))
+    for name in ("io", "shmemio"):
+        calls = (tmp_path / f"brigade_{name}.3").read_text()
+        header = (ROOT / f"include/brigade/{name}.h").read_text()
+        declared = re.findall(r"BRG_API [^;(]*?\b((?:brg|SHMEM)_\w+)\(", header)
+        assert len(declared) > 25 and all(call in calls for call in declared)
     run = (tmp_path / "brigade-run.1").read_text()
     assert ".SH SYNOPSIS\n\\fBbrigade run\\fR" in run
     assert "\\fB\\-\\-json" in run
