@@ -16,8 +16,16 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+_is_worker = False  # of those that pytest -n starts: the process that gathers writes for all
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _is_worker
+    _is_worker = hasattr(config, "workerinput")
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     folder = os.environ.get("BRIGADE_TEST_RERUNS")
-    if report.outcome == "rerun" and folder:  # type: ignore[comparison-overlap]
+    if report.outcome == "rerun" and folder and not _is_worker:  # type: ignore[comparison-overlap]
         with Path(folder).open("a", encoding="utf-8") as file:
             file.write(f"{report.nodeid}\n")

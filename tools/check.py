@@ -1,12 +1,13 @@
 """Run the linters and all tests, and end with one line of counts.
 
-    tools/check.py [--all] [STEP...]    steps: lint, native, ctest, pytest; all unless named
+    tools/check.py [--all] [STEP...]    steps: native, ctest, lint, pytest; all unless named
 
 With --all, pytest also runs the tests marked `all`, which take long. What is random in them comes
 from a seed that is printed; BRIGADE_TEST_SEED, set beforehand, repeats it.
 
-A pytest test that fails is run once more: other people's machines stop for seconds. One that passes
-then counts as passed and is named at the end, as unsteady: look at it if it returns.
+Several processes share pytest's test files. A test that fails is run once more: other people's
+machines stop for seconds. One that passes then counts as passed and is named at the end, as
+unsteady: look at it if it returns.
 
 Each step runs even if one before it failed, so that one run shows everything. Test counts are read
 from the JUnit files that ctest and pytest write, never from their text; a step that is no test
@@ -24,16 +25,20 @@ import secrets
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "check"  # what the steps write
 TREE = ROOT / "build" / "wheel"  # where the wheel's native parts were built: half the work is done
 BIN = Path(sys.executable).parent
+WORKERS = min(os.cpu_count() or 1, 4)  # many tests wait, and many start three ranks
 STEP_LIMIT_S = 1800
 STEP_LIMIT_ALL_S = 7200
 TEST_LIMIT_S = 120  # ctest; pytest's own is in pyproject.toml
@@ -61,9 +66,11 @@ def run(
     *command: object,
     prefix: tuple[str, ...] = (),
     limit_s: float = STEP_LIMIT_S,
+    output: IO[str] | None = None,
     **variables: object,
 ) -> int:
-    """Run a command in the working tree, its output shown as it comes. Returns its exit status."""
+    """Run a command in the working tree, its output shown as it comes unless a file is to take it.
+    Returns its exit status."""
     words = [*prefix, *(f"{name}={value}" for name, value in variables.items() if prefix)]
     words += [str(word) for word in command]
     environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
@@ -74,17 +81,34 @@ def run(
             cwd=ROOT,
             env=environment,
             stdin=None if prefix else subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
             timeout=limit_s,
         ).returncode
     except subprocess.TimeoutExpired:
-        print(f"{words[0]} did not end within {limit_s} s", flush=True)
+        print(f"{words[0]} did not end within {limit_s} s", file=output, flush=True)
         return 124
     except OSError as error:
-        print(f"{words[0]}: {error.strerror}", flush=True)
+        print(f"{words[0]}: {error.strerror}", file=output, flush=True)
         return 127
 
 
-def lint() -> Tally:
+class Ahead:
+    """A step on one processor, begun early beside steps that leave one idle; its output is kept
+    until its turn comes."""
+
+    def __init__(self, step: Callable[[IO[str]], Tally]) -> None:
+        self._output = tempfile.TemporaryFile("w+")
+        self._future = ThreadPoolExecutor(1).submit(step, self._output)
+
+    def __call__(self) -> Tally:
+        tally = self._future.result()
+        self._output.seek(0)
+        print(self._output.read(), end="", flush=True)
+        return tally
+
+
+def lint(output: IO[str] | None = None) -> Tally:
     """Formatters, linter and types."""
     sources = [
         path
@@ -106,11 +130,11 @@ def lint() -> Tally:
     }
     tally = Tally()
     for name, command in checks.items():
-        if run(*command) != 0:
+        if run(*command, output=output) != 0:
             tally.failures.append(f"{name}: see above (`make format` mends layout)")
     wide = [line for path in sources for line in too_wide(path)]
     if wide:
-        print("\n".join(wide), flush=True)
+        print("\n".join(wide), file=output, flush=True)
         tally.failures.append(f"width: {len(wide)} lines of C past column 100")
     return tally
 
@@ -151,7 +175,7 @@ def pytest(everything: bool = False) -> Tally:
     for file in (report, reruns):
         file.unlink(missing_ok=True)
     command = [sys.executable, "-B", "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}"]
-    command += ["--reruns", "1"]
+    command += ["--reruns", "1", "-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder"]
     if everything:
         command += ["-m", ""]
         print(f"BRIGADE_TEST_SEED={SEED}", flush=True)
@@ -263,9 +287,9 @@ def leftovers(before: set[str]) -> Tally:
 
 
 STEPS: dict[str, Callable[[], Tally]] = {
-    "lint": lint,
     "native": native,
     "ctest": ctest,
+    "lint": lint,
     "pytest": pytest,
 }
 
@@ -281,10 +305,13 @@ def main(names: list[str]) -> int:
     BUILD.mkdir(parents=True, exist_ok=True)
     before = machine_state()
     total = Tally()
-    for name in names or STEPS:
+    steps = {name: STEPS[name] for name in names or STEPS}
+    if steps.get("lint") is lint and len(steps) > 1:
+        steps["lint"] = Ahead(lint)
+    for name, step in steps.items():
         print(f"== {name}", flush=True)
         start = time.monotonic()
-        tally = STEPS[name]()
+        tally = step()
         total.add(tally)
         outcome = "FAILED" if tally.failures else "ok"
         print(f"-- {name}: {outcome}, {time.monotonic() - start:.1f} s", flush=True)

@@ -109,6 +109,18 @@ def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
     assert not [line for line in check.leftovers(before).failures if "process" in line]
 
 
+def test_a_step_begun_ahead_counts_and_shows_its_output_when_its_turn_comes(check, capsys):
+    def step(output):
+        print("wrong here", file=output)
+        check.run("echo", "and there", output=output)
+        return check.Tally(failures=["lint: two"])
+
+    ahead = check.Ahead(step)
+    assert ahead._future.exception() is None and capsys.readouterr().out == ""
+    assert ahead().failures == ["lint: two"]
+    assert sorted(capsys.readouterr().out.splitlines()) == ["and there", "wrong here"]
+
+
 def test_one_failing_step_does_not_stop_the_others_and_the_counts_come_last(
     check, monkeypatch, capsys, tmp_path
 ):

@@ -22,7 +22,7 @@ REST = [signal.SIGINT, signal.SIGHUP]
 WAITS = """\
 import os, sys, time
 import pkg
-print("started", os.getpid(), flush=True)
+os.write(1, b"started %d\\n" % os.getpid())  # in one piece, beside other ranks
 while os.path.exists(os.environ.get("BRIGADE_TEST_WAIT", "/nowhere")):
     time.sleep(0.02)
 """

@@ -5,7 +5,10 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from .conftest import Bench
+import pytest
+from mpi_world import EITHER_MPI
+
+from .conftest import Bench, need_launcher
 
 # what Slurm tells the tasks of a step: one leaf switch for the even ranks, one for the odd ones
 SLURM = (
@@ -13,6 +16,13 @@ SLURM = (
     'r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; export SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node; '
     'export SLURM_TOPOLOGY_ADDR=top.leaf$((r % 2)).n$r; exec "$@"', "sh",
 )  # fmt: skip
+
+
+@pytest.fixture(params=EITHER_MPI)
+def mpi(request: pytest.FixtureRequest) -> str:
+    """The order is found from what each rank says; that both MPIs carry it, test_put.py shows."""
+    need_launcher(request.param)
+    return str(request.param)
 
 
 def check(bench: Bench, n: int) -> None:
