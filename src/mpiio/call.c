@@ -61,13 +61,13 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
 
 static int may_be_early(const struct file *f, const struct io_request *r)
 {
-    struct plan_ranks ranks = {.size = f->world->size, .n_nodes = f->world->n_nodes};
+    struct plan_ranks ranks = {.size = f->all.world->size, .n_nodes = f->all.world->n_nodes};
     uint64_t run = r->bytes ? request_mean_run(r) : 0;
     int single = run == r->high - r->low;
     if (!r->bytes)
         return 1;
-    return (single || (plan_is_long(run) && run >= f->token.stripe_bytes)) &&
-           plan_may_early(&f->hints, run, &ranks);
+    return (single || (plan_is_long(run) && run >= f->all.token.stripe_bytes)) &&
+           plan_may_early(&f->all.hints, run, &ranks);
 }
 
 static int move_early(struct file *f, const struct call *call, struct share *share,
@@ -82,14 +82,14 @@ static int move_early(struct file *f, const struct call *call, struct share *sha
     cursor_seek(&cursor, &share->request, share->request.low);
     while (!rc && cursor_next(&cursor, share->request.high, &part)) {
         rc = call->write
-                 ? store_write(f->store, part.memory, part.bytes, part.offset, failure)
-                 : store_read(f->store, part.memory, part.bytes, part.offset, &got, failure);
+                 ? store_write(f->all.store, part.memory, part.bytes, part.offset, failure)
+                 : store_read(f->all.store, part.memory, part.bytes, part.offset, &got, failure);
         share->moved += call->write ? part.bytes : got;
         if (!call->write && got < part.bytes)
             break; /* the file ends */
     }
-    if (!rc && call->write && f->world->n_nodes > 1)
-        rc = store_show(f->store, failure);
+    if (!rc && call->write && f->all.world->n_nodes > 1)
+        rc = store_show(f->all.store, failure);
     return rc;
 }
 
@@ -114,8 +114,8 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
     uint64_t bytes;
     int left = r->bytes && !share->early;
     v[SIZE] = INT64_MAX;
-    if (!call->write && f->world->rank == 0) {
-        if (store_size(f->store, &bytes, NULL))
+    if (!call->write && f->all.world->rank == 0) {
+        if (store_size(f->all.store, &bytes, NULL))
             share->why = "its size is not known";
         else
             v[SIZE] = (int64_t)bytes;
@@ -126,15 +126,15 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
     v[RUN] = left ? (int64_t)request_mean_run(r) : INT64_MAX;
     v[GRAIN] = left ? request_grain(r) : INT64_MAX;
     v[EARLY] = share->early;
-    v[FAILED] = world_failure_key(f->world, failure);
+    v[FAILED] = world_failure_key(f->all.world, failure);
 }
 
 /* What is left after the meeting. */
-static int move_rest(struct file *f, const struct call *call, struct share *share, const int64_t *v,
-                     struct brg_error *failure)
+static int move_rest(struct reach *r, const struct call *call, struct share *share,
+                     const int64_t *v, struct brg_error *failure)
 {
     struct io_request nothing;
-    struct io_world *w = f->world;
+    struct io_world *w = r->world;
     struct io_extent extent = {.low = (uint64_t)v[LOW],
                                .high = (uint64_t)-v[HIGH],
                                .run = (uint64_t)v[RUN],
@@ -146,8 +146,8 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
     struct io_plan plan;
     struct io_call move = {.world = w,
                            .plan = &plan,
-                           .store = f->store,
-                           .drain = f->drain,
+                           .store = r->store,
+                           .drain = r->drain,
                            .request = share->early ? &nothing : &share->request};
     if (extent.high > (uint64_t)v[SIZE])
         extent.high = (uint64_t)v[SIZE];
@@ -157,12 +157,12 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
         request_clip(&share->request, (uint64_t)v[SIZE]);
     if (!share->early)
         share->moved = share->request.bytes;
-    plan_make(&plan, &f->hints, f->token.stripe_bytes, &extent, &ranks);
+    plan_make(&plan, &r->hints, r->token.stripe_bytes, &extent, &ranks);
     int rc = call->write ? move_write(&move, failure) : move_read(&move, failure);
     /* Where several nodes have the file open, what one wrote is seen by another when the first has
      * closed it and the other opens it again. */
     if (!rc && call->write && w->n_nodes > 1) {
-        store_show(f->store, failure);
+        store_show(r->store, failure);
         rc = world_failure(w, failure);
     }
     return rc;
@@ -206,15 +206,64 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     if (share.early)
         move_early(f, call, &share, &failure);
     fill_values(f, call, &share, &failure, v);
-    int rc = world_minimum(f->world, v, N_VALUES, &failure);
+    int rc = world_minimum(f->all.world, v, N_VALUES, &failure);
     if (!rc && !v[UNABLE]) {
         report_passed(share.why ? share.why : "another rank cannot");
         request_destroy(&share.request);
         return 0;
     }
-    rc = rc ? rc : world_failure_of(f->world, v[FAILED], &failure);
+    rc = rc ? rc : world_failure_of(f->all.world, v[FAILED], &failure);
     if (!rc && !v[EARLY])
-        rc = move_rest(f, call, &share, v, &failure);
+        rc = move_rest(&f->all, call, &share, v, &failure);
+    if (!rc && finish(f, call, &share, asked))
+        rc = failure.code = -EIO;
+    *moved = rc ? 0 : share.moved;
+    request_destroy(&share.request);
+    *code = rc ? f->mpi->files->raise(f->handle, rc) : 0;
+    report_done(call->write, *moved, brg_clock_ns() - began_ns, rc ? failure.text : NULL);
+    return 1;
+}
+
+/* ---- without the others ---- */
+
+/* What lies together in memory and in the file MPI does as well. */
+static int is_strided(const struct io_request *r)
+{
+    return r->bytes && request_mean_run(r) < r->high - r->low;
+}
+
+static int move_alone(struct file *f, const struct call *call, struct share *share,
+                      struct brg_error *failure)
+{
+    const struct io_request *r = &share->request;
+    uint64_t size = INT64_MAX;
+    int rc = call->write ? 0 : store_size(f->alone.store, &size, failure);
+    if (rc)
+        return rc;
+    int64_t v[N_VALUES] = {[LOW] = (int64_t)r->low,
+                           [HIGH] = -(int64_t)r->high,
+                           [RUN] = (int64_t)request_mean_run(r),
+                           [GRAIN] = request_grain(r),
+                           [SIZE] = (int64_t)size};
+    return move_rest(&f->alone, call, share, v, failure);
+}
+
+int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *code)
+{
+    struct share share = {.why = left_to_mpi(f, call)};
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    uint64_t began_ns = brg_clock_ns();
+    request_none(&share.request);
+    if (!share.why)
+        share.why = ask(f, call, &share);
+    uint64_t asked = share.request.bytes;
+    if (share.why || !is_strided(&share.request) || file_reach_alone(f)) {
+        if (share.why)
+            report_passed(share.why);
+        request_destroy(&share.request);
+        return 0;
+    }
+    int rc = move_alone(f, call, &share, &failure);
     if (!rc && finish(f, call, &share, asked))
         rc = failure.code = -EIO;
     *moved = rc ? 0 : share.moved;

@@ -1,4 +1,4 @@
-/* One collective call of the program, done here. */
+/* One call of the program that moves bytes, done here. */
 #ifndef BRG_MPIIO_CALL_H
 #define BRG_MPIIO_CALL_H
 
@@ -17,5 +17,9 @@ struct call {
  * done; 1: it is done, with *moved bytes of this rank's, and *code MPI's error class (0: success),
  * after the file's error handler was called. */
 int call_together(struct file *file, const struct call *call, uint64_t *moved, int *code);
+
+/* Local. The same of an independent call, if its bytes do not lie together in memory or in the
+ * file; all others are MPI's. */
+int call_alone(struct file *file, const struct call *call, uint64_t *moved, int *code);
 
 #endif

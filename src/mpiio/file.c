@@ -139,16 +139,14 @@ static void forget(struct file *file)
     pthread_mutex_unlock(&lock);
 }
 
-static void let_go(struct file *f)
+static void let_go(struct reach *r)
 {
-    drain_close(f->drain);
-    if (f->store)
-        store_close(f->store);
-    if (f->world)
-        world_close(f->world);
-    f->drain = NULL;
-    f->store = NULL;
-    f->world = NULL;
+    drain_close(r->drain);
+    if (r->store)
+        store_close(r->store);
+    if (r->world)
+        world_close(r->world);
+    *r = (struct reach){.opened = 0};
 }
 
 void file_closing(struct file *f)
@@ -156,7 +154,8 @@ void file_closing(struct file *f)
     if (!f)
         return;
     forget(f);
-    let_go(f);
+    let_go(&f->all);
+    let_go(&f->alone);
     if (f->has_view)
         file_view_destroy(&f->view);
     group_give(f->mpi, f->group);
@@ -207,57 +206,90 @@ static int read_hints(const struct file *f, struct io_hints *hints, struct brg_e
 }
 
 /* Brigade's own files of parts are an index to everybody else. */
-static void look(struct file *f, struct store_token *token, struct brg_error *failure)
+static void look(const struct file *f, struct reach *r, unsigned flags, struct brg_error *failure)
 {
-    unsigned flags = STORE_IN_PLACE | (f->can_write ? BRG_WRITE : BRG_READ);
-    if (store_prepare(f->path, flags, &f->hints, token, failure) == 0 && token->layout != IO_SHARED)
+    flags |= STORE_IN_PLACE | (f->can_write ? BRG_WRITE : BRG_READ);
+    if (store_prepare(f->path, flags, &r->hints, &r->token, failure) == 0 &&
+        r->token.layout != IO_SHARED)
         brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
 }
 
+static void open_here(struct reach *r, struct brg_error *failure)
+{
+    uint64_t bytes;
+    if (store_open(&r->token, &r->hints, r->world->rank, &r->store, failure) == 0 &&
+        drain_open(r->store, &r->hints, &r->drain, failure) == 0)
+        store_size(r->store, &bytes, failure); /* opens it */
+}
+
 /* Rank 0 finds the file, and every rank opens it. */
-static int open_store(struct file *f, int rc, struct brg_error *failure)
+static int open_together(const struct file *f, struct reach *r, int rc, struct brg_error *failure)
 {
     struct found found;
-    uint64_t bytes;
     memset(&found, 0, sizeof found);
-    found.hints = f->hints;
-    io_fault_start(f->world->rank);
-    if (!rc && f->world->rank == 0)
-        look(f, &found.token, failure);
-    rc = world_failure(f->world, failure);
-    rc = rc ? rc : world_share(f->world, &found, sizeof found, 0, failure);
+    io_fault_start(r->world->rank);
+    if (!rc && r->world->rank == 0)
+        look(f, r, 0, failure);
+    rc = world_failure(r->world, failure);
+    found.hints = r->hints;
+    found.token = r->token;
+    rc = rc ? rc : world_share(r->world, &found, sizeof found, 0, failure);
     if (rc)
         return rc;
-    f->hints = found.hints;
-    f->token = found.token;
-    if (store_open(&f->token, &f->hints, f->world->rank, &f->store, failure) == 0 &&
-        drain_open(f->store, &f->hints, &f->drain, failure) == 0)
-        store_size(f->store, &bytes, failure); /* opens it */
-    return world_failure(f->world, failure);
+    r->hints = found.hints;
+    r->token = found.token;
+    open_here(r, failure);
+    return world_failure(r->world, failure);
 }
 
 int file_reach(struct file *f)
 {
     struct brg_error failure = {.rank = -1, .offset = -1}, world;
-    if (f->opened)
+    struct reach *r = &f->all;
+    if (r->opened)
         return 0;
-    int bad = read_hints(f, &f->hints, &failure);
-    int rc = world_open(f->group->comm, f->hints.share, f->hints.segment_bytes, &f->world, &world);
+    int bad = read_hints(f, &r->hints, &failure);
+    int rc = world_open(f->group->comm, r->hints.share, r->hints.segment_bytes, &r->world, &world);
     if (rc)
         failure = world;
     else
-        rc = open_store(f, bad, &failure);
-    f->opened = rc == 0;
+        rc = open_together(f, r, bad, &failure);
+    r->opened = rc == 0;
     if (rc) {
         f->passes = "it cannot be opened beside MPI";
         report_file(f->path, failure.text);
-        let_go(f);
+        let_go(r);
+    }
+    return rc ? -1 : 0;
+}
+
+int file_reach_alone(struct file *f)
+{
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    struct reach *r = &f->alone;
+    if (r->opened || f->not_alone)
+        return r->opened ? 0 : -1;
+    int rc = read_hints(f, &r->hints, &failure);
+    rc = rc ? rc : world_open(0, 0, r->hints.segment_bytes, &r->world, &failure);
+    if (!rc) {
+        look(f, r, STORE_APART, &failure);
+        if (!failure.code)
+            open_here(r, &failure);
+        rc = failure.code;
+    }
+    r->opened = rc == 0;
+    f->not_alone = rc != 0;
+    if (rc) {
+        report_file(f->path, failure.text);
+        let_go(r);
     }
     return rc ? -1 : 0;
 }
 
 void file_synced(struct file *f)
 {
-    if (f->opened && f->world->n_nodes > 1)
-        store_show(f->store, NULL);
+    if (f->all.opened && f->all.world->n_nodes > 1)
+        store_show(f->all.store, NULL);
+    if (f->alone.opened)
+        store_show(f->alone.store, NULL);
 }

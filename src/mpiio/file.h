@@ -16,6 +16,17 @@ enum split {
     SPLIT_DONE
 };
 
+/* Our own descriptor for the file, and the ranks that move bytes through it: from the first call on
+ * that is taken over. */
+struct reach {
+    int opened;
+    struct io_world *world;
+    struct io_hints hints;
+    struct store_token token;
+    struct io_store *store;
+    struct drain *drain;
+};
+
 struct file {
     mpi_handle handle;
     const struct mpi_interface *mpi;
@@ -29,14 +40,10 @@ struct file {
     enum split split;
     uint64_t split_bytes;
     char path[STORE_PATH];
-    char given[512]; /* hints of its MPI_Info, as hints_parse takes them */
-    /* from the first call on that was taken over */
-    int opened;
-    struct io_world *world;
-    struct io_hints hints;
-    struct store_token token;
-    struct io_store *store;
-    struct drain *drain;
+    char given[512];    /* hints of its MPI_Info, as hints_parse takes them */
+    struct reach all;   /* of collective calls */
+    struct reach alone; /* of independent ones: this rank is all there is */
+    int not_alone;      /* it cannot be opened so */
 };
 
 /* After MPI has opened it. Collective over `comm`. */
@@ -53,9 +60,10 @@ struct file *file_of(mpi_handle handle);
 void file_set_view(struct file *file, int64_t displacement, mpi_handle etype, mpi_handle filetype,
                    const char *name);
 
-/* Collective, and agreed on: opens our own descriptor, if it is not open. 0; or -1 with `passes`
- * set. */
+/* Collective, and agreed on: opens file->all, if it is not open. 0; or -1 with `passes` set. */
 int file_reach(struct file *file);
+/* Local: the same of file->alone; or -1, and MPI does what it was for. */
+int file_reach_alone(struct file *file);
 
 /* After MPI_File_sync: what other nodes wrote will be seen. */
 void file_synced(struct file *file);

@@ -29,8 +29,9 @@ typedef int view_call(word file, word displacement, word etype, word filetype, c
                       word info);
 typedef int atomic_call(word file, word on);
 typedef int sync_call(word file);
-typedef int all_call(word file, word buf, word count, word type, void *status);
-typedef int at_all_call(word file, word offset, word buf, word count, word type, void *status);
+typedef int data_call(word file, word buf, word count, word type, void *status);
+typedef int at_call(word file, word offset, word buf, word count, word type, void *status);
+typedef int call_done(struct file *file, const struct call *call, uint64_t *moved, int *code);
 typedef int begin_call(word file, word buf, word count, word type);
 typedef int at_begin_call(word file, word offset, word buf, word count, word type);
 typedef int end_call(word file, word buf, void *status);
@@ -107,24 +108,25 @@ static int do_finalize(finalize_call *next)
 }
 
 /* 1: done, with *moved and *code. */
-static int taken(struct file *f, const struct call *call, uint64_t *moved, int *code)
+static int taken(struct file *f, call_done *does, const struct call *call, uint64_t *moved,
+                 int *code)
 {
     if (!f)
         return 0;
     inside++;
-    int done = call_together(f, call, moved, code);
+    int done = does(f, call, moved, code);
     inside--;
     return done;
 }
 
-static int do_all(all_call *next, int write, word file, word buf, word count, int64_t n, word type,
-                  void *status)
+static int do_data(data_call *next, call_done *does, int write, word file, word buf, word count,
+                   int64_t n, word type, void *status)
 {
     struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
     struct file *f = mine(file);
     uint64_t moved;
     int rc;
-    if (taken(f, &call, &moved, &rc)) {
+    if (taken(f, does, &call, &moved, &rc)) {
         if (rc == 0)
             f->mpi->files->tell(status, moved);
         return rc;
@@ -135,8 +137,8 @@ static int do_all(all_call *next, int write, word file, word buf, word count, in
     return rc;
 }
 
-static int do_at_all(at_all_call *next, int write, word file, word offset, word buf, word count,
-                     int64_t n, word type, void *status)
+static int do_at(at_call *next, call_done *does, int write, word file, word offset, word buf,
+                 word count, int64_t n, word type, void *status)
 {
     struct call call = {.write = write,
                         .at = 1,
@@ -147,7 +149,7 @@ static int do_at_all(at_all_call *next, int write, word file, word offset, word 
     struct file *f = mine(file);
     uint64_t moved;
     int rc;
-    if (taken(f, &call, &moved, &rc)) {
+    if (taken(f, does, &call, &moved, &rc)) {
         if (rc == 0)
             f->mpi->files->tell(status, moved);
         return rc;
@@ -164,7 +166,7 @@ static int begun(struct file *f, const struct call *call, int *rc)
     uint64_t moved;
     if (!f)
         return 0;
-    int done = taken(f, call, &moved, rc);
+    int done = taken(f, call_together, call, &moved, rc);
     f->split = done && *rc ? SPLIT_NONE : done ? SPLIT_DONE : SPLIT_PASSED;
     f->split_bytes = done ? moved : 0;
     return done;
@@ -245,17 +247,24 @@ HOOK(finalize_call, Finalize, (void), do_finalize(next))
 
 /* A count is an int, or in the forms of MPI 4 for large counts an MPI_Count. */
 #define DATA(verb, write, large, number)                                                           \
-    HOOK(all_call, File_##verb##_all##large,                                                       \
+    HOOK(data_call, File_##verb##_all##large,                                                      \
          (word file, word buf, word count, word type, void *status),                               \
-         do_all(next, write, file, buf, count, (number)count, type, status))                       \
-    HOOK(at_all_call, File_##verb##_at_all##large,                                                 \
+         do_data(next, call_together, write, file, buf, count, (number)count, type, status))       \
+    HOOK(at_call, File_##verb##_at_all##large,                                                     \
          (word file, word offset, word buf, word count, word type, void *status),                  \
-         do_at_all(next, write, file, offset, buf, count, (number)count, type, status))            \
+         do_at(next, call_together, write, file, offset, buf, count, (number)count, type, status)) \
     HOOK(begin_call, File_##verb##_all_begin##large, (word file, word buf, word count, word type), \
          do_begin(next, write, file, buf, count, (number)count, type))                             \
     HOOK(at_begin_call, File_##verb##_at_all_begin##large,                                         \
          (word file, word offset, word buf, word count, word type),                                \
          do_at_begin(next, write, file, offset, buf, count, (number)count, type))
+#define ALONE(verb, write, large, number)                                                 \
+    HOOK(data_call, File_##verb##large,                                                   \
+         (word file, word buf, word count, word type, void *status),                      \
+         do_data(next, call_alone, write, file, buf, count, (number)count, type, status)) \
+    HOOK(at_call, File_##verb##_at##large,                                                \
+         (word file, word offset, word buf, word count, word type, void *status),         \
+         do_at(next, call_alone, write, file, offset, buf, count, (number)count, type, status))
 #define ENDS(verb)                                                                \
     HOOK(end_call, File_##verb##_all_end, (word file, word buf, void *status),    \
          do_end(next, file, buf, status))                                         \
@@ -268,3 +277,7 @@ DATA(read, 0, , int)
 DATA(read, 0, _c, int64_t)
 ENDS(write)
 ENDS(read)
+ALONE(write, 1, , int)
+ALONE(write, 1, _c, int64_t)
+ALONE(read, 0, , int)
+ALONE(read, 0, _c, int64_t)
