@@ -238,7 +238,7 @@ int store_end_call(struct io_store *s, uint64_t size, struct brg_error *err)
 
 int store_stream(const struct io_store *s, uint64_t *from, uint64_t *until)
 {
-    return s->sums && sums_stream(s->sums, from, until);
+    return !s->async && s->sums && sums_stream(s->sums, from, until);
 }
 
 int store_end_stream(struct io_store *s, struct brg_error *err)
@@ -248,6 +248,8 @@ int store_end_stream(struct io_store *s, struct brg_error *err)
 
 int store_has_unsummed(const struct io_store *s)
 {
+    if (s->async) /* sums are the drain's, which may be writing */
+        return 1;
     return s->marked || (s->sums && (s->sums->marked || s->sums->stream_marked));
 }
 
