@@ -85,8 +85,9 @@ int store_write_early(struct io_store *store, const void *buf, size_t bytes, uin
                       struct brg_error *err);
 int store_end_early(struct io_store *store, enum store_early_end end, uint64_t size,
                     struct brg_error *err);
-/* Local: the block that this rank is writing from its beginning (with async: none), if it has not come to its end:
- * [from, until) and 1, or 0. Where another rank writes to it, this one says so before. */
+/* Local: the block that this rank is writing from its beginning (with async: none), if it has not
+ * come to its end: [from, until) and 1, or 0. Where another rank writes to it, this one says so
+ * before. */
 int store_stream(const struct io_store *store, uint64_t *from, uint64_t *until);
 int store_end_stream(struct io_store *store, struct brg_error *err);
 /* Local, after a call: whether blocks that this rank wrote must be read back before all have

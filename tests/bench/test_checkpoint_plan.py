@@ -67,6 +67,14 @@ def test_a_ratio_is_of_the_jobs_that_had_both():
     assert cell["variants"]["ompio"]["write"]["median"] == 3.0
 
 
+def test_a_ratio_of_what_no_job_can_have_together_is_of_rounds():
+    """One job has OMPIO or ROMIO."""
+    samples = [sample("ompio", n, 1.0) for n in range(5)]
+    samples += [sample("romio", n, 2.0, "romio321") for n in range(5)]
+    ratio = summary.ratio(samples, "ompio", "romio", "write")
+    assert ratio == {"ratio": 2.0, "low": 2.0, "high": 2.0}
+
+
 def test_the_interval_of_a_ratio_holds_it_and_grows_with_the_noise():
     noise = [1.0, 2.0, 1.5, 3.0, 1.2, 1.1, 2.5]
     samples = [sample("brigade", n, 1.0) for n in range(7)]

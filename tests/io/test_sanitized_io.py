@@ -14,7 +14,10 @@ from io_cases import case, driver_of, make
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = {
-    "address,undefined": {"ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1", "LSAN_OPTIONS": "exitcode=0"},
+    "address,undefined": {
+        "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1",
+        "LSAN_OPTIONS": "exitcode=0",
+    },
     "thread": {"TSAN_OPTIONS": "halt_on_error=1:allocator_may_return_null=1"},
 }
 # What an MPI does by itself is its own affair.

@@ -94,13 +94,17 @@ def ratio(samples: Sequence[Sample], mine: str, peer: str, direction: str) -> di
 def _pairs(
     samples: Sequence[Sample], mine: str, peer: str, direction: str
 ) -> list[tuple[float, float]]:
-    """(seconds of `mine`, of `peer`) of each job that had both."""
+    """(seconds of `mine`, of `peer`) of each job that had both; where none can, of each round."""
     by_job: dict[tuple[str, int], dict[str, float]] = {}
+    by_round: dict[int, dict[str, float]] = {}
     for sample in samples:
         if sample["variant"] in (mine, peer):
-            job = by_job.setdefault((sample["component"], sample["round"]), {})
-            job[sample["variant"]] = sample[direction]["total"]
-    return [(job[mine], job[peer]) for job in by_job.values() if len(job) == 2]
+            seconds = {sample["variant"]: sample[direction]["total"]}
+            by_job.setdefault((sample["component"], sample["round"]), {}).update(seconds)
+            by_round.setdefault(sample["round"], {}).update(seconds)
+    pairs = [job for job in by_job.values() if len(job) == 2]
+    pairs = pairs or [job for job in by_round.values() if len(job) == 2]
+    return [(pair[mine], pair[peer]) for pair in pairs]
 
 
 def _faster(pairs: Sequence[tuple[float, float]]) -> float:

@@ -1,7 +1,8 @@
 """Back ends side by side, in the form that was published: a row for each width, file and access.
 
-A figure is the median of the repetitions' bandwidths. A ratio is of medians, in jobs that ran both,
-with a 95% interval from a bootstrap over repetitions (bench/checkpoint/summary.py).
+A figure is the median of the repetitions' bandwidths. A ratio is of medians, in jobs that ran both
+or, where none can, in rounds that did, with a 95% interval from a bootstrap over repetitions
+(bench/checkpoint/summary.py).
 """
 
 from __future__ import annotations
