@@ -18,7 +18,7 @@
     X(void, fence, (void))                                   \
     X(void, quiet, (void))                                   \
     X(void, barrier_all, (void))                             \
-    X(void, long_p, (long *, long, int))                     \
+    X(void, long_atomic_set, (long *, long, int))            \
     X(long, long_atomic_fetch, (const long *, int))          \
     X(long, long_atomic_fetch_add, (long *, long, int))
 
@@ -61,7 +61,7 @@ static inline int shmem_pe(const struct shmem_group *g, uint32_t rank)
     return (int)(g->start + (rank << g->log_stride));
 }
 
-/* Sleeps between looks until *flag, which others set with long_p, is at least `value`. */
+/* Sleeps between looks until *flag, which others set with long_atomic_set, is at least `value`. */
 void shmem_wait(const long *flag, long value);
 
 /* Collective over the group. values: combined over all ranks, n may be 0; then *share (bytes <=

@@ -4,7 +4,10 @@
  * its versions (active sets, teams), and spin. This is a tree of the ranks: values go up, the
  * outcome comes down. Nobody begins the next meeting before he has the outcome of this one, and
  * that is sent only when all have come: so a cell is never written before it was read, whatever the
- * root of the next. */
+ * root of the next.
+ *
+ * Flags are set atomically. A put may store the same bytes twice (memcpy does, of eight): who saw
+ * the first of two stores, and cleared the flag, would find it set again by the second. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -52,7 +55,7 @@ static void send(const struct shmem_group *g, void *there, const void *from, siz
     if (bytes)
         shmem.putmem(there, from, bytes, pe);
     shmem.fence();
-    shmem.long_p(flag, g->met, pe);
+    shmem.long_atomic_set(flag, g->met, pe);
 }
 
 static void copy(void *to, const void *from, size_t bytes)
