@@ -51,6 +51,8 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
                              (uint64_t)share->etypes * f->view.etype_bytes, type,
                              (uint64_t)call->count, call->buf, NULL))
         why = "a view that ends before the data";
+    else if ((uint64_t)share->etypes * f->view.etype_bytes + share->request.bytes > f->most_bytes)
+        why = "tiles of a view that lie in each other";
     else if (share->request.bytes % f->view.etype_bytes)
         why = "a part of an etype";
     type_release(type);
@@ -226,10 +228,13 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
 
 /* ---- without the others ---- */
 
-/* What lies together in memory and in the file MPI does as well. */
-static int is_strided(const struct io_request *r)
+/* What lies together in memory and in the file MPI does as well. Short runs are written by MPI: it
+ * reads what lies between them and writes that again, which is much faster than run by run; but
+ * others may write there, and we do not (STORE_APART). */
+static int is_for_us(const struct call *call, const struct io_request *r)
 {
-    return r->bytes && request_mean_run(r) < r->high - r->low;
+    uint64_t run = request_mean_run(r);
+    return r->bytes && run < r->high - r->low && (!call->write || plan_is_long(run));
 }
 
 static int move_alone(struct file *f, const struct call *call, struct share *share,
@@ -257,7 +262,7 @@ int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *co
     if (!share.why)
         share.why = ask(f, call, &share);
     uint64_t asked = share.request.bytes;
-    if (share.why || !is_strided(&share.request) || file_reach_alone(f)) {
+    if (share.why || !is_for_us(call, &share.request) || file_reach_alone(f)) {
         if (share.why)
             report_passed(share.why);
         request_destroy(&share.request);

@@ -19,7 +19,7 @@ struct call {
 int call_together(struct file *file, const struct call *call, uint64_t *moved, int *code);
 
 /* Local. The same of an independent call, if its bytes do not lie together in memory or in the
- * file; all others are MPI's. */
+ * file, and if it writes, in long runs; all others are MPI's. */
 int call_alone(struct file *file, const struct call *call, uint64_t *moved, int *code);
 
 #endif

@@ -97,6 +97,7 @@ static void plain_view(struct file *f)
     struct type *byte;
     if (type_basic(1, &byte, NULL))
         return;
+    f->most_bytes = UINT64_MAX;
     f->has_view = file_view_create(&f->view, 0, byte, byte, NULL) == 0;
     type_release(byte);
 }
@@ -173,18 +174,49 @@ void files_end(void)
 
 /* ---- the view ---- */
 
+/* Tiles that lie in each other: one of them is seen well enough, and few programs go further
+ * (PnetCDF's records). The second one would be in another place, and must not be reached. */
+static int see_one_tile(struct file *f, int64_t displacement, const struct type *etype,
+                        const struct type *filetype, struct brg_error *err)
+{
+    struct type *apart;
+    int64_t low = type_true_lb(filetype), span = type_true_ub(filetype) - low;
+    int rc = type_resized(filetype, low, span, &apart, err);
+    if (rc)
+        return rc;
+    rc = file_view_create(&f->view, displacement, etype, apart, err);
+    type_release(apart);
+    f->most_bytes = type_size(filetype);
+    return rc;
+}
+
+static int see(struct file *f, int64_t displacement, mpi_handle etype, mpi_handle filetype,
+               struct brg_error *err)
+{
+    struct type *types[2] = {NULL, NULL};
+    int rc = type_decode(f->mpi->types, etype, &types[0], err);
+    rc = rc ? rc : type_decode(f->mpi->types, filetype, &types[1], err);
+    if (!rc) {
+        f->most_bytes = UINT64_MAX;
+        rc = file_view_create(&f->view, displacement, types[0], types[1], err);
+        if (rc == -ENOTSUP)
+            rc = see_one_tile(f, displacement, types[0], types[1], err);
+    }
+    type_release(types[0]);
+    type_release(types[1]);
+    return rc;
+}
+
 void file_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_handle filetype,
                    const char *name)
 {
-    struct type *types[2] = {NULL, NULL};
+    struct brg_error err;
     f->foreign = strcmp(name, "native") != 0;
     if (f->has_view)
         file_view_destroy(&f->view);
-    f->has_view = type_decode(f->mpi->types, etype, &types[0], NULL) == 0 &&
-                  type_decode(f->mpi->types, filetype, &types[1], NULL) == 0 &&
-                  file_view_create(&f->view, displacement, types[0], types[1], NULL) == 0;
-    type_release(types[0]);
-    type_release(types[1]);
+    f->has_view = see(f, displacement, etype, filetype, &err) == 0;
+    if (!f->has_view)
+        report_file(f->path, err.text);
 }
 
 /* ---- our own descriptor ---- */

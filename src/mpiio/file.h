@@ -37,6 +37,7 @@ struct file {
     int can_read, can_write, atomic, foreign; /* foreign: a data representation of its own */
     struct file_view view;                    /* if it has one */
     int has_view;
+    uint64_t most_bytes; /* what it sees past these is somewhere else */
     enum split split;
     uint64_t split_bytes;
     char path[STORE_PATH];

@@ -1,7 +1,7 @@
 /* What goes wrong, or is not for Brigade: FILE WHAT, and a line of each rank.
  *   full     each rank writes 1 MiB and a short strided piece; which error, how often its handler
  *            was called, and whether the next call, that reads, succeeds
- *   tiles    rank 1 alone reads by a view whose tiles lie in each other
+ *   tiles    rank 1 alone reads by a view whose tiles lie in each other: one tile, then two
  *   atomic   a call in atomic mode, and one after it
  *   comm     the communicator is freed while the file is open; another file of the same ranks */
 #include <mpi.h>
@@ -86,8 +86,10 @@ static void tiles(const char *path)
     MPI_File_set_view(file, 0, MPI_BYTE, rank == 1 ? over : MPI_BYTE, "native", MPI_INFO_NULL);
     memset(buf, 0, 64);
     int rc = MPI_File_read_at_all(file, 0, buf, 2, MPI_BYTE, MPI_STATUS_IGNORE);
-    printf("rank %d: %s, %s\n", rank, word(class_of(rc)),
-           buf[0] == 0 && buf[1] == (rank == 1 ? 8 : 1) ? "right" : "wrong");
+    int right = buf[0] == 0 && buf[1] == (rank == 1 ? 8 : 1);
+    rc = rc ? rc : MPI_File_read_at_all(file, 0, buf, 4, MPI_BYTE, MPI_STATUS_IGNORE);
+    right = right && (rank == 1 || (buf[2] == 2 && buf[3] == 3)); /* MPIs differ on rank 1's */
+    printf("rank %d: %s, %s\n", rank, word(class_of(rc)), right ? "right" : "wrong");
     MPI_Type_free(&pair);
     MPI_Type_free(&over);
     MPI_File_close(&file);
