@@ -249,6 +249,13 @@ int claims_list(void *context, int64_t *least)
     return 0;
 }
 
+void claims_have(const struct claims *c)
+{
+    uint32_t n = c->board->n_tasks < c->n_slots ? c->board->n_tasks : c->n_slots;
+    if (n && (c->plan->transport == IO_SIMPLE || c->plan->transport == IO_BRIGADE))
+        area_have(c->world->area, (size_t)(c->slots - c->world->area->room) + n * c->slot_bytes);
+}
+
 int claims_list_again(void *context, int64_t *least)
 {
     struct claims *c = context;

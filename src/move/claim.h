@@ -84,6 +84,10 @@ void claims_advance(struct claims *claims, const int64_t *next);
 
 /* ---- after claims_list ---- */
 
+/* The slots that this call uses are about to be touched, where runs are short by every rank of the
+ * node. */
+void claims_have(const struct claims *claims);
+
 static inline uint64_t claims_window(const struct claims *c, uint32_t cell)
 {
     return c->cursor[cell / c->per_domain] + cell % c->per_domain;

@@ -170,8 +170,10 @@ static int move_epoch(struct mover *m)
     int rc;
     claims_mark(&m->claims, m->call->request, LONG_BYTES);
     rc = world_meet(world, v, 1, claims_list, &m->claims, &m->failure);
-    if (!rc)
+    if (!rc) {
         guard_stream(m);
+        claims_have(&m->claims);
+    }
     for (int again = 0; !rc; again = 1) {
         pass(m);
         v[AGAIN] = again ? 0 : -(int64_t)atomic_load(&m->claims.board->again);

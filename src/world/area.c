@@ -27,6 +27,11 @@
 #define SPINS 400u       /* some microseconds */
 #define LOOKS 8u         /* at other ranks, each time; few, as there may be hundreds that look */
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* ---- making one ---- */
 
 /* Field 22 of /proc/PID/stat, or 0: a number that a later process of this id does not have. */
@@ -146,6 +151,18 @@ int area_open(const struct area_token *token, uint32_t local, uint32_t n_local, 
         rc = map(fd, local, n_local, room_bytes, out);
     close(fd);
     return rc;
+}
+
+void area_have(struct io_area *area, size_t bytes)
+{
+    size_t page = 4096, from = area->had / page, end = (bytes + page - 1) / page;
+    if (bytes <= area->had)
+        return;
+    size_t first = from + (end - from) * area->local / area->n_local;
+    size_t last = from + (end - from) * (area->local + 1) / area->n_local;
+    (void)madvise(area->room + first * page, (last - first) * page, MADV_POPULATE_WRITE);
+    (void)madvise(area->room + from * page, (end - from) * page, MADV_POPULATE_READ);
+    area->had = end * page;
 }
 
 void area_seal(struct io_area *area)
