@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "move/request_overlap.h"
 #include "move/request_view.h"
 
 #define HIGHEST ((uint64_t)INT64_MAX)
@@ -56,39 +57,6 @@ static int by_offset(const void *a, const void *b)
     return left->at < right->at ? -1 : left->at > right->at;
 }
 
-/* Of pieces that share bytes the one that came later in the list keeps them: it has the larger
- * `at`. Sorted in, sorted and without overlap out; there are at most 2n-1, so they go elsewhere. */
-static size_t resolve(const struct request_piece *in, size_t n, struct request_piece *out)
-{
-    size_t made = 0;
-    uint64_t done = 0; /* bytes before this offset are decided */
-    for (size_t i = 0; i < n;) {
-        uint64_t from = in[i].offset > done ? in[i].offset : done;
-        const struct request_piece *top = NULL;
-        uint64_t until = UINT64_MAX;
-        size_t j = i;
-        for (; j < n && in[j].offset <= from; j++)
-            if (in[j].offset + in[j].bytes > from && (!top || in[j].at > top->at))
-                top = &in[j];
-        if (!top) {
-            i = j; /* all of these lie before */
-            continue;
-        }
-        until = top->offset + top->bytes;
-        for (size_t k = j; k < n && in[k].offset < until; k++)
-            if (in[k].at > top->at) {
-                until = in[k].offset;
-                break;
-            }
-        out[made++] = (struct request_piece){
-            .offset = from, .bytes = until - from, .at = top->at + (from - top->offset)};
-        done = until;
-        while (i < n && in[i].offset + in[i].bytes <= done)
-            i++;
-    }
-    return made;
-}
-
 static int overlaps(const struct request_piece *pieces, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -131,11 +99,12 @@ int request_of_pieces(struct io_request *request, const brg_piece *pieces, size_
         qsort(list, kept, sizeof *list, by_offset);
     if (overlaps(list, kept)) {
         struct request_piece *apart = malloc(2 * kept * sizeof *apart);
-        if (apart)
-            kept = resolve(list, kept, apart);
+        int rc = apart ? request_part(list, kept, apart, &kept) : -1;
         free(list);
-        if (!apart)
-            return brg_error_set(err, -ENOMEM, "no memory for a list of %zu pieces", 2 * kept);
+        if (rc) {
+            free(apart);
+            return brg_error_set(err, -ENOMEM, "no memory for a list of %zu pieces", 2 * n);
+        }
         list = apart;
         request->given = pieces;
         request->n_given = n;

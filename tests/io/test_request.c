@@ -119,6 +119,29 @@ static void random_block(int round)
     request_destroy(&r);
 }
 
+/* In the time that sorting them takes: n * n steps would be minutes. */
+static void one_long_piece_over_many_small_ones(void)
+{
+    enum {
+        SMALL = 400000
+    };
+    struct io_request r;
+    struct brg_error err;
+    char *memory = malloc(SMALL * 3);
+    brg_piece *pieces = malloc((SMALL + 1) * sizeof *pieces);
+    for (int late = 0; late < 2; late++) {
+        for (int i = 0; i < SMALL; i++)
+            pieces[i + !late] = (brg_piece){.offset = (uint64_t)i * 2, .bytes = 1};
+        pieces[late ? SMALL : 0] = (brg_piece){.offset = 0, .bytes = (uint64_t)SMALL * 2};
+        check(request_of_pieces(&r, pieces, SMALL + 1, memory, &err) == 0, "many pieces", late);
+        check(r.n_pieces == (late ? 1 : 2 * SMALL), "as many remain as count", late);
+        check(r.bytes == SMALL * 2, "each byte once", late);
+        request_destroy(&r);
+    }
+    free(pieces);
+    free(memory);
+}
+
 static void bad_arguments(void)
 {
     struct io_request r;
@@ -139,6 +162,7 @@ static void bad_arguments(void)
 
 int main(void)
 {
+    one_long_piece_over_many_small_ones();
     for (int round = 1; round <= 3000; round++) {
         random_pieces(round);
         random_block(round);
