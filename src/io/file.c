@@ -32,6 +32,50 @@ static int read_hints(struct io_hints *hints, const char *path, unsigned flags, 
     return rc ? rc : hints_parse_environment(hints, getenv("BRIGADE_IO"), path, err);
 }
 
+/* FNV-1a, 62 bits. */
+static int64_t hash_of(const char *path, unsigned flags)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ flags;
+    for (; path && *path; path++)
+        hash = (hash ^ (unsigned char)*path) * 0x100000001b3u;
+    return (int64_t)(hash >> 2);
+}
+
+/* Agrees on a failure, and that all ranks open the same file for the same: a rank that does not
+ * would have its bytes in another rank's file. Named is the lowest that differs from rank 0. */
+static int agree_on_file(struct io_world *w, const char *path, unsigned flags,
+                         struct brg_error *failure)
+{
+    enum {
+        FAILED,
+        LEAST,
+        MOST,
+        N
+    };
+    int64_t hash = hash_of(path, flags), v[N] = {world_failure_key(w, failure), hash, -hash};
+    int64_t first = hash;
+    struct brg_error err;
+    int rc = world_minimum(w, v, N, &err);
+    if (!rc && v[FAILED] == INT64_MAX && v[LEAST] != -v[MOST])
+        rc = world_share(w, &first, sizeof first, 0, &err);
+    if (rc) {
+        *failure = err;
+        return rc;
+    }
+    if (v[FAILED] != INT64_MAX)
+        return world_failure_of(w, v[FAILED], failure);
+    if (v[LEAST] == -v[MOST])
+        return 0;
+    if (hash != first) {
+        snprintf(failure->path, sizeof failure->path, "%s", path);
+        brg_error_set(failure, -EINVAL,
+                      "%s, flags %#x: another rank opens another file, or this one with other "
+                      "flags; path and flags must be the same on every rank",
+                      path, flags);
+    }
+    return world_failure(w, failure);
+}
+
 static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned flags,
                      const char *info, struct brg_error *err)
 {
@@ -50,7 +94,7 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
         found.hints = f->hints;
         store_prepare(path, flags, &f->hints, &found.token, failure);
     }
-    rc = world_failure(f->world, failure);
+    rc = agree_on_file(f->world, path, flags, failure);
     if (!rc)
         rc = world_share(f->world, &found, sizeof found, 0, failure);
     if (rc) {

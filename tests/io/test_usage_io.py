@@ -22,6 +22,8 @@ WORKS = {
 FAILS = {
     "a_link_to_nothing": errno.ENOENT,
     "no_name": errno.EINVAL,
+    "two_names": errno.EINVAL,
+    "other_flags": errno.EINVAL,
     "a_name_without_room_for_sums": errno.ENAMETOOLONG,
     "a_byte_past_all_checksums": errno.EFBIG,
     "a_limit_of_file_sizes": errno.EFBIG,

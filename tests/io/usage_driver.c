@@ -110,6 +110,19 @@ static int no_name(struct brg_error *err)
     return make(rank == 1 ? NULL : "unnamed", err);
 }
 
+static int two_names(struct brg_error *err)
+{
+    return make(rank == 1 ? "one" : "another", err);
+}
+
+static int other_flags(struct brg_error *err)
+{
+    brg_file *f;
+    unsigned flags = BRG_WRITE | BRG_CREATE | (rank == 2 ? BRG_EXCLUSIVE : 0);
+    int rc = brg_file_open(MPI_COMM_WORLD, "flags", flags, hints, &f, err);
+    return rc ? rc : finish(f, err);
+}
+
 static int a_name_without_room_for_sums(struct brg_error *err)
 {
     char name[253];
@@ -182,6 +195,8 @@ int main(int argc, char **argv)
     DO(a_link);
     DO(a_link_to_nothing);
     DO(no_name);
+    DO(two_names);
+    DO(other_flags);
     DO(a_name_without_room_for_sums);
     DO(a_byte_past_all_checksums);
     DO(a_limit_of_file_sizes);
