@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "move/onesided_parts.h"
+#include "world/fault.h"
 
 #define NONE INT64_MAX
 #define NAP_NS 50000L
@@ -259,25 +260,59 @@ static int refuse(const struct onesided_call *call, uint32_t rank, struct brg_er
     return rc ? rc : failure.code;
 }
 
-/* What all ranks ask for, and know of the file's size. */
+/* Whether this rank's bytes lie together, here and in the file: *part. */
+static int is_one_run(const struct io_request *r, struct io_part *part)
+{
+    struct io_cursor cursor;
+    *part = (struct io_part){0};
+    cursor_seek(&cursor, r, 0);
+    return r->bytes == 0 || (cursor_next(&cursor, UINT64_MAX, part) && part->bytes == r->bytes);
+}
+
+/* What all ranks ask for, and know of the file's size; *one_run: of each. */
 static int meet(const struct onesided_call *call, struct io_extent *extent, uint64_t *size,
-                struct brg_error *err)
+                int *one_run, struct brg_error *err)
 {
     struct onesided *o = call->o;
     struct pgas *p = o->pgas;
     const struct io_request *r = call->request;
-    int64_t v[5] = {r->bytes ? (int64_t)r->low : NONE, -(int64_t)r->high,
-                    r->bytes ? (int64_t)request_mean_run(r) : NONE, -(int64_t)call->size,
-                    call->refused && call->refused->code ? (int64_t)p->rank : NONE};
+    struct io_part part;
+    int64_t v[6] = {r->bytes ? (int64_t)r->low : NONE,
+                    -(int64_t)r->high,
+                    r->bytes ? (int64_t)request_mean_run(r) : NONE,
+                    -(int64_t)call->size,
+                    call->refused && call->refused->code ? (int64_t)p->rank : NONE,
+                    is_one_run(r, &part)};
     memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks); /* a call that failed leaves some */
     o->cost.meetings++;
-    int rc = p->reduce(p, PGAS_MIN, v, 5, err);
+    int rc = p->reduce(p, PGAS_MIN, v, 6, err);
     if (!rc && v[4] != NONE)
         rc = refuse(call, (uint32_t)v[4], err);
     *extent =
         (struct io_extent){.low = (uint64_t)v[0], .high = (uint64_t)-v[1], .run = (uint64_t)v[2]};
     *size = (uint64_t)-v[3];
+    *one_run = v[5] != 0;
     return rc;
+}
+
+/* Each rank has one long run of a file in place: no window is needed, and nobody waits for a step.
+ * Where runs meet, either rank's bytes arrive, as by any other way. */
+static int move_runs(struct onesided_run *run)
+{
+    struct io_part part;
+    struct brg_error *failure = &run->failure;
+    int64_t none = NONE;
+    size_t got;
+    is_one_run(run->call->request, &part);
+    io_fault_kill(IO_FAULT_SLOT);
+    if (part.bytes && run->collect)
+        onesided_to_file(run, part.memory, part.bytes, part.offset, failure);
+    else if (part.offset < run->end && part.bytes) {
+        part.bytes = part.bytes < run->end - part.offset ? part.bytes : run->end - part.offset;
+        onesided_from_file(run, part.memory, part.bytes, part.offset, &got, failure);
+    }
+    run->o->cost.own_bytes += part.bytes;
+    return agree(run, &none);
 }
 
 static void remember(struct onesided *o, const struct io_plan *plan)
@@ -299,7 +334,7 @@ static int move(const struct onesided_call *call, int collect, uint64_t *size,
                                .collect = collect,
                                .storing = PTHREAD_MUTEX_INITIALIZER,
                                .failure = {.rank = -1, .offset = -1}};
-    int rc = meet(call, &extent, &run.size, &failure);
+    int one_run = 0, rc = meet(call, &extent, &run.size, &one_run, &failure);
     if (!rc && !collect && call->grows && extent.high > run.size)
         rc = look_at_size(call, &run.size, &failure);
     if (rc) {
@@ -311,7 +346,9 @@ static int move(const struct onesided_call *call, int collect, uint64_t *size,
     plan_blocks(&run.plan, call->hints, call->stripe_bytes, &extent, &ranks);
     remember(o, &run.plan);
     run.end = collect || extent.high < run.size ? extent.high : run.size;
-    rc = extent.low < run.end ? move_rounds(&run) : 0;
+    int by_runs = one_run && call->grows && run.plan.transport == IO_DIRECT;
+    if (extent.low < run.end)
+        rc = by_runs ? move_runs(&run) : move_rounds(&run);
     if (rc)
         *err = run.failure;
     else

@@ -141,6 +141,32 @@ static void step_grows(void)
     told("close", SHMEM_File_close(&f));
 }
 
+/* One run of each rank: side by side; then each half over the next one's; and read past the
+ * end. */
+static void step_runs(void)
+{
+    static char mine[BLOCK], back[2 * BLOCK];
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, NULL, NULL);
+    SHMEM_Status status;
+    SHMEM_Offset end = (SHMEM_Offset)job.all * BLOCK, at = (SHMEM_Offset)job.me * BLOCK;
+    memset(mine, 'A' + job.me, BLOCK);
+    int code = SHMEM_File_write_at_all(f, at, mine, BLOCK, SHMEM_CHAR, SHMEM_STATUS_IGNORE);
+    if (told("write", code)) {
+        SHMEM_File_close(&f);
+        return;
+    }
+    told("read", SHMEM_File_read_at_all(f, end - BLOCK, back, sizeof back, SHMEM_CHAR, &status));
+    CHECK(status.bytes == BLOCK && back[0] == 'A' + job.all - 1 && back[BLOCK - 1] == back[0] &&
+              back[BLOCK] == 0,
+          "%ld bytes", (long)status.bytes);
+    told("over", SHMEM_File_write_at_all(f, at / 2, mine, BLOCK, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("read", SHMEM_File_read_at_all(f, 0, back, BLOCK / 2, SHMEM_CHAR, &status));
+    CHECK(back[0] == 'A' && back[BLOCK / 2 - 1] == 'A', "%.2s", back);
+    told("one", SHMEM_File_write_at_all(f, end, mine, job.me == 1, SHMEM_CHAR, &status));
+    CHECK(status.bytes == (job.me == 1), "%ld bytes", (long)status.bytes);
+    told("close", SHMEM_File_close(&f));
+}
+
 /* A block of checksums (64 KiB) that one PE writes in two calls, and another between. */
 static void step_turns(void)
 {
@@ -200,9 +226,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } steps[] = {{"write", step_write},    {"publish", step_publish}, {"update", step_update},
-                 {"grows", step_grows},    {"turns", step_turns},     {"one-errs", step_one_errs},
-                 {"refused", step_refused}};
+    } steps[] = {{"write", step_write},       {"publish", step_publish}, {"update", step_update},
+                 {"grows", step_grows},       {"turns", step_turns},     {"runs", step_runs},
+                 {"one-errs", step_one_errs}, {"refused", step_refused}};
     if (argc < 5)
         return 2;
     job_start(&job, argv + 1);

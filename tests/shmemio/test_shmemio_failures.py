@@ -142,6 +142,24 @@ def test_a_file_that_grows_elsewhere_is_read_and_kept_as_it_is(tmp_path: Path) -
     assert told(QUICK, tmp_path, "grows") == []
 
 
+@pytest.mark.parametrize(
+    "job", [QUICK, pytest.param(("openmpi", 3), marks=pytest.mark.all)], ids=str
+)
+def test_ranks_that_have_one_run_each_move_it_themselves_and_fail_alike(
+    job: Job, tmp_path: Path
+) -> None:
+    hints = {"BRIGADE_IO": "*:sync=no:transport=direct:stripe=64K:segment=64K"}
+    assert told(job, tmp_path, "runs", **hints) == []
+    data = (tmp_path / "file").read_bytes()
+    assert len(data) == 3 * 60_000 + 1 and data[-1:] == b"B"
+    assert data[:30_000] == b"A" * 30_000 and data[120_000:180_000] == b"C" * 60_000
+    assert {data[i : i + 30_000] for i in (30_000, 60_000)} <= {
+        letter * 30_000 for letter in (b"A", b"B", b"C")
+    }
+    lines = told(job, tmp_path, "runs", BRIGADE_FAULT="io.write:100@1", **hints)
+    assert re.match(r"write: 15 \(-28\) rank 1 offset 60100 /file: ", lines[0])
+
+
 def test_checksums_are_right_where_pes_write_alone_in_turn(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(OLD)
