@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -217,8 +216,8 @@ def _build(plan: LabPlan, progress: Progress) -> None:
     progress(f"shared file system ({plan.fs})")
     driver = _DRIVERS[plan.fs.kind]
     driver.start_servers(plan)
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda node: driver.mount(plan, node), plan.nodes))
+    for node in plan.nodes:  # by this thread: one that forks while another begins may wait for ever
+        driver.mount(plan, node)
     driver.prepare_root(plan)
     progress("Slurm's nodes")
     slurm.wait_idle(plan)
