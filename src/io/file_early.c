@@ -11,7 +11,7 @@ static int may(brg_file *f, enum file_action action, const struct io_request *re
                const struct io_part *run)
 {
     struct io_world *w = f->world;
-    struct plan_ranks ranks = {.size = w->size, .n_nodes = w->n_nodes};
+    struct plan_ranks ranks = move_ranks(w);
     if (action == FILE_WRITE) /* others may not ask now: nothing may be made for it */
         ranks.past = experience_peek(&w->past, f->token.device, plan_is_long(run->bytes));
     if (run->bytes > MOST_BYTES || !plan_may_early(&f->hints, run->bytes, &ranks))
@@ -30,7 +30,7 @@ void file_early_begin(brg_file *f, enum file_action action, const struct io_requ
     e->left = e->moved = 0;
     if (refused || !request->bytes || e->failure.code)
         return;
-    e->left = !early_run(request, &run) || !may(f, action, request, &run);
+    e->left = !request_run(request, &run) || !may(f, action, request, &run);
     if (e->left)
         return;
     struct io_call call = {.store = f->store,
@@ -88,7 +88,7 @@ int file_early_judge(void *file, int64_t *values)
             (uint64_t)world_heard(w, r, EARLY_LOW), (uint64_t)world_heard(w, r, EARLY_HIGH),
             (uint64_t)world_heard(w, r, EARLY_FROM), (uint64_t)world_heard(w, r, EARLY_UNTIL)};
     values[EARLY_DONE] = early_judge(claims, w->size, shares);
-    for (uint32_t r = 0; r < w->size; r++)
+    for (uint32_t r = 0; r < w->size && values[EARLY_DONE]; r++)
         world_tell(w, r, EARLY_DONE, shares[r]);
     return 0;
 }

@@ -88,12 +88,9 @@ static int let_arrive(brg_file *f, uint64_t low, uint64_t high)
 enum {
     ACTION = EARLY_VALUES,
     LATEST,
-    LOW,
-    HIGH,
-    RUN,
-    GRAIN,
-    REFUSED, /* rank of the lowest that refuses what it was asked */
-    PAST,    /* reading: the lowest byte behind the end */
+    EXTENT,
+    REFUSED = EXTENT + EXTENT_VALUES, /* rank of the lowest that refuses what it was asked */
+    PAST,                             /* reading: the lowest byte behind the end */
     DEFINED,
     CONTAINER,
     UNSUMMED,
@@ -107,10 +104,7 @@ static void fill_values(const brg_file *f, enum file_action action, const struct
     file_early_say(f, v);
     v[ACTION] = action;
     v[LATEST] = -(int64_t)action;
-    v[LOW] = r->bytes ? (int64_t)r->low : INT64_MAX;
-    v[HIGH] = -(int64_t)r->high;
-    v[RUN] = r->bytes ? (int64_t)request_mean_run(r) : INT64_MAX;
-    v[GRAIN] = r->bytes ? request_grain(r) : INT64_MAX;
+    extent_say(r, v + EXTENT);
     v[REFUSED] = refused ? f->world->rank : INT64_MAX;
     v[DEFINED] = arrays_defined(f);
     v[CONTAINER] = -(f->arrays != NULL);
@@ -149,31 +143,25 @@ static void explain(brg_file *f, const struct io_plan *plan)
 static void explain_early(brg_file *f, enum file_action action, uint64_t run)
 {
     const struct io_world *w = f->world;
-    const struct experience *past = file_past(f, action, run);
-    char measured[128] = "";
-    const char *why = plan_is_long(run) ? "runs are long, and there are few ranks"
-                                        : "runs are short, and there are few ranks";
-    if (f->hints.transport != IO_AUTO)
-        why = "asked for";
-    if (past)
-        experience_tell(past, measured, sizeof measured);
-    if (measured[0])
-        why = "measured before";
+    const char *by_rule = plan_is_long(run) ? "runs are long, and there are few ranks"
+                                            : "runs are short, and there are few ranks";
+    char why[PLAN_WHY];
+    plan_why(why, &f->hints, by_rule, file_past(f, action, run));
     snprintf(f->explained, sizeof f->explained,
-             "transport: direct (%s%s%s: each rank has one run, which it moves before they meet)\n"
+             "transport: direct (%s: each rank has one run, which it moves before they meet)\n"
              "writers: %u of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
-             why, measured[0] ? ", " : "", measured, w->size, w->size,
-             (unsigned long long)f->token.stripe_bytes, f->token.place, w->n_nodes);
+             why, w->size, w->size, (unsigned long long)f->token.stripe_bytes, f->token.place,
+             w->n_nodes);
 }
 
 /* All is moved already. */
 static int move_nothing(brg_file *f, enum file_action action, const int64_t *v)
 {
-    uint64_t low = (uint64_t)v[LOW], high = (uint64_t)-v[HIGH];
-    explain_early(f, action, (uint64_t)v[RUN]);
-    if (action == FILE_WRITE && low < high) {
-        file_early_end(f, FILE_EARLY_KEEP, high);
-        file_cost_call(f, IO_DIRECT, high - low, (uint64_t)v[RUN], f->early.began_ns);
+    struct io_extent e = extent_heard(v + EXTENT);
+    explain_early(f, action, e.run);
+    if (action == FILE_WRITE && e.low < e.high) {
+        file_early_end(f, FILE_EARLY_KEEP, e.high);
+        file_cost_call(f, IO_DIRECT, e.high - e.low, e.run, f->early.began_ns);
     }
     return 0;
 }
@@ -182,15 +170,8 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                       const int64_t *v)
 {
     struct io_world *w = f->world;
-    struct io_extent extent = {.low = (uint64_t)v[LOW],
-                               .high = (uint64_t)-v[HIGH],
-                               .run = (uint64_t)v[RUN],
-                               .grain = (uint32_t)v[GRAIN]};
-    struct plan_ranks ranks = {.size = w->size,
-                               .n_nodes = w->n_nodes,
-                               .order = w->order,
-                               .room_bytes = w->area->room_bytes,
-                               .past = file_past(f, action, extent.run)};
+    struct io_extent extent = extent_heard(v + EXTENT);
+    struct plan_ranks ranks = move_ranks(w);
     uint64_t began_ns = brg_clock_ns();
     struct io_plan plan;
     struct io_call call = {.world = w,
@@ -202,6 +183,7 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                            .progress = f->progress,
                            .progress_context = f->progress_context};
     int rc = 0;
+    ranks.past = file_past(f, action, extent.run);
     plan_make(&plan, &f->hints, f->token.stripe_bytes, &extent, &ranks);
     explain(f, &plan);
     if (action == FILE_READ)

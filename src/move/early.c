@@ -3,15 +3,6 @@
 
 #include <string.h>
 
-int early_run(const struct io_request *request, struct io_part *run)
-{
-    struct io_cursor cursor;
-    if (!request->bytes || request->bytes != request->high - request->low)
-        return 0;
-    cursor_seek(&cursor, request, request->low);
-    return cursor_next(&cursor, request->high, run) && run->bytes == request->bytes;
-}
-
 static int tell(const struct io_call *call, uint64_t moved, int rc)
 {
     if (!rc && call->progress)

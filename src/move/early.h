@@ -7,10 +7,8 @@
 
 #define EARLY_MOST_RANKS 256u
 
-/* Where the request is one run: 1, and the run. Pure. */
-int early_run(const struct io_request *request, struct io_part *run);
-
-/* Moves the run. Local: the call's plan is not looked at. 0, or -errno with *err. */
+/* Moves the run of a request that is one. Local: the call's plan is not looked at.
+ * 0, or -errno with *err. */
 int early_write(const struct io_call *call, const struct io_part *run, struct brg_error *err);
 int early_read(const struct io_call *call, const struct io_part *run, struct brg_error *err);
 

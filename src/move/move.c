@@ -228,6 +228,14 @@ static int move(const struct io_call *call, int collect, struct brg_error *err)
     return rc;
 }
 
+struct plan_ranks move_ranks(const struct io_world *w)
+{
+    return (struct plan_ranks){.size = w->size,
+                               .n_nodes = w->n_nodes,
+                               .order = w->order,
+                               .room_bytes = w->area->room_bytes};
+}
+
 int move_write(const struct io_call *call, struct brg_error *err)
 {
     return move(call, 1, err);

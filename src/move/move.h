@@ -3,8 +3,7 @@
 #define BRG_IO_MOVE_H
 
 #include "drain/drain.h"
-#include "move/plan.h"
-#include "move/request.h"
+#include "move/extent.h"
 #include "store/store.h"
 #include "world/world.h"
 
@@ -18,6 +17,9 @@ struct io_call {
     brg_progress *progress;           /* or NULL */
     void *progress_context;
 };
+
+/* The ranks of a world as a plan wants them; what is known of the past is the caller's. */
+struct plan_ranks move_ranks(const struct io_world *world);
 
 /* Collective, and agreed on: 0, or the same failure on every rank. Failed bytes have no effect on
  * what other ranks move before the failure is agreed on. */

@@ -105,13 +105,10 @@ int onesided_from_file(struct onesided_run *run, void *buf, size_t bytes, uint64
                        size_t *got, struct brg_error *err)
 {
     pthread_mutex_lock(&run->storing);
-    int rc = store_read(run->call->store, buf, bytes, offset, got, err);
+    *got = bytes;
+    int rc = run->collect ? store_read(run->call->store, buf, bytes, offset, got, err)
+                          : store_read_all(run->call->store, buf, bytes, offset, err);
     pthread_mutex_unlock(&run->storing);
-    if (!rc && *got < bytes && !run->collect) {
-        rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
-                           (unsigned long long)(offset + bytes));
-        err->offset = (int64_t)(offset + *got);
-    }
     return rc;
 }
 
@@ -260,15 +257,6 @@ static int refuse(const struct onesided_call *call, uint32_t rank, struct brg_er
     return rc ? rc : failure.code;
 }
 
-/* Whether this rank's bytes lie together, here and in the file: *part. */
-static int is_one_run(const struct io_request *r, struct io_part *part)
-{
-    struct io_cursor cursor;
-    *part = (struct io_part){0};
-    cursor_seek(&cursor, r, 0);
-    return r->bytes == 0 || (cursor_next(&cursor, UINT64_MAX, part) && part->bytes == r->bytes);
-}
-
 /* What all ranks ask for, and know of the file's size; *one_run: of each. */
 static int meet(const struct onesided_call *call, struct io_extent *extent, uint64_t *size,
                 int *one_run, struct brg_error *err)
@@ -277,21 +265,25 @@ static int meet(const struct onesided_call *call, struct io_extent *extent, uint
     struct pgas *p = o->pgas;
     const struct io_request *r = call->request;
     struct io_part part;
-    int64_t v[6] = {r->bytes ? (int64_t)r->low : NONE,
-                    -(int64_t)r->high,
-                    r->bytes ? (int64_t)request_mean_run(r) : NONE,
-                    -(int64_t)call->size,
-                    call->refused && call->refused->code ? (int64_t)p->rank : NONE,
-                    is_one_run(r, &part)};
+    enum {
+        SIZE = EXTENT_VALUES,
+        REFUSED,
+        ONE_RUN,
+        N_VALUES
+    };
+    int64_t v[N_VALUES] = {[SIZE] = -(int64_t)call->size,
+                           [REFUSED] =
+                               call->refused && call->refused->code ? (int64_t)p->rank : NONE,
+                           [ONE_RUN] = !r->bytes || request_run(r, &part)};
+    extent_say(r, v);
     memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks); /* a call that failed leaves some */
     o->cost.meetings++;
-    int rc = p->reduce(p, PGAS_MIN, v, 6, err);
-    if (!rc && v[4] != NONE)
-        rc = refuse(call, (uint32_t)v[4], err);
-    *extent =
-        (struct io_extent){.low = (uint64_t)v[0], .high = (uint64_t)-v[1], .run = (uint64_t)v[2]};
-    *size = (uint64_t)-v[3];
-    *one_run = v[5] != 0;
+    int rc = p->reduce(p, PGAS_MIN, v, N_VALUES, err);
+    if (!rc && v[REFUSED] != NONE)
+        rc = refuse(call, (uint32_t)v[REFUSED], err);
+    *extent = extent_heard(v);
+    *size = (uint64_t)-v[SIZE];
+    *one_run = v[ONE_RUN] != 0;
     return rc;
 }
 
@@ -299,11 +291,11 @@ static int meet(const struct onesided_call *call, struct io_extent *extent, uint
  * Where runs meet, either rank's bytes arrive, as by any other way. */
 static int move_runs(struct onesided_run *run)
 {
-    struct io_part part;
+    struct io_part part = {.bytes = 0};
     struct brg_error *failure = &run->failure;
     int64_t none = NONE;
     size_t got;
-    is_one_run(run->call->request, &part);
+    request_run(run->call->request, &part);
     io_fault_kill(IO_FAULT_SLOT);
     if (part.bytes && run->collect)
         onesided_to_file(run, part.memory, part.bytes, part.offset, failure);

@@ -4,7 +4,7 @@
 #define BRG_MOVE_ONESIDED_H
 
 #include "drain/drain.h"
-#include "move/plan.h"
+#include "move/extent.h"
 #include "move/request.h"
 #include "pgas/pgas.h"
 #include "store/store.h"

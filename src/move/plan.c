@@ -56,36 +56,42 @@ int plan_is_long(uint64_t run)
     return run >= LONG_RUN;
 }
 
+void plan_why(char text[PLAN_WHY], const struct io_hints *hints, const char *by_rule,
+              const struct experience *past)
+{
+    char measured[128] = "";
+    if (hints->transport == IO_AUTO && past)
+        experience_tell(past, measured, sizeof measured);
+    if (hints->transport != IO_AUTO)
+        by_rule = "asked for";
+    snprintf(text, PLAN_WHY, "%s%s", measured[0] ? "measured before, " : by_rule, measured);
+}
+
 static void choose(struct io_plan *plan, const struct io_hints *hints,
                    const struct io_extent *extent, const struct plan_ranks *ranks)
 {
-    const char *why;
+    const char *by_rule;
     unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
-    char measured[128] = "";
-    plan->transport = hints->transport;
-    if (hints->transport != IO_AUTO)
-        why = "asked for";
-    else if (!plan_is_long(extent->run)) {
+    char why[PLAN_WHY];
+    if (!plan_is_long(extent->run)) {
         candidates = 1u << IO_SIMPLE | (ranks->n_nodes > 1 ? 1u << IO_BRIGADE : 0);
         plan->transport = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
-        why = ranks->n_nodes > MANY_NODES ? "runs are short, and there are many nodes"
-                                          : "runs are short";
+        by_rule = ranks->n_nodes > MANY_NODES ? "runs are short, and there are many nodes"
+                                              : "runs are short";
     } else if (ranks->size > CROWD) {
         plan->transport = IO_ROTATE;
-        why = "runs are long, and there are many ranks";
+        by_rule = "runs are long, and there are many ranks";
     } else {
         plan->transport = IO_DIRECT;
-        why = "runs are long, and there are few ranks";
+        by_rule = "runs are long, and there are few ranks";
     }
-    if (hints->transport == IO_AUTO && ranks->past) {
+    if (hints->transport != IO_AUTO)
+        plan->transport = hints->transport;
+    else if (ranks->past)
         plan->transport = experience_choose(ranks->past, plan->transport, candidates);
-        experience_tell(ranks->past, measured, sizeof measured);
-    }
-    if (measured[0])
-        why = "measured before";
-    snprintf(plan->reason, sizeof plan->reason, "%s%s%s: mean run %llu bytes, %u ranks, %u nodes",
-             why, measured[0] ? ", " : "", measured, (unsigned long long)extent->run, ranks->size,
-             ranks->n_nodes);
+    plan_why(why, hints, by_rule, ranks->past);
+    snprintf(plan->reason, sizeof plan->reason, "%s: mean run %llu bytes, %u ranks, %u nodes", why,
+             (unsigned long long)extent->run, ranks->size, ranks->n_nodes);
 }
 
 int plan_may_early(const struct io_hints *hints, uint64_t run, const struct plan_ranks *ranks)

@@ -39,6 +39,12 @@ struct io_plan {
  * windows in shared memory. */
 int plan_is_long(uint64_t run);
 
+/* Why a transport was taken, for people: it was asked for; what was measured in the past (NULL: not
+ * known); or else by_rule. */
+#define PLAN_WHY 192
+void plan_why(char text[PLAN_WHY], const struct io_hints *hints, const char *by_rule,
+              const struct experience *past);
+
 /* Whether a rank may move a run of its own before the ranks have met for the call: `direct` is what
  * plan_make would choose if all had such. */
 int plan_may_early(const struct io_hints *hints, uint64_t run, const struct plan_ranks *ranks);

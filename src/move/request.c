@@ -331,3 +331,14 @@ uint64_t cursor_at(const struct io_cursor *c)
         return UINT64_MAX;
     return c->request->view ? (uint64_t)c->file.run.at : run_at(c).offset + c->skip;
 }
+
+/* ---- as a whole ---- */
+
+int request_run(const struct io_request *request, struct io_part *run)
+{
+    struct io_cursor cursor;
+    if (!request->bytes || request->bytes != request->high - request->low)
+        return 0;
+    cursor_seek(&cursor, request, request->low);
+    return cursor_next(&cursor, request->high, run) && run->bytes == request->bytes;
+}

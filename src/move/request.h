@@ -64,6 +64,9 @@ void request_repeat(const struct io_request *request);
 /* All runs of a request with bytes begin and end on a multiple of 1 << this (0 of a view). */
 uint32_t request_grain(const struct io_request *request);
 
+/* Whether all its bytes lie together, in memory and in the file: 1, and *run. Of none: 0. */
+int request_run(const struct io_request *request, struct io_part *run);
+
 /* Bytes by parts, roughly; 0 where there are none. */
 uint64_t request_mean_run(const struct io_request *request);
 

@@ -23,7 +23,8 @@ struct share {
     int64_t etypes;  /* before the call */
     const char *why; /* NULL; or why it cannot be done here */
     int early;       /* `moved` bytes were moved already: all that there are */
-    uint64_t moved;
+    uint64_t asked, moved;
+    uint64_t began_ns;
 };
 
 static int is_null(const struct call *call, const struct type *type)
@@ -55,6 +56,7 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
         why = "tiles of a view that lie in each other";
     else if (share->request.bytes % f->view.etype_bytes)
         why = "a part of an etype";
+    share->asked = share->request.bytes;
     type_release(type);
     return why;
 }
@@ -63,7 +65,7 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
 
 static int may_be_early(const struct file *f, const struct io_request *r)
 {
-    struct plan_ranks ranks = {.size = f->all.world->size, .n_nodes = f->all.world->n_nodes};
+    struct plan_ranks ranks = move_ranks(f->all.world);
     uint64_t run = r->bytes ? request_mean_run(r) : 0;
     int single = run == r->high - r->low;
     if (!r->bytes)
@@ -98,11 +100,7 @@ static int move_early(struct file *f, const struct call *call, struct share *sha
 /* ---- the meeting ---- */
 
 enum {
-    UNABLE,
-    LOW,
-    HIGH,
-    RUN,
-    GRAIN,
+    UNABLE = EXTENT_VALUES,
     SIZE,   /* reading: of the file, as rank 0 sees it */
     EARLY,  /* 1: all have moved all */
     FAILED, /* meanwhile */
@@ -112,9 +110,10 @@ enum {
 static void fill_values(struct file *f, const struct call *call, struct share *share,
                         const struct brg_error *failure, int64_t *v)
 {
-    const struct io_request *r = &share->request;
+    struct io_request nothing;
     uint64_t bytes;
-    int left = r->bytes && !share->early;
+    request_none(&nothing);
+    extent_say(share->early ? &nothing : &share->request, v);
     v[SIZE] = INT64_MAX;
     if (!call->write && f->all.world->rank == 0) {
         if (store_size(f->all.store, &bytes, NULL))
@@ -123,10 +122,6 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
             v[SIZE] = (int64_t)bytes;
     }
     v[UNABLE] = share->why ? 0 : 1;
-    v[LOW] = left ? (int64_t)r->low : INT64_MAX;
-    v[HIGH] = left ? -(int64_t)r->high : 0;
-    v[RUN] = left ? (int64_t)request_mean_run(r) : INT64_MAX;
-    v[GRAIN] = left ? request_grain(r) : INT64_MAX;
     v[EARLY] = share->early;
     v[FAILED] = world_failure_key(f->all.world, failure);
 }
@@ -137,14 +132,8 @@ static int move_rest(struct reach *r, const struct call *call, struct share *sha
 {
     struct io_request nothing;
     struct io_world *w = r->world;
-    struct io_extent extent = {.low = (uint64_t)v[LOW],
-                               .high = (uint64_t)-v[HIGH],
-                               .run = (uint64_t)v[RUN],
-                               .grain = (uint32_t)v[GRAIN]};
-    struct plan_ranks ranks = {.size = w->size,
-                               .n_nodes = w->n_nodes,
-                               .order = w->order,
-                               .room_bytes = w->area->room_bytes};
+    struct io_extent extent = extent_heard(v);
+    struct plan_ranks ranks = move_ranks(w);
     struct io_plan plan;
     struct io_call move = {.world = w,
                            .plan = &plan,
@@ -170,13 +159,24 @@ static int move_rest(struct reach *r, const struct call *call, struct share *sha
     return rc;
 }
 
-static int finish(struct file *f, const struct call *call, const struct share *share,
-                  uint64_t asked)
+static int move_pointer(struct file *f, const struct call *call, const struct share *share)
 {
-    uint64_t etypes = asked / f->view.etype_bytes;
+    uint64_t etypes = share->asked / f->view.etype_bytes;
     if (call->at || !etypes)
         return 0;
     return f->mpi->files->seek(f->handle, share->etypes + (int64_t)etypes);
+}
+
+/* The call is done here, and ended as `rc` says. Local. */
+static void finish(struct file *f, const struct call *call, struct share *share, int rc,
+                   struct brg_error *failure, uint64_t *moved, int *code)
+{
+    if (!rc && move_pointer(f, call, share))
+        rc = failure->code = -EIO;
+    *moved = rc ? 0 : share->moved;
+    request_destroy(&share->request);
+    *code = rc ? f->mpi->files->raise(f->handle, rc) : 0;
+    report_done(call->write, *moved, brg_clock_ns() - share->began_ns, rc ? failure->text : NULL);
 }
 
 /* Why all its calls are left to MPI, known without the others; or NULL. */
@@ -193,9 +193,8 @@ static const char *left_to_mpi(const struct file *f, const struct call *call)
 
 int call_together(struct file *f, const struct call *call, uint64_t *moved, int *code)
 {
-    struct share share = {.why = left_to_mpi(f, call)};
+    struct share share = {.why = left_to_mpi(f, call), .began_ns = brg_clock_ns()};
     struct brg_error failure = {.rank = -1, .offset = -1};
-    uint64_t began_ns = brg_clock_ns();
     int64_t v[N_VALUES];
     if (share.why || file_reach(f)) {
         report_passed(share.why ? share.why : f->passes);
@@ -203,7 +202,6 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     }
     request_none(&share.request);
     share.why = ask(f, call, &share);
-    uint64_t asked = share.request.bytes;
     share.early = !share.why && may_be_early(f, &share.request);
     if (share.early)
         move_early(f, call, &share, &failure);
@@ -217,12 +215,7 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     rc = rc ? rc : world_failure_of(f->all.world, v[FAILED], &failure);
     if (!rc && !v[EARLY])
         rc = move_rest(&f->all, call, &share, v, &failure);
-    if (!rc && finish(f, call, &share, asked))
-        rc = failure.code = -EIO;
-    *moved = rc ? 0 : share.moved;
-    request_destroy(&share.request);
-    *code = rc ? f->mpi->files->raise(f->handle, rc) : 0;
-    report_done(call->write, *moved, brg_clock_ns() - began_ns, rc ? failure.text : NULL);
+    finish(f, call, &share, rc, &failure, moved, code);
     return 1;
 }
 
@@ -240,28 +233,22 @@ static int is_for_us(const struct call *call, const struct io_request *r)
 static int move_alone(struct file *f, const struct call *call, struct share *share,
                       struct brg_error *failure)
 {
-    const struct io_request *r = &share->request;
     uint64_t size = INT64_MAX;
     int rc = call->write ? 0 : store_size(f->alone.store, &size, failure);
     if (rc)
         return rc;
-    int64_t v[N_VALUES] = {[LOW] = (int64_t)r->low,
-                           [HIGH] = -(int64_t)r->high,
-                           [RUN] = (int64_t)request_mean_run(r),
-                           [GRAIN] = request_grain(r),
-                           [SIZE] = (int64_t)size};
+    int64_t v[N_VALUES] = {[SIZE] = (int64_t)size};
+    extent_say(&share->request, v);
     return move_rest(&f->alone, call, share, v, failure);
 }
 
 int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *code)
 {
-    struct share share = {.why = left_to_mpi(f, call)};
+    struct share share = {.why = left_to_mpi(f, call), .began_ns = brg_clock_ns()};
     struct brg_error failure = {.rank = -1, .offset = -1};
-    uint64_t began_ns = brg_clock_ns();
     request_none(&share.request);
     if (!share.why)
         share.why = ask(f, call, &share);
-    uint64_t asked = share.request.bytes;
     if (share.why || !is_for_us(call, &share.request) || file_reach_alone(f)) {
         if (share.why)
             report_passed(share.why);
@@ -269,11 +256,6 @@ int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *co
         return 0;
     }
     int rc = move_alone(f, call, &share, &failure);
-    if (!rc && finish(f, call, &share, asked))
-        rc = failure.code = -EIO;
-    *moved = rc ? 0 : share.moved;
-    request_destroy(&share.request);
-    *code = rc ? f->mpi->files->raise(f->handle, rc) : 0;
-    report_done(call->write, *moved, brg_clock_ns() - began_ns, rc ? failure.text : NULL);
+    finish(f, call, &share, rc, &failure, moved, code);
     return 1;
 }

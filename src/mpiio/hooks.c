@@ -119,18 +119,23 @@ static int taken(struct file *f, call_done *does, const struct call *call, uint6
     return done;
 }
 
+/* The same, and its status is told. */
+static int answered(struct file *f, call_done *does, const struct call *call, void *status, int *rc)
+{
+    uint64_t moved;
+    int done = taken(f, does, call, &moved, rc);
+    if (done && *rc == 0)
+        f->mpi->files->tell(status, moved);
+    return done;
+}
+
 static int do_data(data_call *next, call_done *does, int write, word file, word buf, word count,
                    int64_t n, word type, void *status)
 {
     struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
-    struct file *f = mine(file);
-    uint64_t moved;
     int rc;
-    if (taken(f, does, &call, &moved, &rc)) {
-        if (rc == 0)
-            f->mpi->files->tell(status, moved);
+    if (answered(mine(file), does, &call, status, &rc))
         return rc;
-    }
     inside++;
     rc = next(file, buf, count, type, status);
     inside--;
@@ -146,14 +151,9 @@ static int do_at(at_call *next, call_done *does, int write, word file, word offs
                         .buf = (char *)buf,
                         .count = n,
                         .type = type};
-    struct file *f = mine(file);
-    uint64_t moved;
     int rc;
-    if (taken(f, does, &call, &moved, &rc)) {
-        if (rc == 0)
-            f->mpi->files->tell(status, moved);
+    if (answered(mine(file), does, &call, status, &rc))
         return rc;
-    }
     inside++;
     rc = next(file, offset, buf, count, type, status);
     inside--;

@@ -80,19 +80,20 @@ static void a_request_is_a_run_if_it_lies_together_on_both_sides(void)
     uint64_t shape[2] = {4, 8}, start[2] = {1, 0}, count[2] = {2, 8};
     int64_t apart[2] = {9, 1};
     CHECK(!request_of_pieces(&request, pieces, 1, memory, &err), "%s", err.text);
-    CHECK(early_run(&request, &run) && run.offset == 10 && run.bytes == 20 && run.memory == memory,
+    CHECK(request_run(&request, &run) && run.offset == 10 && run.bytes == 20 &&
+              run.memory == memory,
           "one piece");
     request_destroy(&request);
     CHECK(!request_of_block(&request, 100, 1, 2, shape, start, count, NULL, memory, &err), "%s",
           err.text);
-    CHECK(early_run(&request, &run) && run.offset == 108 && run.bytes == 16, "whole rows");
+    CHECK(request_run(&request, &run) && run.offset == 108 && run.bytes == 16, "whole rows");
     request_destroy(&request);
     CHECK(!request_of_block(&request, 100, 1, 2, shape, start, count, apart, memory, &err), "%s",
           err.text);
-    CHECK(!early_run(&request, &run), "rows that lie apart in memory");
+    CHECK(!request_run(&request, &run), "rows that lie apart in memory");
     request_destroy(&request);
     request_none(&request);
-    CHECK(!early_run(&request, &run), "nothing");
+    CHECK(!request_run(&request, &run), "nothing");
 }
 
 int main(void)
