@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "move/alone.h"
 #include "mpiio/report.h"
 #include "type/decode.h"
 
@@ -127,9 +128,10 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
 }
 
 /* What is left after the meeting. */
-static int move_rest(struct reach *r, const struct call *call, struct share *share,
-                     const int64_t *v, struct brg_error *failure)
+static int move_rest(struct file *f, const struct call *call, struct share *share, const int64_t *v,
+                     struct brg_error *failure)
 {
+    struct reach *r = &f->all;
     struct io_request nothing;
     struct io_world *w = r->world;
     struct io_extent extent = extent_heard(v);
@@ -214,7 +216,7 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     }
     rc = rc ? rc : world_failure_of(f->all.world, v[FAILED], &failure);
     if (!rc && !v[EARLY])
-        rc = move_rest(&f->all, call, &share, v, &failure);
+        rc = move_rest(f, call, &share, v, &failure);
     finish(f, call, &share, rc, &failure, moved, code);
     return 1;
 }
@@ -223,7 +225,7 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
 
 /* What lies together in memory and in the file MPI does as well. Short runs are written by MPI: it
  * reads what lies between them and writes that again, which is much faster than run by run; but
- * others may write there, and we do not (STORE_APART). */
+ * others may write there, and we do not. */
 static int is_for_us(const struct call *call, const struct io_request *r)
 {
     uint64_t run = request_mean_run(r);
@@ -233,13 +235,10 @@ static int is_for_us(const struct call *call, const struct io_request *r)
 static int move_alone(struct file *f, const struct call *call, struct share *share,
                       struct brg_error *failure)
 {
-    uint64_t size = INT64_MAX;
-    int rc = call->write ? 0 : store_size(f->alone.store, &size, failure);
-    if (rc)
-        return rc;
-    int64_t v[N_VALUES] = {[SIZE] = (int64_t)size};
-    extent_say(&share->request, v);
-    return move_rest(&f->alone, call, share, v, failure);
+    if (!call->write)
+        return alone_read(f->alone, &share->request, &share->moved, failure);
+    share->moved = share->request.bytes;
+    return alone_write(f->alone, &share->request, failure);
 }
 
 int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *code)

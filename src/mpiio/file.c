@@ -156,7 +156,8 @@ void file_closing(struct file *f)
         return;
     forget(f);
     let_go(&f->all);
-    let_go(&f->alone);
+    if (f->alone)
+        store_close(f->alone);
     if (f->has_view)
         file_view_destroy(&f->view);
     group_give(f->mpi, f->group);
@@ -238,20 +239,20 @@ static int read_hints(const struct file *f, struct io_hints *hints, struct brg_e
 }
 
 /* Brigade's own files of parts are an index to everybody else. */
-static void look(const struct file *f, struct reach *r, unsigned flags, struct brg_error *failure)
+static void look(const struct file *f, const struct io_hints *hints, struct store_token *token,
+                 struct brg_error *failure)
 {
-    flags |= STORE_IN_PLACE | (f->can_write ? BRG_WRITE : BRG_READ);
-    if (store_prepare(f->path, flags, &r->hints, &r->token, failure) == 0 &&
-        r->token.layout != IO_SHARED)
+    unsigned flags = STORE_IN_PLACE | (f->can_write ? BRG_WRITE : BRG_READ);
+    if (store_prepare(f->path, flags, hints, token, failure) == 0 && token->layout != IO_SHARED)
         brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
 }
 
-static void open_here(struct reach *r, struct brg_error *failure)
+static int open_store(const struct io_hints *hints, const struct store_token *token, uint32_t rank,
+                      struct io_store **store, struct brg_error *failure)
 {
     uint64_t bytes;
-    if (store_open(&r->token, &r->hints, r->world->rank, &r->store, failure) == 0 &&
-        drain_open(r->store, &r->hints, &r->drain, failure) == 0)
-        store_size(r->store, &bytes, failure); /* opens it */
+    int rc = store_open(token, hints, rank, store, failure);
+    return rc ? rc : store_size(*store, &bytes, failure); /* opens it */
 }
 
 /* Rank 0 finds the file, and every rank opens it. */
@@ -261,7 +262,7 @@ static int open_together(const struct file *f, struct reach *r, int rc, struct b
     memset(&found, 0, sizeof found);
     io_fault_start(r->world->rank);
     if (!rc && r->world->rank == 0)
-        look(f, r, 0, failure);
+        look(f, &r->hints, &r->token, failure);
     rc = world_failure(r->world, failure);
     found.hints = r->hints;
     found.token = r->token;
@@ -270,7 +271,8 @@ static int open_together(const struct file *f, struct reach *r, int rc, struct b
         return rc;
     r->hints = found.hints;
     r->token = found.token;
-    open_here(r, failure);
+    if (open_store(&r->hints, &r->token, r->world->rank, &r->store, failure) == 0)
+        drain_open(r->store, &r->hints, &r->drain, failure);
     return world_failure(r->world, failure);
 }
 
@@ -298,30 +300,28 @@ int file_reach(struct file *f)
 int file_reach_alone(struct file *f)
 {
     struct brg_error failure = {.rank = -1, .offset = -1};
-    struct reach *r = &f->alone;
-    if (r->opened || f->not_alone)
-        return r->opened ? 0 : -1;
-    int rc = read_hints(f, &r->hints, &failure);
-    rc = rc ? rc : world_open(0, 0, r->hints.segment_bytes, &r->world, &failure);
-    if (!rc) {
-        look(f, r, STORE_APART, &failure);
-        if (!failure.code)
-            open_here(r, &failure);
-        rc = failure.code;
-    }
-    r->opened = rc == 0;
-    f->not_alone = rc != 0;
-    if (rc) {
-        report_file(f->path, failure.text);
-        let_go(r);
-    }
-    return rc ? -1 : 0;
+    struct store_token token;
+    struct io_hints hints;
+    if (f->alone || f->not_alone)
+        return f->alone ? 0 : -1;
+    if (read_hints(f, &hints, &failure) == 0)
+        look(f, &hints, &token, &failure);
+    if (!failure.code)
+        open_store(&hints, &token, 0, &f->alone, &failure);
+    if (!failure.code)
+        return 0;
+    f->not_alone = 1;
+    report_file(f->path, failure.text);
+    if (f->alone)
+        store_close(f->alone);
+    f->alone = NULL;
+    return -1;
 }
 
 void file_synced(struct file *f)
 {
     if (f->all.opened && f->all.world->n_nodes > 1)
         store_show(f->all.store, NULL);
-    if (f->alone.opened)
-        store_show(f->alone.store, NULL);
+    if (f->alone)
+        store_show(f->alone, NULL);
 }

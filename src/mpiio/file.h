@@ -41,10 +41,10 @@ struct file {
     enum split split;
     uint64_t split_bytes;
     char path[STORE_PATH];
-    char given[512];    /* hints of its MPI_Info, as hints_parse takes them */
-    struct reach all;   /* of collective calls */
-    struct reach alone; /* of independent ones: this rank is all there is */
-    int not_alone;      /* it cannot be opened so */
+    char given[512];        /* hints of its MPI_Info, as hints_parse takes them */
+    struct reach all;       /* of collective calls */
+    struct io_store *alone; /* of independent ones: this rank's own, once it was needed */
+    int not_alone;          /* it cannot be opened so */
 };
 
 /* After MPI has opened it. Collective over `comm`. */
@@ -63,7 +63,7 @@ void file_set_view(struct file *file, int64_t displacement, mpi_handle etype, mp
 
 /* Collective, and agreed on: opens file->all, if it is not open. 0; or -1 with `passes` set. */
 int file_reach(struct file *file);
-/* Local: the same of file->alone; or -1, and MPI does what it was for. */
+/* Local: opens file->alone, if it is not open. 0; or -1, and MPI does what it was for. */
 int file_reach_alone(struct file *file);
 
 /* After MPI_File_sync: what other nodes wrote will be seen. */

@@ -22,9 +22,6 @@
 /* With BRG_READ, BRG_WRITE or both; BRG_CREATE makes a file where there is none, and keeps what one
  * holds. Hints checksums, layout and async do not apply; sums that describe the file go away. */
 #define STORE_IN_PLACE 0x100u
-/* With STORE_IN_PLACE: others may write at the same time between the runs that are written here,
- * and not hold them; so those are left alone. */
-#define STORE_APART 0x200u
 #define STORE_MOST_BLOCKS (UINT64_C(1) << 27) /* with checksums: 1 GiB of them */
 
 struct store_token {

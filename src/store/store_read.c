@@ -69,7 +69,7 @@ int store_read_all(struct io_store *s, void *buf, size_t bytes, uint64_t offset,
 
 int store_reads_raw(const struct io_store *s)
 {
-    return s->token.layout == IO_SHARED && !s->async && !(s->token.flags & STORE_APART);
+    return s->token.layout == IO_SHARED && !s->async;
 }
 
 int store_read_raw(struct io_store *s, void *buf, size_t bytes, uint64_t offset,
