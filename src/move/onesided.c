@@ -1,34 +1,17 @@
-/* A one-sided call, step by step.
- *
- * The windows of a round, one of each owner, go through four steps, one after another: ranks mark
- * those they touch (MARK); owners make theirs ready, reading what must be kept (FILL); ranks move
- * their bytes (MOVE); owners write (WRITE; a call that reads ends before). Four rounds are under
- * way at once, each in another step, and ranks meet between steps. A window that moves and one that
- * is written or filled are the owner's two. Rounds that nobody touches are left out: which is the
- * next one, the meeting says. */
+/* One-sided calls: what the ranks ask for, and which way it goes. onesided_rounds.c has the way
+ * through windows. */
 #include "move/onesided.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "move/onesided_parts.h"
 #include "world/fault.h"
 
 #define NONE INT64_MAX
-#define NAP_NS 50000L
-
-enum step {
-    MARK,
-    FILL,
-    MOVE,
-    WRITE,
-    STEPS
-};
 
 int onesided_open(struct pgas *pgas, uint64_t window_bytes, struct onesided **out,
                   struct brg_error *err)
@@ -61,20 +44,27 @@ void onesided_close(struct onesided *o)
     free(o);
 }
 
+void onesided_forget(struct onesided *o)
+{
+    free(o);
+}
+
 size_t onesided_explain(const struct onesided *o, char *text, size_t room)
 {
     const struct onesided_last *last = &o->last;
     const struct onesided_cost *now = &o->cost, *was = &last->before;
+    char how[sizeof last->reason + 96] = "each rank's one run, moved before the ranks met";
     int n = 0;
     *text = '\0';
     if (last->owners)
+        snprintf(how, sizeof how, "%s\nowners: %u of %u ranks, windows of %llu bytes", last->reason,
+                 last->owners, o->pgas->size, (unsigned long long)last->window_bytes);
+    if (last->called)
         n = snprintf(text, room,
-                     "%s\nowners: %u of %u ranks, windows of %llu bytes\nlast call: %llu rounds, "
+                     "%s\nlast call: %llu rounds, "
                      "%llu meetings; this rank: %llu bytes by itself, %llu copied in reach, %llu "
                      "put or got in %llu moves, %llu as an owner, %llu read to be kept\n",
-                     last->reason, last->owners, o->pgas->size,
-                     (unsigned long long)last->window_bytes,
-                     (unsigned long long)(now->rounds - was->rounds),
+                     how, (unsigned long long)(now->rounds - was->rounds),
                      (unsigned long long)(now->meetings - was->meetings),
                      (unsigned long long)(now->own_bytes - was->own_bytes),
                      (unsigned long long)(now->near_bytes - was->near_bytes),
@@ -109,116 +99,6 @@ int onesided_from_file(struct onesided_run *run, void *buf, size_t bytes, uint64
     int rc = run->collect ? store_read(run->call->store, buf, bytes, offset, got, err)
                           : store_read_all(run->call->store, buf, bytes, offset, err);
     pthread_mutex_unlock(&run->storing);
-    return rc;
-}
-
-/* ---- a step ---- */
-
-static void *serve_behind(void *serving)
-{
-    struct serving *s = serving;
-    serve(s);
-    atomic_store(&s->done, 1);
-    return NULL;
-}
-
-/* Between nodes, what others put here may need this rank's help: it must not wait for a disk. */
-static int start_thread(struct serving *s, pthread_t *thread)
-{
-    sigset_t all, before;
-    int serves = 0;
-    for (uint32_t d = 0; d < s->run->plan.n_writers; d++)
-        serves |= s->run->plan.writers[d] == s->run->o->pgas->rank;
-    if (!serves || s->run->o->pgas->n_nodes == 1 || (s->write == NONE && s->fill == NONE))
-        return 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(thread, NULL, serve_behind, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc == 0;
-}
-
-/* An addition of nothing lets what carries the group go on. */
-static void wait_for_thread(struct serving *s, pthread_t thread)
-{
-    struct onesided *o = s->run->o;
-    uint64_t before;
-    while (!atomic_load(&s->done)) {
-        struct timespec nap = {.tv_nsec = NAP_NS};
-        o->pgas->fetch_add(o->pgas, o->marks + 2 * ONESIDED_MARKS, 0, o->pgas->rank, &before);
-        nanosleep(&nap, NULL);
-    }
-    pthread_join(thread, NULL);
-}
-
-static void step(struct onesided_run *run, const int64_t rounds[STEPS], unsigned turn)
-{
-    struct serving s = {.run = run,
-                        .write = run->collect ? rounds[WRITE] : NONE,
-                        .fill = rounds[FILL],
-                        .write_turn = turn - WRITE,
-                        .fill_turn = turn - FILL,
-                        .failure = {.rank = -1, .offset = -1}};
-    pthread_t thread;
-    int threaded = start_thread(&s, &thread);
-    ranks_mark(run, rounds[MARK], turn - MARK);
-    ranks_move(run, rounds[MOVE], turn - MOVE);
-    if (threaded)
-        wait_for_thread(&s, thread);
-    else
-        serve(&s);
-    if (s.failure.code && !run->failure.code)
-        run->failure = s.failure;
-}
-
-/* ---- agreeing ---- */
-
-/* 0, or the failure of the lowest rank that has one, which is run->failure everywhere. *next
- * becomes the least of all ranks'. */
-static int agree(struct onesided_run *run, int64_t *next)
-{
-    struct onesided *o = run->o;
-    struct pgas *p = o->pgas;
-    struct brg_error *failure = &run->failure, err = {.rank = -1, .offset = -1};
-    struct io_store *store = run->call->store;
-    int64_t v[3] = {failure->code ? (int64_t)p->rank : NONE, *next,
-                    run->collect ? -store_has_unsummed(store) : 0};
-    if (failure->code && failure->rank < 0)
-        failure->rank = (int)p->rank;
-    o->cost.meetings++;
-    int rc = p->reduce(p, PGAS_MIN, v, 3, &err);
-    if (!rc && run->collect)
-        store_hear_unsummed(store, v[2] != 0);
-    if (!rc && v[0] != NONE)
-        rc = p->broadcast(p, failure, sizeof *failure, (uint32_t)v[0], &err);
-    if (rc)
-        *failure = err;
-    *next = v[1];
-    return failure->code;
-}
-
-static int move_rounds(struct onesided_run *run)
-{
-    int64_t rounds[STEPS] = {0, NONE, NONE, NONE};
-    uint64_t size = run->end > run->size ? run->end : run->size;
-    int last = run->collect ? WRITE : MOVE, more = 1, rc = 0;
-    if (run->collect) {
-        store_begin_call(run->call->store);
-        store_end_stream(run->call->store, &run->failure); /* another may own its block now */
-    }
-    for (unsigned turn = STEPS; !rc && more; turn++) {
-        step(run, rounds, turn);
-        int64_t next = rounds[MARK] == NONE ? NONE : next_round(run, rounds[MARK]);
-        run->o->cost.rounds += rounds[MOVE] != NONE;
-        memmove(rounds + 1, rounds, (STEPS - 1) * sizeof *rounds);
-        more = 0;
-        for (int i = 1; i <= last; i++)
-            more |= rounds[i] != NONE;
-        if (!more && run->collect && !run->failure.code)
-            store_end_call(run->call->store, size, &run->failure);
-        rc = agree(run, &next);
-        rounds[MARK] = next;
-    }
     return rc;
 }
 
@@ -257,61 +137,121 @@ static int refuse(const struct onesided_call *call, uint32_t rank, struct brg_er
     return rc ? rc : failure.code;
 }
 
-/* What all ranks ask for, and know of the file's size; *one_run: of each. */
-static int meet(const struct onesided_call *call, struct io_extent *extent, uint64_t *size,
-                int *one_run, struct brg_error *err)
+/* What the ranks learn when they meet. */
+struct met {
+    struct io_extent extent; /* of what all ask for */
+    int one_run;             /* of each */
+    int moved;               /* by each, all that it asks for */
+};
+
+/* Fills run->size as well: what anybody knows. early: this rank has moved its bytes, or has
+ * run->failure instead. */
+static int meet(struct onesided_run *run, int early, struct met *met)
 {
-    struct onesided *o = call->o;
+    const struct onesided_call *call = run->call;
+    struct onesided *o = run->o;
     struct pgas *p = o->pgas;
     const struct io_request *r = call->request;
     struct io_part part;
     enum {
         SIZE = EXTENT_VALUES,
         REFUSED,
+        FAILED,
         ONE_RUN,
+        MOVED,
         N_VALUES
     };
+    int64_t me = (int64_t)p->rank;
     int64_t v[N_VALUES] = {[SIZE] = -(int64_t)call->size,
-                           [REFUSED] =
-                               call->refused && call->refused->code ? (int64_t)p->rank : NONE,
-                           [ONE_RUN] = !r->bytes || request_run(r, &part)};
+                           [REFUSED] = call->refused && call->refused->code ? me : NONE,
+                           [FAILED] = run->failure.code ? me : NONE,
+                           [ONE_RUN] = !r->bytes || request_run(r, &part),
+                           [MOVED] = early};
     extent_say(r, v);
     memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks); /* a call that failed leaves some */
     o->cost.meetings++;
-    int rc = p->reduce(p, PGAS_MIN, v, N_VALUES, err);
+    struct brg_error err = {.rank = -1, .offset = -1};
+    int rc = p->reduce(p, PGAS_MIN, v, N_VALUES, &err);
     if (!rc && v[REFUSED] != NONE)
-        rc = refuse(call, (uint32_t)v[REFUSED], err);
-    *extent = extent_heard(v);
-    *size = (uint64_t)-v[SIZE];
-    *one_run = v[ONE_RUN] != 0;
+        rc = refuse(call, (uint32_t)v[REFUSED], &err);
+    else if (!rc && v[FAILED] != NONE)
+        return rounds_hear_failure(run, (uint32_t)v[FAILED]);
+    if (rc)
+        run->failure = err;
+    *met = (struct met){extent_heard(v), v[ONE_RUN] != 0, v[MOVED] != 0};
+    run->size = (uint64_t)-v[SIZE];
     return rc;
 }
 
-/* Each rank has one long run of a file in place: no window is needed, and nobody waits for a step.
- * Where runs meet, either rank's bytes arrive, as by any other way. */
+/* This rank's one run of a file in place, as far as that goes: no window is needed. Returns bytes
+ * moved. Where runs meet, either rank's bytes arrive, as by any other way. */
+static size_t move_run(struct onesided_run *run, const struct io_part *part)
+{
+    size_t moved = part->bytes;
+    if (!part->bytes)
+        return 0;
+    io_fault_kill(IO_FAULT_SLOT);
+    if (run->collect)
+        onesided_to_file(run, part->memory, part->bytes, part->offset, &run->failure);
+    else
+        store_read(run->call->store, part->memory, part->bytes, part->offset, &moved,
+                   &run->failure);
+    run->o->cost.own_bytes += moved;
+    return moved;
+}
+
+/* A rank with one run of a file in place, or none, need not ask the others how to move it: it does
+ * so before they meet. 0: it cannot, or there was less to read; then it is moved (once more) with
+ * everybody's. */
+static int move_early(struct onesided_run *run, const struct plan_ranks *ranks)
+{
+    const struct onesided_call *call = run->call;
+    struct io_part part = {.bytes = 0};
+    if (!call->grows || (call->refused && call->refused->code))
+        return 0;
+    if (call->request->bytes &&
+        (!request_run(call->request, &part) || !plan_may_early(call->hints, part.bytes, ranks)))
+        return 0;
+    return move_run(run, &part) == part.bytes;
+}
+
+/* The same when all have one run and have met: what is past the end is left alone. */
 static int move_runs(struct onesided_run *run)
 {
     struct io_part part = {.bytes = 0};
-    struct brg_error *failure = &run->failure;
     int64_t none = NONE;
-    size_t got;
     request_run(run->call->request, &part);
-    io_fault_kill(IO_FAULT_SLOT);
-    if (part.bytes && run->collect)
-        onesided_to_file(run, part.memory, part.bytes, part.offset, failure);
-    else if (part.offset < run->end && part.bytes) {
-        part.bytes = part.bytes < run->end - part.offset ? part.bytes : run->end - part.offset;
-        onesided_from_file(run, part.memory, part.bytes, part.offset, &got, failure);
-    }
-    run->o->cost.own_bytes += part.bytes;
-    return agree(run, &none);
+    if (part.offset >= run->end)
+        part.bytes = 0;
+    else if (part.bytes > run->end - part.offset)
+        part.bytes = run->end - part.offset;
+    move_run(run, &part);
+    return rounds_agree(run, &none);
 }
 
 static void remember(struct onesided *o, const struct io_plan *plan)
 {
-    o->last = (struct onesided_last){
-        .before = o->cost, .window_bytes = plan->window_bytes, .owners = plan->n_writers};
+    o->last.window_bytes = plan->window_bytes;
+    o->last.owners = plan->n_writers;
     memcpy(o->last.reason, plan->reason, sizeof o->last.reason);
+}
+
+/* What is left to do when the ranks have met. */
+static int move_rest(struct onesided_run *run, const struct met *met,
+                     const struct plan_ranks *ranks)
+{
+    const struct onesided_call *call = run->call;
+    const struct io_extent *extent = &met->extent;
+    if (!run->collect && call->grows && extent->high > run->size &&
+        look_at_size(call, &run->size, &run->failure))
+        return run->failure.code;
+    plan_blocks(&run->plan, call->hints, call->stripe_bytes, extent, ranks);
+    remember(run->o, &run->plan);
+    run->end = run->collect || extent->high < run->size ? extent->high : run->size;
+    if (extent->low >= run->end)
+        return 0;
+    return met->one_run && call->grows && run->plan.transport == IO_DIRECT ? move_runs(run)
+                                                                           : rounds_move(run);
 }
 
 static int move(const struct onesided_call *call, int collect, uint64_t *size,
@@ -319,28 +259,21 @@ static int move(const struct onesided_call *call, int collect, uint64_t *size,
 {
     struct onesided *o = call->o;
     struct pgas *p = o->pgas;
-    struct brg_error failure = {.rank = -1, .offset = -1};
-    struct io_extent extent;
+    struct met met;
     struct onesided_run run = {.call = call,
                                .o = o,
                                .collect = collect,
                                .storing = PTHREAD_MUTEX_INITIALIZER,
                                .failure = {.rank = -1, .offset = -1}};
-    int one_run = 0, rc = meet(call, &extent, &run.size, &one_run, &failure);
-    if (!rc && !collect && call->grows && extent.high > run.size)
-        rc = look_at_size(call, &run.size, &failure);
-    if (rc) {
-        *err = failure;
-        return rc;
-    }
     struct plan_ranks ranks = {
         .size = p->size, .n_nodes = p->n_nodes, .order = p->order, .room_bytes = o->window_bytes};
-    plan_blocks(&run.plan, call->hints, call->stripe_bytes, &extent, &ranks);
-    remember(o, &run.plan);
-    run.end = collect || extent.high < run.size ? extent.high : run.size;
-    int by_runs = one_run && call->grows && run.plan.transport == IO_DIRECT;
-    if (extent.low < run.end)
-        rc = by_runs ? move_runs(&run) : move_rounds(&run);
+    o->last = (struct onesided_last){.before = o->cost, .called = 1};
+    int early = move_early(&run, &ranks);
+    int rc = meet(&run, early, &met);
+    if (!rc)
+        run.end = met.extent.high;
+    if (!rc && !met.moved)
+        rc = move_rest(&run, &met, &ranks);
     if (rc)
         *err = run.failure;
     else

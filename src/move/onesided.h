@@ -19,6 +19,8 @@ int onesided_open(struct pgas *pgas, uint64_t window_bytes, struct onesided **ou
                   struct brg_error *err);
 /* Collective. */
 void onesided_close(struct onesided *o);
+/* Local, where the group's memory ends with the group. */
+void onesided_forget(struct onesided *o);
 
 /* What calls cost this rank so far. */
 struct onesided_cost {

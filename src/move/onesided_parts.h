@@ -36,10 +36,11 @@ struct onesided {
     struct onesided_cost cost;
     struct onesided_last {
         struct onesided_cost before; /* cost until then */
+        int called;
         uint64_t window_bytes;
-        uint32_t owners;
+        uint32_t owners; /* 0: no plan was needed */
         char reason[256];
-    } last; /* call that moved bytes; owners 0: none */
+    } last; /* call */
 };
 
 /* The part of a window that lies within the call's extent. */
@@ -68,6 +69,16 @@ int onesided_to_file(struct onesided_run *run, const void *buf, size_t bytes, ui
                      struct brg_error *err);
 int onesided_from_file(struct onesided_run *run, void *buf, size_t bytes, uint64_t offset,
                        size_t *got, struct brg_error *err);
+
+/* ---- onesided_rounds.c: the way through windows ---- */
+
+/* Collective: each returns 0 or the code of run->failure, which is the same on all ranks. Of a call
+ * whose plan and end are known: */
+int rounds_move(struct onesided_run *run);
+/* 0, or the failure of the lowest rank that has one. *next becomes the least of all ranks'. */
+int rounds_agree(struct onesided_run *run, int64_t *next);
+/* All know that `rank` is the lowest that has a failure. */
+int rounds_hear_failure(struct onesided_run *run, uint32_t rank);
 
 /* ---- onesided_mark.c: pure, but for the requests' cursors ---- */
 

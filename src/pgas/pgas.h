@@ -59,6 +59,10 @@ int pgas_single(struct pgas **p, struct brg_error *err);
 /* Collective over the world, which stays open until after close. */
 int pgas_windows(struct io_world *world, struct pgas **p, struct brg_error *err);
 
+/* Local: ends one whose ranks are on one node, with all that was allocated. No rank uses it any
+ * more. */
+void pgas_windows_forget(struct pgas *p);
+
 /* Collective over the `size` ranks start, start + 2^log_stride, ... of the OpenSHMEM that runs in
  * this process. -EINVAL where there is none, or where it has not been started. The first call is
  * for all ranks, unless pgas_shmem_reserve came before. */

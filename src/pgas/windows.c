@@ -290,6 +290,16 @@ static void windows_close(struct pgas *p)
     free(p);
 }
 
+void pgas_windows_forget(struct pgas *p)
+{
+    struct windows *self = self_of(p);
+    for (struct memory *m = self->memories, *next; m; m = next) {
+        next = m->next;
+        drop(self, m);
+    }
+    free(self);
+}
+
 int pgas_windows(struct io_world *world, struct pgas **p, struct brg_error *err)
 {
     struct windows *self = malloc(sizeof *self);

@@ -5,6 +5,9 @@
  * ranks, and windows of each size that some file wants. Files on one group share them, as their
  * calls come one after another.
  *
+ * A world of MPI's outlasts its files. On one node it keeps for the next file what carries the
+ * group, and the windows that were used last: making them takes longer than a small file.
+ *
  *   bits 0-1: 1 named (WORLD, SELF), 2 a set, 3 a communicator of MPI's in the rest
  *   of a set: bits 2-6 log_stride, 7-34 start, 35-62 size */
 #include <stdlib.h>
@@ -84,6 +87,38 @@ int SHMEM_Comm_active_set(int start, int log_stride, int size, SHMEM_Comm *comm)
     return SHMEM_SUCCESS;
 }
 
+/* ---- what a world keeps: a group without a name ---- */
+
+/* MPI's windows end by a collective call: they cannot be kept until MPI itself ends. */
+static int may_keep(const struct group *g)
+{
+    return g->world && g->world->n_nodes == 1 && !g->world->broken.code;
+}
+
+static void drop_kept(void *value)
+{
+    struct group *g = value;
+    for (struct group_windows *w = g->windows, *next; w; w = next) {
+        next = w->next;
+        onesided_forget(w->onesided);
+        free(w);
+    }
+    pgas_windows_forget(g->pgas);
+    free(g);
+}
+
+static int take_kept(struct group *g)
+{
+    struct group *kept = g->world->kept;
+    if (!kept)
+        return 0;
+    g->pgas = kept->pgas;
+    g->windows = kept->windows;
+    g->world->kept = NULL;
+    free(kept);
+    return 1;
+}
+
 /* ---- what carries one ---- */
 
 static int carry_by_mpi(struct group *g, const struct io_hints *hints, struct brg_error *err)
@@ -96,7 +131,8 @@ static int carry_by_mpi(struct group *g, const struct io_hints *hints, struct br
     rc = world_open(comm, hints->share, hints->segment_bytes, &g->world, err);
     if (rc)
         return rc;
-    rc = pgas_windows(g->world, &g->pgas, err);
+    if (!take_kept(g))
+        rc = pgas_windows(g->world, &g->pgas, err);
     if (rc)
         world_close(g->world);
     return rc;
@@ -152,18 +188,41 @@ int group_open(SHMEM_Comm comm, const struct io_hints *hints, struct group **out
     return 0;
 }
 
+/* Windows that no file uses, but for `stays`. */
+static void close_idle(struct group *g, const struct group_windows *stays)
+{
+    struct group_windows **at = &g->windows;
+    while (*at) {
+        struct group_windows *w = *at;
+        if (w->users || w == stays) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        onesided_close(w->onesided);
+        free(w);
+    }
+}
+
 void group_close(struct group *g)
 {
+    struct io_world *world = g->world;
     if (--g->users)
         return;
     struct group **at = &groups;
     while (*at != g)
         at = &(*at)->next;
     *at = g->next;
-    g->pgas->close(g->pgas);
-    if (g->world)
-        world_close(g->world);
-    free(g);
+    if (may_keep(g) && !world->kept) {
+        world->kept = g;
+        world->drop = drop_kept;
+    } else {
+        close_idle(g, NULL);
+        g->pgas->close(g->pgas);
+        free(g);
+    }
+    if (world)
+        world_close(world);
 }
 
 int group_windows_open(struct group *g, uint64_t bytes, struct group_windows **out,
@@ -195,14 +254,8 @@ int group_windows_open(struct group *g, uint64_t bytes, struct group_windows **o
 
 void group_windows_close(struct group *g, struct group_windows *w)
 {
-    if (--w->users)
-        return;
-    struct group_windows **at = &g->windows;
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
-    onesided_close(w->onesided);
-    free(w);
+    if (--w->users == 0)
+        close_idle(g, may_keep(g) ? w : NULL);
 }
 
 /* ---- asking ---- */

@@ -55,6 +55,8 @@ struct io_world {
     struct io_world *next; /* of the same communicator, with other arguments */
     unsigned users;        /* files that have it open */
     int forsaken;          /* its communicator is gone: it ends with its last file */
+    void *kept;            /* by those who use it, from one file to the next: NULL, or */
+    void (*drop)(void *);  /* what ends it, without the other ranks, before the world ends */
 };
 
 /* The world of a communicator (comm 0: of this process alone). share 0: every rank is a node of its

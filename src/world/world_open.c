@@ -217,6 +217,8 @@ static void destroy(struct io_world *w)
         lifeline_close(&w->lifeline);
     if (w->broken.code) /* MPI may still have messages from it and for it */
         return;
+    if (w->kept)
+        w->drop(w->kept);
     area_destroy(w->area);
     if (w->mpi && !ending) {
         if (w->leaders)

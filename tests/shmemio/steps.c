@@ -143,6 +143,12 @@ static void step_grows(void)
 
 /* One run of each rank: side by side; then each half over the next one's; and read past the
  * end. */
+static void check_meetings(SHMEM_File f, const char *some)
+{
+    const char *said = SHMEM_File_explain(f);
+    CHECK(strstr(said, some), "%s", said);
+}
+
 static void step_runs(void)
 {
     static char mine[BLOCK], back[2 * BLOCK];
@@ -155,16 +161,50 @@ static void step_runs(void)
         SHMEM_File_close(&f);
         return;
     }
+    check_meetings(f, " 1 meetings");
+    told("read", SHMEM_File_read_at_all(f, at, back, BLOCK, SHMEM_CHAR, &status));
+    CHECK(status.bytes == BLOCK && back[0] == 'A' + job.me && back[BLOCK - 1] == back[0],
+          "%ld bytes", (long)status.bytes);
+    check_meetings(f, " 1 meetings");
     told("read", SHMEM_File_read_at_all(f, end - BLOCK, back, sizeof back, SHMEM_CHAR, &status));
     CHECK(status.bytes == BLOCK && back[0] == 'A' + job.all - 1 && back[BLOCK - 1] == back[0] &&
               back[BLOCK] == 0,
           "%ld bytes", (long)status.bytes);
+    check_meetings(f, " 2 meetings"); /* the file ends before what was asked for */
     told("over", SHMEM_File_write_at_all(f, at / 2, mine, BLOCK, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
     told("read", SHMEM_File_read_at_all(f, 0, back, BLOCK / 2, SHMEM_CHAR, &status));
     CHECK(back[0] == 'A' && back[BLOCK / 2 - 1] == 'A', "%.2s", back);
     told("one", SHMEM_File_write_at_all(f, end, mine, job.me == 1, SHMEM_CHAR, &status));
     CHECK(status.bytes == (job.me == 1), "%ld bytes", (long)status.bytes);
     told("close", SHMEM_File_close(&f));
+}
+
+/* Areas of shared memory in this process. */
+static int n_areas(void)
+{
+    char line[4096];
+    int n = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        n += strstr(line, "memfd:") != NULL;
+    fclose(maps);
+    return n;
+}
+
+/* Files one after another, the third with other windows. */
+static void step_again(void)
+{
+    const char *const segments[] = {"64K", "64K", "128K"};
+    int before = 0;
+    for (int i = 0; i < 3; i++) {
+        SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, "segment", segments[i]);
+        int open = n_areas();
+        told("write", write_blocks(f, (char)('a' + i)));
+        told("close", SHMEM_File_close(&f));
+        CHECK(n_areas() == open, "%d areas when it was open, %d later", open, n_areas());
+        CHECK(i != 1 || open == before, "%d areas of the first, %d of the second", before, open);
+        before = n_areas();
+    }
 }
 
 /* A block of checksums (64 KiB) that one PE writes in two calls, and another between. */
@@ -228,7 +268,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } steps[] = {{"write", step_write},       {"publish", step_publish}, {"update", step_update},
                  {"grows", step_grows},       {"turns", step_turns},     {"runs", step_runs},
-                 {"one-errs", step_one_errs}, {"refused", step_refused}};
+                 {"one-errs", step_one_errs}, {"refused", step_refused}, {"again", step_again}};
     if (argc < 5)
         return 2;
     job_start(&job, argv + 1);

@@ -160,6 +160,10 @@ def test_ranks_that_have_one_run_each_move_it_themselves_and_fail_alike(
     assert re.match(r"write: 15 \(-28\) rank 1 offset 60100 /file: ", lines[0])
 
 
+def test_ranks_of_a_node_keep_their_windows_for_the_next_file(tmp_path: Path) -> None:
+    assert run_job(("openmpi", 3), "shmemio_steps", tmp_path, "again") == []
+
+
 def test_checksums_are_right_where_pes_write_alone_in_turn(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(OLD)
