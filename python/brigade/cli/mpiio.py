@@ -26,8 +26,8 @@ def command(words: tuple[str, ...], report: bool, hints: str | None) -> None:
     Brigade.
 
     Nothing is rebuilt: a library is preloaded that takes over the collective calls of MPI_File in
-    C and Fortran, under Open MPI and MPICH, and leaves all else to the MPI. A statically linked
-    program cannot be reached so; it is linked with -lbrigade_mpiio before its MPI.
+    C and Fortran, under Open MPI and MPICH, and leaves all else to the MPI. A program can be linked
+    with it instead: brigade io-config --mpiio --libs.
     """
     from brigade.launch import parse
     from brigade.paths import native
