@@ -17,27 +17,20 @@ Needs Open MPI with mpicc; measures HDF5 and ADIOS2 where they are (--python: wh
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE
-from typing import Any, Callable
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import checkpoint_table
+from support import checkpoint_table, places
 from support.options import numbers, words
+from support.places import Run
 from support.samples import as_rows, save
 
 from brigade.bench.checkpoint import figure, program
-from brigade.lab import Lab
 
-NODES = 4
 #: how safe a file is when its writing ends
 SAFETY = {
     "published": ["--publish"],
@@ -45,18 +38,15 @@ SAFETY = {
     "unsynced": ["--no-sync", "--no-read"],
 }
 STEADY = {"contiguous": "16M", "strided": "64k"}
-Run = Callable[[list[str]], dict[str, Any]]
 
 
 def main() -> int:
     options = arguments()
-    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
-    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-    os.environ["BRIGADE_CACHE"] = str(options.cache)
+    places.prepare(options)
     program.prepare(options.cache / "bench", options.mpicc, options.python)  # nodes only use it
     for fs in options.fs:
         begin = time.monotonic()
-        with place(fs, options) as run:
+        with places.place(fs, options) as run:
             report = measure(run, options)
         keep(report, fs, options)
         print(f"{fs}: {time.monotonic() - begin:.0f} s", flush=True)
@@ -67,7 +57,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--fs", type=words(), default=["disk", "moosefs"])
+    places.add_options(parser, "checkpoint")
     parser.add_argument("--quick", action="store_true", help="one width, few rounds")
     parser.add_argument("--ranks", type=numbers, default=[4, 16], help="with all record sizes")
     parser.add_argument("--wide", type=numbers, default=[32], help="without the largest records")
@@ -75,42 +65,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--safety", type=words(), default=list(SAFETY))
     parser.add_argument("--steady-rounds", type=int, default=30)
     parser.add_argument("--rival", type=int, default=64, help="MiB of the other job's bursts")
-    parser.add_argument("--dir", default="/var/tmp", help="where the local disk is measured")
-    parser.add_argument("--lab", default="checkpoint", help="name of the lab to bring up")
-    parser.add_argument("--mpicc", default="mpicc.openmpi")
     parser.add_argument("--python", default=sys.executable, help="whose ADIOS2 is measured")
-    parser.add_argument("--out", type=Path, default=Path("out/checkpoint"))
-    parser.add_argument("--cache", type=Path, default=Path("/var/tmp/brigade-bench"))
     options = parser.parse_args()
     if options.quick:
         options.ranks, options.wide, options.rounds, options.steady_rounds = [4], [], 3, 10
     return options
-
-
-@contextmanager
-def place(fs: str, options: argparse.Namespace) -> Iterator[Run]:
-    """A way to run `brigade bench WORDS` on a file system; its report."""
-    common = ["--mpicc", options.mpicc, "--json", "--dir"]
-    if fs == "disk":
-        launcher = ["--", "mpirun.openmpi", "--oversubscribe", "-n", "{n}"]
-        yield lambda more: report_of(subprocess.run, more, [*common, options.dir, *launcher])
-        return
-    lab = Lab.up(name=options.lab, nodes=NODES, fs=fs)
-    try:
-        launcher = ["--", "mpirun", "-n", "{n}"]
-        yield lambda more: report_of(lab.run, more, [*common, str(lab.shared), *launcher])
-    finally:
-        lab.down()
-
-
-def report_of(start: Callable[..., Any], more: list[str], common: list[str]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "brigade", "bench", *more, *common]
-    print("--", " ".join(command[3:]), flush=True)
-    done = start(command, cwd="/", stdout=PIPE, stderr=PIPE, text=True)
-    if done.returncode:
-        raise SystemExit(f"ended with {done.returncode}:\n{done.stderr}")
-    report: dict[str, Any] = json.loads(done.stdout)
-    return report
 
 
 def measure(run: Run, options: argparse.Namespace) -> dict[str, Any]:
@@ -146,7 +105,7 @@ def compare(run: Run, options: argparse.Namespace, how: list[str]) -> dict[str, 
 
 def keep(report: dict[str, Any], fs: str, options: argparse.Namespace) -> None:
     """The raw samples, the figures, and what of the targets is reached."""
-    title = "local disk" if fs == "disk" else f"{NODES} nodes, {fs}"
+    title = places.title(fs)
     for direction in ("write", "read"):
         path = options.out / f"checkpoint-{fs}-{direction}.png"
         figure.draw_cells(report["cells"], direction, path, f"checkpoints on {title}: {direction}")

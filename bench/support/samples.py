@@ -18,9 +18,10 @@ def save(path: Path, name: str, settings: dict[str, Any], samples: Any, **more: 
     path.write_text(_dense(json.dumps(content, indent=1)) + "\n", encoding="utf-8")
 
 
-def as_rows(samples: list[dict[str, Any]]) -> dict[str, Any]:
-    """Many checkpoint samples as {"columns", "rows"}: a list for each, seconds by phase."""
-    names = ["pattern", "record", "ranks", "variant", "component", "round"]
+def as_rows(samples: list[dict[str, Any]], *more: str) -> dict[str, Any]:
+    """Many samples of shared files as {"columns", "rows"}: a list for each, seconds by phase;
+    `more` keys have a column as well."""
+    names = ["pattern", "record", "ranks", "variant", "component", "round", *more]
     phases = ["open", "move", "close", "total"]
     ways = [way for way in ("write", "read") if samples and samples[0].get(way)]
     columns = names + [f"{way}_{phase}" for way in ways for phase in phases]
@@ -29,6 +30,21 @@ def as_rows(samples: list[dict[str, Any]]) -> dict[str, Any]:
         for one in samples
     ]
     return {"columns": columns, "rows": rows}
+
+
+def from_rows(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """The samples that as_rows was given, as far as it keeps them."""
+    samples = []
+    for row in table["rows"]:
+        one: dict[str, Any] = {}
+        for name, value in zip(table["columns"], row):
+            way, _, phase = name.partition("_")
+            if phase:
+                one.setdefault(way, {})[phase] = value
+            else:
+                one[name] = value
+        samples.append(one)
+    return samples
 
 
 def _dense(text: str) -> str:

@@ -65,6 +65,23 @@ def test_the_table_names_the_cells_the_ratios_and_what_is_absent(cache, tmp_path
     assert max(map(len, done.stdout.splitlines()[:8])) <= 110
 
 
+def test_ours_of_mpi_io_are_measured_beside_it(cache, tmp_path):
+    words = ["--pattern", "strided", "--rounds", "1", "-n", "2", "--json"]
+    words += ["--variants", "romio,preloaded,onesided"]
+    done = bench(cache, tmp_path, "checkpoint", *SMALL, *words, *LAUNCHER, BRIGADE_MPIIO="verbose")
+    assert done.returncode == 0, done.stderr
+    samples = json.loads(done.stdout)["samples"]
+    found = sorted((s["component"].rstrip("0123456789"), s["variant"]) for s in samples)
+    assert found == [
+        ("preloaded", "onesided"),
+        ("preloaded", "preloaded"),
+        ("romio", "onesided"),
+        ("romio", "romio"),
+    ]
+    taken = re.findall(r"writes: (\d+) calls taken over", done.stderr)
+    assert taken == ["1"], "the MPI-IO of one job"
+
+
 def test_published_files_of_peers_are_whole_under_their_names(cache, tmp_path):
     words = ["--pattern", "strided", "--rounds", "1", "-n", "2", "--publish", "--json"]
     done = bench(cache, tmp_path, "checkpoint", *SMALL, *words, *LAUNCHER)

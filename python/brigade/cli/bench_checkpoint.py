@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from brigade.bench.checkpoint.program import Program
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-_PEERS = [name for name in plan.BACK_ENDS if name != "mpiio"]
+_PEERS = [name for name in plan.BACK_ENDS if name not in ("mpiio", "onesided", "preloaded")]
 
 
 def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:

@@ -69,7 +69,7 @@ Examples:
 Back ends: POSIX; MPIIO and ONESIDED (libbrigade_shmemio, over MPI's windows, or OpenSHMEM with
 ONESIDED:seam=shmem), with a view MPIIO:view and ONESIDED:view; LAMINAR (libbrigade_io); HDF5,
 where there is a parallel one. To compare, also
-Open MPI's OMPIO and ROMIO.""",
+Open MPI's OMPIO and ROMIO, and PRELOADED: MPIIO as `brigade mpiio` does it.""",
 )
 @_ior_options
 @click.option(

@@ -2,8 +2,8 @@
 
 In a round each cell has its turn, in an order of its own, and within a cell each variant, in an
 order of its own: what disturbs one disturbs its neighbours, and ratios are between neighbours.
-Open MPI chooses its MPI-IO component when a job starts, so a round has one job for `ompio` and one
-for `romio`, and every other variant runs in both.
+Open MPI chooses its MPI-IO component when a job starts, so a round has one job for `ompio`, one for
+`romio` and one for `preloaded`, and every other variant runs in each.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Callable, Optional
 
 from brigade.bench.checkpoint.plan import Cell, Variant, line
 from brigade.bench.checkpoint.program import Program
+from brigade.bench.component import job as component_job
 from brigade.bench.run import gather
 from brigade.errors import BrigadeError
 
@@ -98,10 +99,10 @@ def _job(
             samples.append(_sample(said, turns, component, number))
             heard()
 
-    environment = {"OMPI_MCA_io": component} if component else {}
+    words = [str(program.path), str(schedule)]
+    command, environment = component_job(settings.launcher, words, component)
     try:
         schedule.write_text("\n".join(text) + "\n", encoding="utf-8")
-        command = [*settings.launcher, str(program.path), str(schedule)]
         status = gather(command, take, environment)
     finally:
         schedule.unlink(missing_ok=True)

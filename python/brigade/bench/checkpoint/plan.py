@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from brigade.bench.component import PRELOADED
 from brigade.errors import UsageError
 
 PATTERNS = {
@@ -25,6 +26,8 @@ _DIMS = 4
 
 BACK_ENDS = {
     "brigade": "libbrigade_io; with hints: brigade:transport=rotate:checksums=no",
+    "onesided": "libbrigade_shmemio over the MPI's ranks",
+    "preloaded": "MPI-IO beneath `brigade mpiio`",
     "ompio": "MPI-IO of Open MPI, its own component",
     "romio": "MPI-IO of Open MPI, the ROMIO component",
     "mpiio": "MPI-IO, whatever the MPI has (MPICH and its kin: ROMIO)",
@@ -62,7 +65,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Variant:
-    """A way of writing; `component` is Open MPI's for MPI-IO, or ""."""
+    """A way of writing; `component` is what does a job's MPI-IO (bench/component.py), or ""."""
 
     name: str
     back_end: str
@@ -137,6 +140,8 @@ def variant(text: str, components: dict[str, str]) -> Variant:
         raise UsageError(f"no back end '{name}'", hint=f"there are {', '.join(BACK_ENDS)}")
     if name in ("ompio", "romio"):
         return Variant(text, "mpiio", hints, components.get(name, ""))
+    if name == PRELOADED:
+        return Variant(text, "mpiio", hints, PRELOADED)
     return Variant(text, name, hints)
 
 

@@ -75,7 +75,7 @@ def _words(mpicc: str, peers: list[Peer]) -> list[str]:
     native = paths.native("libbrigade_io.so").parent
     words = [*shlex.split(mpicc), "-O2", "-w", f'-DMARK="{MARK}"', f"-I{native}/include"]
     words += [str(source) for source in _sources() if source.suffix == ".c"]
-    words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io"]
+    words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io", "-lbrigade_shmemio"]
     for peer in peers:
         words += [f"-DWITH_{peer.name.upper()}", *peer.words]
     return words

@@ -19,10 +19,10 @@ from brigade.bench.checkpoint.summary import quantile, ratio
 from brigade.bench.ior.presets import COLUMNS, Preset
 
 Sample = dict[str, Any]
-_OURS = ("LAMINAR", "ONESIDED")
+_OURS = ("LAMINAR", "ONESIDED", "PRELOADED")
 _MPI = ("MPIIO", "OMPIO", "ROMIO")
 _ACCESSES = ("write", "read")
-_WIDTH = 110  # at least: lines that are cut in two cannot be read
+_WIDTH = 10_000  # more than any: lines that are cut in two cannot be read
 
 
 def rows(samples: Sequence[Sample], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -75,7 +75,6 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 def print_report(found: Sequence[dict[str, Any]], preset: Preset | None) -> None:
     """The table of these rows, and the published one of a preset, on standard output."""
-    console = Console(width=max(Console().width, _WIDTH))
     names = list(found[0]["variants"])
     ours = list(found[0]["ratios"])
     title = "median MiB/s, open to closed; times faster than the best of the others [95%]"
@@ -87,10 +86,13 @@ def print_report(found: Sequence[dict[str, Any]], preset: Preset | None) -> None
         table.add_row(
             *_start(row["ranks"], row["nodes"], row["bytes"], row["access"]), *rates, *times
         )
-    console.print(table)
-    if preset:
-        console.print()
-        console.print(_published(preset))
+    tables = [table, *([_published(preset)] if preset else [])]
+    wide = Console(width=_WIDTH)
+    console = Console(width=max(Console().width, *(wide.measure(one).maximum for one in tables)))
+    for number, one in enumerate(tables):
+        if number:
+            console.print()
+        console.print(one)
 
 
 def _published(preset: Preset) -> Table:

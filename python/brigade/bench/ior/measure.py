@@ -9,18 +9,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
+from brigade.bench.component import PRELOADED
+from brigade.bench.component import job as component_job
 from brigade.bench.ior import options
 from brigade.bench.run import gather
 from brigade.errors import BrigadeError, LauncherError, UsageError
 from brigade.report.host import host
 
 Progress = Optional[Callable[[int, int], None]]  # (samples, samples in all)
-_COMPONENTS = {"OMPIO": "ompio", "ROMIO": "romio"}  # MPI-IO's, where the MPI has both
+# MPI-IO's, where the MPI has both
+_COMPONENTS = {"OMPIO": "ompio", "ROMIO": "romio", "PRELOADED": PRELOADED}
 
 
 @dataclass(frozen=True)
 class Way:
-    """What stands beside others: a word of -a, and Open MPI's component for it, or ""."""
+    """What stands beside others: a word of -a, and what does a job's MPI-IO for it
+    (bench/component.py), or ""."""
 
     name: str
     word: str
@@ -51,7 +55,9 @@ def show(command: Sequence[str]) -> int:
 
 
 def ways(text: str, components: Mapping[str, str]) -> list[Way]:
-    """The ways of -a; OMPIO and ROMIO are MPIIO with a component of Open MPI's own."""
+    """The ways of -a; OMPIO and ROMIO are MPIIO with a component of Open MPI's own, PRELOADED is
+    MPIIO beneath `brigade mpiio`."""
+    components = {**components, PRELOADED: PRELOADED}
     made = []
     for word in text.split(","):
         name, colon, rest = word.partition(":")
@@ -73,8 +79,8 @@ def compare(
     """Samples {"variant", "component", "round", "ranks", "nodes", "bytes", "write", "read"} of all
     cases, the last two as far as they were asked for; BrigadeError if a word was wrong.
 
-    All ways take turns in one job. Open MPI chooses its component of MPI-IO when a job starts: with
-    two of them a round has a job of each, and all other ways run in both."""
+    All ways take turns in one job. What does MPI-IO is chosen when a job starts: with several of
+    them a round has a job of each, and all other ways run in each."""
     chance = random.Random(1)
     components = list(dict.fromkeys(w.component for w in ways if w.component)) or [""]
     repetitions = 1 if len(components) > 1 else rounds
@@ -98,8 +104,8 @@ def _job(
     program: str, case: Case, ways: Sequence[Way], component: str, number: int, repetitions: int
 ) -> list[dict[str, Any]]:
     values = {**case.values, "api": ",".join(way.word for way in ways), "repetitions": repetitions}
-    command = [*case.launcher, program, *options.words(values)]
-    report = gather_report(command, {"OMPI_MCA_io": component} if component else None)
+    words = [program, *options.words(values)]
+    report = gather_report(*component_job(case.launcher, words, component))
     if report["wrong"]:
         raise BrigadeError(report["wrong"][0]["text"])
     (test,) = report["tests"]

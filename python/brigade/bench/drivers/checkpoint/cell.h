@@ -58,8 +58,8 @@ struct back_end {
     int (*read)(const struct cell *cell, char *buf, struct outcome *outcome);
 };
 
-extern const struct back_end back_end_brigade, back_end_mpiio, back_end_posix_shared,
-    back_end_posix_own, back_end_hdf5, back_end_adios2;
+extern const struct back_end back_end_brigade, back_end_onesided, back_end_mpiio,
+    back_end_posix_shared, back_end_posix_own, back_end_hdf5, back_end_adios2;
 
 /* A cell of the words "key=value key=value"; 0, or the word that is wrong. */
 const char *cell_parse(struct cell *cell, char *line);

@@ -18,7 +18,8 @@
 #include "cell.h"
 
 static const struct back_end *const back_ends[] = {
-    &back_end_brigade, &back_end_mpiio, &back_end_posix_shared, &back_end_posix_own,
+    &back_end_brigade,      &back_end_onesided,  &back_end_mpiio,
+    &back_end_posix_shared, &back_end_posix_own,
 #ifdef WITH_HDF5
     &back_end_hdf5,
 #endif

@@ -1,0 +1,66 @@
+"""Where shared files are measured: a local disk, or the lab's nodes with their file system."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any, Callable
+
+from brigade.lab import Lab
+from support.options import words
+
+NODES = 4
+Run = Callable[[list[str]], dict[str, Any]]
+
+
+def title(fs: str) -> str:
+    return "local disk" if fs == "disk" else f"{NODES} nodes, {fs}"
+
+
+def add_options(parser: argparse.ArgumentParser, name: str) -> None:
+    """What every benchmark of shared files can be told; `name` of its lab and of its folder."""
+    parser.add_argument("--fs", type=words(), default=["disk", "moosefs"])
+    parser.add_argument("--dir", default="/var/tmp", help="where the local disk is measured")
+    parser.add_argument("--lab", default=name, help="name of the lab to bring up")
+    parser.add_argument("--mpicc", default="mpicc.openmpi")
+    parser.add_argument("--out", type=Path, default=Path("out") / name)
+    parser.add_argument("--cache", type=Path, default=Path("/var/tmp/brigade-bench"))
+
+
+def prepare(options: argparse.Namespace) -> None:
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    os.environ.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    os.environ["BRIGADE_CACHE"] = str(options.cache)
+
+
+@contextmanager
+def place(fs: str, options: argparse.Namespace) -> Iterator[Run]:
+    """A way to run `brigade bench WORDS` on a file system; its report."""
+    common = ["--mpicc", options.mpicc, "--json", "--dir"]
+    if fs == "disk":
+        launcher = ["--", "mpirun.openmpi", "--oversubscribe", "-n", "{n}"]
+        yield lambda more: _report_of(subprocess.run, more, [*common, options.dir, *launcher])
+        return
+    lab = Lab.up(name=options.lab, nodes=NODES, fs=fs)
+    try:
+        launcher = ["--", "mpirun", "-n", "{n}"]
+        yield lambda more: _report_of(lab.run, more, [*common, str(lab.shared), *launcher])
+    finally:
+        lab.down()
+
+
+def _report_of(start: Callable[..., Any], more: list[str], common: list[str]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "brigade", "bench", *more, *common]
+    print("--", " ".join(command[3:]), flush=True)
+    done = start(command, cwd="/", stdout=PIPE, stderr=PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"ended with {done.returncode}:\n{done.stderr}")
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report

@@ -1,0 +1,26 @@
+"""What does the MPI-IO of a job, chosen as it starts: one of Open MPI's components, or Brigade's
+library, preloaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from brigade.paths import native
+
+#: the component's name where `brigade mpiio` does an unmodified program's MPI-IO
+PRELOADED = "preloaded"
+
+
+def job(
+    launcher: Sequence[str], program: Sequence[str], component: str
+) -> tuple[list[str], dict[str, str]]:
+    """The command that starts a program so, and what its environment has besides; component "":
+    whatever the MPI takes."""
+    if component != PRELOADED:
+        return [*launcher, *program], {"OMPI_MCA_io": component} if component else {}
+    given = os.environ.get("LD_PRELOAD")
+    library = str(native("libbrigade_mpiio.so").absolute())
+    # before the program, as `brigade mpiio` does: not every launcher passes its environment on
+    preload = f"LD_PRELOAD={library}:{given}" if given else f"LD_PRELOAD={library}"
+    return [*launcher, "env", preload, *program], {}
