@@ -11,12 +11,15 @@
 #include "world/area.h"
 #include "world/experience.h"
 #include "world/lifeline.h"
+#include "world/nodes.h"
 #include "mpi/mpi.h"
 
 #define WORLD_VALUES AREA_VALUES
 
 /* What MPI has in its hands while a world is made. */
 struct world_opening {
+    struct node_mark mark, *marks; /* this rank's; rank 0: [size] everybody's, until numbered */
+    struct numbering *numbering;
     struct area_token token;
     struct lifeline_card right;
     int have[2], theirs[2]; /* the connection to the left, to the right */
@@ -28,7 +31,7 @@ struct io_world {
     uint32_t rank, size;
     uint32_t node, n_nodes;     /* nodes are numbered along the topology; rank 0's may be any */
     uint32_t local, n_local;    /* my place among the ranks of my node, by rank; 0 is the leader */
-    uint32_t *node_of;          /* [size] */
+    uint32_t *node_of;          /* [size], of opening.numbering */
     uint32_t *local_of;         /* [size] place of a rank on its node */
     uint32_t *first_of;         /* [n_nodes + 1] where a node begins in `order` */
     uint32_t *order;            /* [size] ranks by (node, rank) */

@@ -1,0 +1,280 @@
+/* See world_join.h.
+ *
+ * Rank 0 numbers the nodes; each leader makes its node's area; where one rank of a node cannot open
+ * it, the ranks of that node become nodes of their own, and everything is done once more. */
+#include "world/world_join.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "world/fault.h"
+#include "world/nodes.h"
+
+#define TAG_CARD 0x4210
+#define CALL_NS UINT64_C(3000000000) /* the longest that neighbours try to reach each other */
+
+int world_is_broken(const struct io_world *w)
+{
+    return w->area && area_broken(w->area);
+}
+
+/* ---- over MPI, before there is an area ---- */
+
+/* The least of everybody's code. */
+static int agree_code(struct io_world *w, struct stream_net *net, int code)
+{
+    int64_t least = code;
+    int rc = world_least(w, net, &least, 1);
+    return rc ? rc : (int)least;
+}
+
+/* What rank 0 tells all others: the node of each rank, and where all are on one, its area. */
+struct numbering {
+    int32_t code; /* or -errno */
+    struct area_token token;
+    uint32_t node_of[];
+};
+
+static size_t numbering_bytes(const struct io_world *w)
+{
+    return sizeof(struct numbering) + w->size * sizeof(uint32_t);
+}
+
+static size_t room_bytes(const struct io_world *w)
+{
+    return (size_t)w->segment_bytes * 2;
+}
+
+/* On rank 0, which leads the only node if there is but one. */
+static void number(struct io_world *w, const struct node_mark *marks)
+{
+    struct numbering *n = w->opening.numbering;
+    int64_t nodes = nodes_number(marks, w->size, n->node_of);
+    n->code = nodes < 0 ? (int32_t)nodes : 0;
+    n->token.fd = -1;
+    if (nodes == 1)
+        area_create(w->size, room_bytes(w), &w->area, &n->token);
+}
+
+/* `alone`: this rank shares memory with nobody. */
+static int number_nodes(struct io_world *w, int alone)
+{
+    struct world_opening *o = &w->opening;
+    struct stream_request request = {.active = 0};
+    memset(&o->mark, 0, sizeof o->mark);
+    node_mark_self(&o->mark);
+    if (alone)
+        o->mark.place = 0;
+    int rc = world_finish(w, w->all, &request,
+                          w->all->gather(w->all, &o->mark, sizeof o->mark, o->marks, &request));
+    if (!rc && w->rank == 0)
+        number(w, o->marks);
+    if (!rc)
+        rc = world_finish(w, w->all, &request,
+                          w->all->broadcast(w->all, o->numbering, numbering_bytes(w), 0, &request));
+    return rc ? rc : o->numbering->code;
+}
+
+int world_alloc(struct io_world *w)
+{
+    struct world_opening *o = &w->opening;
+    o->numbering = calloc(1, numbering_bytes(w));
+    if (w->rank == 0)
+        o->marks = calloc(w->size, sizeof *o->marks);
+    w->local_of = calloc(w->size, sizeof *w->local_of);
+    w->first_of = calloc(w->size + 1, sizeof *w->first_of);
+    w->order = calloc(w->size, sizeof *w->order);
+    if (!o->numbering || (w->rank == 0 && !o->marks))
+        return -ENOMEM;
+    w->node_of = o->numbering->node_of;
+    return w->local_of && w->first_of && w->order ? 0 : -ENOMEM;
+}
+
+void world_fill(struct io_world *w)
+{
+    memset(w->first_of, 0, (w->size + 1) * sizeof *w->first_of);
+    w->n_nodes = 0;
+    for (uint32_t rank = 0; rank < w->size; rank++) {
+        w->local_of[rank] = w->first_of[w->node_of[rank] + 1]++;
+        if (w->node_of[rank] >= w->n_nodes)
+            w->n_nodes = w->node_of[rank] + 1;
+    }
+    for (uint32_t node = 0; node < w->n_nodes; node++)
+        w->first_of[node + 1] += w->first_of[node];
+    for (uint32_t rank = 0; rank < w->size; rank++)
+        w->order[w->first_of[w->node_of[rank]] + w->local_of[rank]] = rank;
+    w->node = w->node_of[w->rank];
+    w->local = w->local_of[w->rank];
+    w->n_local = w->first_of[w->node + 1] - w->first_of[w->node];
+}
+
+/* This rank's view of the area that the leader of its node has made, or -errno. */
+static int open_area(const struct io_world *w, const struct area_token *token, size_t room,
+                     struct io_area **area)
+{
+    return token->fd < 0 ? -ENOENT : area_open(token, w->local, w->n_local, room, area);
+}
+
+/* An area of this rank's node, whose net is `node`, or the first error of its ranks. */
+static int join_area(struct io_world *w, struct stream_net *node, size_t room,
+                     struct io_area **area)
+{
+    struct area_token *token = &w->opening.token;
+    struct stream_request request = {.active = 0};
+    int mine = w->local == 0 ? area_create(w->n_local, room, area, token) : 0;
+    int rc =
+        world_finish(w, node, &request, node->broadcast(node, token, sizeof *token, 0, &request));
+    if (!rc && w->local)
+        mine = open_area(w, token, room, area);
+    if (!rc)
+        rc = agree_code(w, node, mine);
+    if (!rc)
+        area_seal(*area);
+    return rc;
+}
+
+/* The ranks of this node: all, or a net to be released. */
+static int node_net(struct io_world *w, struct stream_net **node)
+{
+    *node = w->all;
+    return w->n_nodes == 1 ? 0 : w->mpi->split(w->all, (int)w->node, (int)w->local, node);
+}
+
+static void release_node(struct io_world *w, struct stream_net *node)
+{
+    if (node && node != w->all && !world_is_broken(w))
+        w->mpi->release(node);
+}
+
+/* MPI_Comm_split waits inside MPI, where no death is seen: all of them come before the area, from
+ * which on it is. */
+static int join_nodes(struct io_world *w)
+{
+    struct stream_net *node = NULL;
+    int rc = node_net(w, &node);
+    if (!rc)
+        rc = w->mpi->split(w->all, w->local ? -1 : 0, (int)w->node, &w->leaders);
+    if (!rc)
+        rc = join_area(w, node, room_bytes(w), &w->area);
+    release_node(w, node);
+    return rc;
+}
+
+/* All ranks are on one node: its area came with its number. */
+static int join_only_node(struct io_world *w)
+{
+    const struct area_token *token = &w->opening.numbering->token;
+    int mine = w->area ? 0 : open_area(w, token, room_bytes(w), &w->area);
+    int rc = agree_code(w, w->all, mine);
+    if (!rc)
+        area_seal(w->area);
+    return rc;
+}
+
+int world_area(struct io_world *w, size_t room_bytes, struct io_area **out)
+{
+    struct area_token token;
+    struct stream_net *node = NULL;
+    struct io_area *area = NULL;
+    if (!w->mpi)
+        return area_create(1, room_bytes, out, &token);
+    int rc = node_net(w, &node);
+    if (!rc)
+        rc = join_area(w, node, room_bytes, &area);
+    if (w->n_nodes > 1 && !world_is_broken(w))
+        rc = agree_code(w, w->all, rc);
+    if (world_is_broken(w))
+        return rc;
+    release_node(w, node);
+    if (rc)
+        area_destroy(area);
+    else
+        *out = area;
+    return rc;
+}
+
+static void leave_node(struct io_world *w)
+{
+    area_destroy(w->area);
+    w->area = NULL;
+    if (w->leaders)
+        w->mpi->release(w->leaders);
+    w->leaders = NULL;
+}
+
+static int make_nodes(struct io_world *w)
+{
+    int alone = !w->share;
+    for (;;) {
+        int rc = number_nodes(w, alone);
+        if (rc)
+            return rc;
+        world_fill(w);
+        int mine = w->n_nodes == 1 ? join_only_node(w) : join_nodes(w);
+        rc = w->n_nodes == 1 || world_is_broken(w) ? mine : agree_code(w, w->all, mine);
+        if (!rc || world_is_broken(w))
+            return rc;
+        leave_node(w);
+        if (agree_code(w, w->all, mine && w->n_local == 1 ? mine : 0))
+            return rc; /* not even memory of one's own */
+        alone = alone || mine != 0;
+    }
+}
+
+/* Sends `mine` to one side, -1 the left or 1 the right, and receives from the other. */
+static int shift(struct io_world *w, int side, const void *mine, void *theirs, size_t bytes)
+{
+    struct stream_request out = {.active = 0}, in = {.active = 0};
+    uint32_t right = (w->node + 1) % w->n_nodes, left = (w->node + w->n_nodes - 1) % w->n_nodes;
+    struct stream_net *net = w->leaders;
+    int rc = net->receive(net, theirs, bytes, side < 0 ? right : left, TAG_CARD, &in);
+    if (!rc)
+        rc = net->send(net, mine, bytes, side < 0 ? left : right, TAG_CARD, &out);
+    rc = world_finish(w, net, &in, rc);
+    return world_finish(w, net, &out, rc);
+}
+
+/* A connection counts if both ends have it; where there is none, leaders do without. */
+static int make_lifeline(struct io_world *w)
+{
+    struct lifeline *l = &w->lifeline;
+    struct world_opening *o = &w->opening;
+    lifeline_start(l);
+    int rc = shift(w, -1, &l->card, &o->right, sizeof o->right);
+    if (!rc)
+        lifeline_connect(l, &o->right, CALL_NS);
+    o->have[0] = l->left >= 0;
+    o->have[1] = l->right >= 0;
+    if (!rc)
+        rc = shift(w, -1, &o->have[0], &o->theirs[1], sizeof o->theirs[1]);
+    if (!rc)
+        rc = shift(w, 1, &o->have[1], &o->theirs[0], sizeof o->theirs[0]);
+    if (!rc && !o->theirs[0])
+        lifeline_forget(l, -1);
+    if (!rc && !o->theirs[1])
+        lifeline_forget(l, 1);
+    w->has_lifeline = 1; /* not before: the other end of one that does not count may be closed */
+    return rc;
+}
+
+static int make_leaders(struct io_world *w)
+{
+    io_fault_kill(IO_FAULT_JOIN);
+    if (w->n_nodes == 1)
+        return 0;
+    int rc = w->leaders ? make_lifeline(w) : 0;
+    io_fault_kill(IO_FAULT_JOIN);
+    return agree_code(w, w->all, rc);
+}
+
+int world_join(struct io_world *w)
+{
+    int rc = make_nodes(w);
+    rc = rc ? rc : make_leaders(w);
+    if (!rc) { /* or else MPI may still have them */
+        free(w->opening.marks);
+        w->opening.marks = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,20 @@
+/* Which ranks share a node, and the memory they share: how a world comes to be. */
+#ifndef BRG_IO_WORLD_JOIN_H
+#define BRG_IO_WORLD_JOIN_H
+
+#include "world/world.h"
+
+/* Tables for w->size ranks. 0 or -ENOMEM. */
+int world_alloc(struct io_world *w);
+
+/* The tables that follow from node_of. */
+void world_fill(struct io_world *w);
+
+/* Collective over w->all: finds the nodes, makes the area of each, and connects their leaders. 0, or
+ * -errno that is the same on all ranks, unless one has died. */
+int world_join(struct io_world *w);
+
+/* Of an area: a death is seen from when there is one. */
+int world_is_broken(const struct io_world *w);
+
+#endif
