@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 
 #define TAG_DEATH 0x4200 /* a word, from any rank to a leader: the rank that died, a uint32_t */
 #define POLL_NS UINT64_C(20000)  /* how long a leader looks for MPI's messages without sleeping */
+#define MEET_NS UINT64_C(500000) /* while a world is made, letting others run: all come at once */
 #define NAP_NS UINT64_C(200000)  /* its longest sleep between looks */
 #define TICK_NS UINT64_C(100000) /* one sleep in 200 */
 #define LOOK_NS UINT64_C(100000000)
@@ -139,8 +141,13 @@ int world_finish(struct io_world *w, struct stream_net *net, struct stream_reque
         rc = net->test(net, request, &done);
         if (done || rc)
             break;
-        if (brg_clock_ns() - began < POLL_NS)
+        uint64_t waited = brg_clock_ns() - began;
+        if (waited < POLL_NS)
             continue;
+        if (waited < MEET_NS && !w->met) {
+            sched_yield();
+            continue;
+        }
         struct timespec nap = {.tv_nsec = (long)ns};
         nanosleep(&nap, NULL);
         ns = ns * 2 > NAP_NS ? NAP_NS : ns * 2;
