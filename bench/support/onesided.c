@@ -61,10 +61,10 @@ static void open_file(struct bench *b)
     struct brg_error err = {0};
     if (b->p->rank == 0)
         close(open(b->path, O_RDWR | O_CREAT | O_TRUNC, 0600));
-    if (b->p->rank == 0 && store_prepare(b->path, BRG_WRITE, &b->hints, &b->token, &err))
+    if (b->p->rank == 0 && store_prepare(b->path, BRG_WRITE, &b->hints, NULL, &b->token, &err))
         die(&err);
     if (b->p->broadcast(b->p, &b->token, sizeof b->token, 0, &err) ||
-        store_open(&b->token, &b->hints, b->p->rank, &b->store, &err) ||
+        store_open(&b->token, &b->hints, b->p->rank, NULL, &b->store, &err) ||
         drain_open(b->store, &b->hints, &b->drain, &err))
         die(&err);
 }

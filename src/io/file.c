@@ -82,9 +82,11 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     struct {
         struct io_hints hints;
         struct store_token token;
+        int page;
     } found;
     struct brg_error *failure = &f->failure;
     memset(&found, 0, sizeof found);
+    found.page = -1;
     int rc = read_hints(&f->hints, path, flags, info, failure);
     int world = world_open(comm, f->hints.share, f->hints.segment_bytes, &f->world, err);
     if (world)
@@ -92,7 +94,10 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     io_fault_start(f->world->rank);
     if (!rc && f->world->rank == 0) {
         found.hints = f->hints;
-        store_prepare(path, flags, &f->hints, &found.token, failure);
+        found.page = flags & BRG_WRITE ? world_take_page(f->world) : -1;
+        f->page = found.page;
+        store_prepare(path, flags, &f->hints, world_page(f->world, found.page), &found.token,
+                      failure);
     }
     rc = agree_on_file(f->world, path, flags, failure);
     if (!rc)
@@ -105,11 +110,13 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     }
     f->hints = found.hints;
     f->token = found.token;
+    f->page = found.page;
     f->size = flags & BRG_CREATE ? 0 : found.token.size;
     f->spare = malloc(sizeof *f->spare);
     if (!f->spare)
         brg_error_set(failure, -ENOMEM, "no memory for a file");
-    else if (!store_open(&f->token, &f->hints, f->world->rank, &f->store, failure))
+    else if (!store_open(&f->token, &f->hints, f->world->rank, world_page(f->world, f->page),
+                         &f->store, failure))
         drain_open(f->store, &f->hints, &f->drain, failure);
     rc = world_failure(f->world, failure);
     if (!rc)
@@ -119,12 +126,21 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     return rc;
 }
 
+/* Nobody writes any more: all have agreed on closing, on a commit, or on a failure. */
+static void leave(brg_file *f)
+{
+    if (f->world->rank == 0)
+        world_give_page(f->world, f->page);
+    world_close(f->world);
+}
+
 int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const char *info,
                          brg_file **out, struct brg_error *err)
 {
     brg_file *f = calloc(1, sizeof *f);
     if (!f)
         return brg_error_set(err, -ENOMEM, "no memory for a file");
+    f->page = -1;
     int rc = open_file(f, comm, path, flags, info, err);
     if (rc == 0) {
         *out = f;
@@ -142,7 +158,7 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
         store_abandon(&f->token);
     arrays_destroy(f);
     if (f->world)
-        world_close(f->world);
+        leave(f);
     free(f);
     return rc;
 }
@@ -198,7 +214,7 @@ int brg_file_close(brg_file *f, struct brg_error *err)
         store_discard(f->store);
     store_close(f->store);
     arrays_destroy(f);
-    world_close(f->world);
+    leave(f);
     free(f->spare);
     free(f);
     return rc;

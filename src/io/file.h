@@ -32,6 +32,7 @@ struct brg_file {
     struct io_hints hints;
     struct store_token token;
     struct io_store *store;
+    int page;             /* of the world, for the store; or -1 */
     struct drain *drain;  /* what is written goes through it */
     brg_request *spare;   /* memory for the request of a commit; NULL when the program has it */
     brg_request *request; /* the commit under way */

@@ -24,7 +24,7 @@ static int copy_range(struct copy *c, uint32_t number, uint64_t at, uint64_t end
 {
     struct io_store *to;
     size_t got = 0;
-    int rc = store_open(&c->to_token, &c->hints, number, &to, err);
+    int rc = store_open(&c->to_token, &c->hints, number, NULL, &to, err);
     if (rc)
         return rc;
     while (!rc && at < end) {
@@ -50,7 +50,7 @@ static int copy_range(struct copy *c, uint32_t number, uint64_t at, uint64_t end
 static int publish(struct copy *c, struct brg_error *err)
 {
     struct io_store *to;
-    int rc = store_open(&c->to_token, &c->hints, 0, &to, err);
+    int rc = store_open(&c->to_token, &c->hints, 0, NULL, &to, err);
     if (rc)
         return rc;
     rc = store_settle(to, 1, c->from_token.size, err);
@@ -91,9 +91,9 @@ static int copy(const char *from, const char *to, enum io_layout layout, uint32_
     c->hints.verify = 1;
     c->hints.layout = layout;
     c->writers = writers;
-    int rc = store_prepare(from, BRG_READ, &c->hints, &c->from_token, &err);
-    rc = rc ? rc : store_open(&c->from_token, &c->hints, 0, &c->from, &err);
-    rc = rc ? rc : store_prepare(to, BRG_WRITE | BRG_CREATE, &c->hints, &c->to_token, &err);
+    int rc = store_prepare(from, BRG_READ, &c->hints, NULL, &c->from_token, &err);
+    rc = rc ? rc : store_open(&c->from_token, &c->hints, 0, NULL, &c->from, &err);
+    rc = rc ? rc : store_prepare(to, BRG_WRITE | BRG_CREATE, &c->hints, NULL, &c->to_token, &err);
     rc = rc ? rc : copy_all(c, &err);
     if (c->from)
         store_close(c->from);

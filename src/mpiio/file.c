@@ -243,7 +243,8 @@ static void look(const struct file *f, const struct io_hints *hints, struct stor
                  struct brg_error *failure)
 {
     unsigned flags = STORE_IN_PLACE | (f->can_write ? BRG_WRITE : BRG_READ);
-    if (store_prepare(f->path, flags, hints, token, failure) == 0 && token->layout != IO_SHARED)
+    if (store_prepare(f->path, flags, hints, NULL, token, failure) == 0 &&
+        token->layout != IO_SHARED)
         brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
 }
 
@@ -251,7 +252,7 @@ static int open_store(const struct io_hints *hints, const struct store_token *to
                       struct io_store **store, struct brg_error *failure)
 {
     uint64_t bytes;
-    int rc = store_open(token, hints, rank, store, failure);
+    int rc = store_open(token, hints, rank, NULL, store, failure);
     return rc ? rc : store_size(*store, &bytes, failure); /* opens it */
 }
 

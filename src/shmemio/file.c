@@ -88,7 +88,7 @@ static int share(struct shmem_file *f, const char *path, int amode, struct brg_e
         found.amode = amode;
         snprintf(found.path, sizeof found.path, "%s", path);
         unsigned flags = store_flags(path, amode, &found.hints);
-        store_prepare(path, flags, &found.hints, &found.token, failure);
+        store_prepare(path, flags, &found.hints, NULL, &found.token, failure);
     }
     int rc = pgas_failure(f->pgas, failure);
     rc = rc ? rc : f->pgas->broadcast(f->pgas, &found, sizeof found, 0, failure);
@@ -154,7 +154,8 @@ static int open_file(struct shmem_file *f, SHMEM_Comm comm, const char *path, in
     if (rc)
         return rc;
     f->size = f->token.flags & BRG_CREATE && f->hints.publish ? 0 : f->token.size;
-    if (!failure->code && !store_open(&f->token, &f->hints, f->pgas->rank, &f->store, failure) &&
+    if (!failure->code &&
+        !store_open(&f->token, &f->hints, f->pgas->rank, NULL, &f->store, failure) &&
         !drain_open(f->store, &f->hints, &f->drain, failure))
         view_start(f, failure);
     if (!failure->code && amode & SHMEM_MODE_APPEND)

@@ -14,10 +14,12 @@
 #include "store/store_inside.h"
 #include "store/store_io.h"
 
+_Static_assert(STORE_PAGE == SUMS_PAGE, "the page is the pad's first");
+
 #define START_BYTES (256u << 10) /* less is left to the sync: small requests cost a disk more */
 
 int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
-               struct io_store **store, struct brg_error *err)
+               char *page, struct io_store **store, struct brg_error *err)
 {
     struct io_store *s = calloc(1, sizeof *s);
     if (!s)
@@ -28,6 +30,8 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
     s->verify = hints->verify && !(token->flags & BRG_WRITE);
     s->async = hints->async && !store_in_place(token);
     s->rank = rank;
+    s->page = s->async ? NULL : page;
+    store_name(s->working, token->base, ".blocks");
     s->marked = s->unsummed = !(token->flags & (BRG_CREATE | BRG_READ));
     s->direct_io = hints->direct_io == 1;
     s->uring = hints->uring != 0;
@@ -86,14 +90,12 @@ int store_need_file(struct io_store *s, struct brg_error *err)
 
 static int need_sums(struct io_store *s, struct brg_error *err)
 {
-    char working[STORE_NAME_BYTES];
     if (s->sums || !s->checksums)
         return 0;
-    store_name(working, s->token.base, ".blocks");
     s->sums = malloc(sizeof *s->sums);
-    int rc = s->sums ? sums_open(s->sums, working, s->token.stripe_bytes) : -ENOMEM;
-    if (rc)
-        return store_failed(err, rc, s->token.path, -1, "keep checksums of");
+    if (!s->sums)
+        return brg_error_set(err, -ENOMEM, "no memory for checksums");
+    sums_open(s->sums, s->page, s->working, s->token.stripe_bytes);
     s->sums->through = s->async;
     return 0;
 }
@@ -277,7 +279,7 @@ int store_let_go(struct io_store *s, struct brg_error *err)
 
 int store_flush(struct io_store *s, struct brg_error *err)
 {
-    /* Without async all is in the working file since the last call ended. */
+    /* Without async all is on the pad since the last call ended. */
     int rc = s->sums && s->async ? store_sums_failed(s, sums_flush(s->sums), err) : 0;
     io_fault_step();
     if (s->part) {
@@ -328,9 +330,9 @@ int store_settle(struct io_store *s, uint32_t n_ranks, uint64_t size, struct brg
     if (rc)
         return rc;
     io_fault_step();
-    int fd = store_io_open(s->token.temporary, O_RDONLY, 0);
+    int fd = s->fd >= 0 ? s->fd : store_io_open(s->token.temporary, O_RDONLY, 0);
     rc = fd < 0 ? fd : sums_settle(s->sums, fd, size, first, end, &failed);
-    if (fd >= 0)
+    if (fd >= 0 && fd != s->fd)
         close(fd);
     drop_sums(s);
     return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "read back") : 0;

@@ -6,7 +6,7 @@
  *
  * Beside NAME, until it is published or discarded (docs/format.md, "Shared files"):
  *   .NAME.brg-ID          its bytes; rank 0 holds a lock on it for as long as it lives
- *   .NAME.brg-ID.blocks   checksums as they become known (sums.h)
+ *   .NAME.brg-ID.blocks   checksums as they become known (sums_pad.h), where memory does not do
  *   .NAME.brg-ID.sums     becomes NAME.sums
  *   .NAME.brg-ID.parts/   with layout=parts (parts.h): stays; then .NAME.brg-ID is the index
  *
@@ -22,6 +22,7 @@
 /* With BRG_READ, BRG_WRITE or both; BRG_CREATE makes a file where there is none, and keeps what one
  * holds. Hints checksums, layout and async do not apply; sums that describe the file go away. */
 #define STORE_IN_PLACE 0x100u
+#define STORE_PAGE 4096u
 #define STORE_MOST_BLOCKS (UINT64_C(1) << 27) /* with checksums: 1 GiB of them */
 
 struct store_token {
@@ -44,15 +45,18 @@ struct io_store;
 
 /* Rank 0 only. Finds out what is there, checks what can be checked, makes the temporary file;
  * removes temporary files of the same name whose job is certainly dead. After success either
- * store_open or store_abandon. */
-int store_prepare(const char *path, unsigned flags, const struct io_hints *hints,
+ * store_open or store_abandon.
+ * `page`: STORE_PAGE bytes, zeros, that all ranks share until the file is closed; or NULL. With
+ * one, what they tell each other of the checksums of some hundred MiB takes no file. */
+int store_prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
                   struct store_token *token, struct brg_error *err);
 /* Rank 0 only: undoes store_prepare where no store was opened. */
 void store_abandon(const struct store_token *token);
 
-/* Every rank. Opens nothing before the first write or read. `rank` names this one's part. */
+/* Every rank. Opens nothing before the first write or read. `rank` names this one's part; `page` is
+ * what was given to store_prepare, as this rank sees it. */
 int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
-               struct io_store **store, struct brg_error *err);
+               char *page, struct io_store **store, struct brg_error *err);
 void store_close(struct io_store *store);
 
 /* All bytes or an error at the first that failed. Blocks (of stripe_bytes) that one write fills,

@@ -7,6 +7,10 @@
 #include "store/store_direct.h"
 #include "store/sums.h"
 
+/* A name beside a file: its path and a suffix (".sums"). */
+#define STORE_NAME_BYTES (STORE_PATH + 16)
+void store_name(char name[STORE_NAME_BYTES], const char *path, const char *suffix);
+
 /* Bytes of a file on disk that may not be there yet. */
 struct store_range {
     uint64_t at;
@@ -20,11 +24,13 @@ struct io_store {
     uint32_t rank;
     int fd; /* of the data, or -1 */
     int direct_io, uring;
-    struct direct *direct; /* past the page cache, where that is wanted and works */
-    uint64_t read;         /* bytes, for faults */
-    struct sums *sums;     /* of a file that is written, from the first write on */
-    int marked;            /* some of this rank's blocks were, before it opened sums again */
-    int unsummed;          /* some rank's are, as all agreed after the last call */
+    struct direct *direct;          /* past the page cache, where that is wanted and works */
+    uint64_t read;                  /* bytes, for faults */
+    char *page;                     /* of the pad of checksums, or NULL */
+    char working[STORE_NAME_BYTES]; /* its file */
+    struct sums *sums;              /* of a file that is written, from the first write on */
+    int marked;   /* some of this rank's blocks were, before it opened sums again */
+    int unsummed; /* some rank's are, as all agreed after the last call */
     struct store_early {
         const void *buf;
         size_t bytes;
@@ -43,10 +49,6 @@ struct io_store {
     struct store_range pushed[STORE_PUSHES];
     unsigned pushes;
 };
-
-/* A name beside a file: its path and a suffix (".sums"). */
-#define STORE_NAME_BYTES (STORE_PATH + 16)
-void store_name(char name[STORE_NAME_BYTES], const char *path, const char *suffix);
 
 static inline int store_in_place(const struct store_token *token)
 {
@@ -69,6 +71,8 @@ int store_let_go(struct io_store *store, struct brg_error *err);
 
 /* Removes .NAME.brg-ID and all that belongs to it, or what of it is there. */
 void store_remove_temporary(const char *base);
+/* The same of a file that was just published: what was renamed is not looked for. */
+void store_remove_rest(const struct io_store *store);
 
 /* The same with its parts: it was not published. */
 void store_remove_all(const struct store_token *token);

@@ -235,31 +235,25 @@ static int copy_old(struct store_token *token, int from, struct brg_error *err)
     return rc ? store_failed(err, rc, token->path, (int64_t)at, "copy") : 0;
 }
 
-/* The file for sums as they become known; what stays of the old file keeps its old sums, so that
- * damage which is in it already will still be found. */
-static int make_sums(struct store_token *token, const struct stat *old, struct brg_error *err)
+/* What stays of the old file keeps its old sums, so that damage which is in it already will still
+ * be found. */
+static int seed_sums(struct store_token *token, const struct stat *old, char *page,
+                     struct brg_error *err)
 {
     char path[STORE_NAME_BYTES];
     struct sums_file file = {.fd = -1};
     struct sums sums;
+    int section = -1;
+    store_name(path, token->path, ".sums");
+    if (sums_file_open(&file, path, NULL) == 0)
+        section = store_own_section(&file, old->st_ino, token->size);
+    if (section >= 0 && file.section[section].block_bytes != token->stripe_bytes)
+        section = -1;
     store_name(path, token->base, ".blocks");
-    int fd = store_io_open(path, O_RDWR | O_CREAT | O_EXCL, 0600), section = -1;
-    int rc = fd < 0 ? fd : 0;
-    if (fd >= 0)
-        close(fd);
-    if (!rc && !(token->flags & BRG_CREATE)) {
-        store_name(path, token->path, ".sums");
-        if (sums_file_open(&file, path, NULL) == 0)
-            section = store_own_section(&file, old->st_ino, token->size);
-        if (section >= 0 && file.section[section].block_bytes != token->stripe_bytes)
-            section = -1;
-        store_name(path, token->base, ".blocks");
-        rc = sums_open(&sums, path, token->stripe_bytes);
-        if (!rc)
-            rc = sums_seed(&sums, &file, section, token->size);
-        sums_close(&sums);
-        sums_file_close(&file);
-    }
+    sums_open(&sums, page, path, token->stripe_bytes);
+    int rc = sums_seed(&sums, &file, section, token->size);
+    sums_close(&sums);
+    sums_file_close(&file);
     return rc ? store_failed(err, rc, token->path, -1, "keep checksums of") : 0;
 }
 
@@ -276,13 +270,13 @@ static int make_parts(struct store_token *token, struct brg_error *err)
 }
 
 static int make_files(struct store_token *token, const struct io_hints *hints,
-                      const struct stat *old, struct brg_error *err)
+                      const struct stat *old, char *page, struct brg_error *err)
 {
     int rc = 0;
     if (token->layout == IO_PARTS)
         return make_parts(token, err);
-    if (hints->checksums)
-        rc = make_sums(token, old, err);
+    if (hints->checksums && !(token->flags & BRG_CREATE))
+        rc = seed_sums(token, old, hints->async ? NULL : page, err);
     io_fault_step();
     if (!rc && !(token->flags & BRG_CREATE) && !hints->update_in_place) {
         int fd = store_io_open(token->path, O_RDONLY, 0);
@@ -314,7 +308,7 @@ static int prepare_in_place(struct store_token *token, const struct io_hints *hi
     return rc;
 }
 
-int store_prepare(const char *path, unsigned flags, const struct io_hints *hints,
+int store_prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
                   struct store_token *token, struct brg_error *err)
 {
     struct stat old;
@@ -345,7 +339,7 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
     if (!hints->update_in_place || flags & BRG_CREATE)
         memcpy(token->temporary, token->base, sizeof token->base);
     rc = find_place(token, hints, err);
-    rc = rc ? rc : make_files(token, hints, &old, err);
+    rc = rc ? rc : make_files(token, hints, &old, page, err);
     if (rc)
         store_abandon(token);
     return rc;

@@ -19,7 +19,7 @@ static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode, int *
 {
     struct stat st;
     int in_place = strcmp(s->token.temporary, s->token.path) == 0, rc = 0;
-    int fd = store_io_open(s->token.temporary, O_RDWR, 0);
+    int fd = s->fd >= 0 ? s->fd : store_io_open(s->token.temporary, O_RDWR, 0);
     if (fd < 0)
         return fd;
     if (fstat(fd, &st))
@@ -32,7 +32,8 @@ static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode, int *
         rc = fchmod(fd, (mode_t)s->token.mode) ? -errno : 0;
         *changed = 1;
     }
-    close(fd);
+    if (fd != s->fd)
+        close(fd);
     *inode = (uint64_t)st.st_ino;
     return rc;
 }
@@ -76,14 +77,10 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
     struct sums_file file = {.fd = -1};
     struct old_sums old[SUMS_SECTIONS];
     void *contexts[SUMS_SECTIONS] = {&working};
-    char blocks[STORE_NAME_BYTES];
     sections[0].n_blocks = (size + s->token.stripe_bytes - 1) / s->token.stripe_bytes;
     store_name(now, s->token.path, ".sums");
     store_name(next, s->token.base, ".sums");
-    store_name(blocks, s->token.base, ".blocks");
-    int rc = sums_open(&working, blocks, s->token.stripe_bytes);
-    if (rc)
-        return rc;
+    sums_open(&working, s->page, s->working, s->token.stripe_bytes);
     uint32_t n = sums_file_open(&file, now, NULL) ? 0 : keep_sections(s, &file, old);
     for (uint32_t i = 0; i < n; i++) {
         sections[i + 1] = file.section[old[i].section];
@@ -91,7 +88,7 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
         contexts[i + 1] = &old[i];
     }
     int fd = store_io_open(next, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
-    rc = fd < 0 ? fd : sums_file_write(fd, sections, n + 1, sources, contexts);
+    int rc = fd < 0 ? fd : sums_file_write(fd, sections, n + 1, sources, contexts);
     if (!rc && fchmod(fd, (mode_t)s->token.mode))
         rc = -errno;
     if (rc && fd >= 0)
@@ -185,7 +182,7 @@ int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
     io_fault_step();
     rc = s->sync ? brg_io_sync_folder_of(s->token.path) : 0;
     io_fault_step();
-    store_remove_temporary(s->token.base);
+    store_remove_rest(s);
     if (!rc && parts[0])
         parts_remove(parts);
     return rc ? store_failed(err, rc, s->token.path, -1, "sync the folder of the published") : 0;

@@ -19,14 +19,17 @@
 
 uint32_t store_host(void)
 {
+    static _Atomic uint32_t known;
     char text[256] = "";
+    if (known)
+        return known;
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, text, 64);
     if (fd >= 0)
         close(fd);
     n = n < 0 ? 0 : n;
     gethostname(text + n, sizeof text - (size_t)n - 1);
-    return (uint32_t)XXH3_64bits(text, strlen(text));
+    return known = (uint32_t)XXH3_64bits(text, strlen(text));
 }
 
 void store_remove_temporary(const char *base)
@@ -37,6 +40,14 @@ void store_remove_temporary(const char *base)
     store_name(path, base, ".blocks");
     unlink(path);
     unlink(base); /* last: as long as it is there, the rest has an owner */
+}
+
+void store_remove_rest(const struct io_store *s)
+{
+    if (s->checksums && (!s->page || s->page[SUMS_PAGE_FILE]))
+        unlink(s->working);
+    if (strcmp(s->token.temporary, s->token.base)) /* written in place of the old file */
+        unlink(s->token.base);
 }
 
 void store_parts_folder(char folder[STORE_NAME_BYTES], const char *base)

@@ -2,12 +2,9 @@
 #include "store/sums.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/io.h"
-#include "store/store_io.h"
 #include "store/xxh3.h"
 
 static uint64_t sum_at(uint64_t block)
@@ -27,24 +24,21 @@ static uint32_t in_group(uint64_t block, uint64_t n)
     return (uint32_t)(n < left ? n : left);
 }
 
-int sums_open(struct sums *s, const char *working, uint64_t block_bytes)
+void sums_open(struct sums *s, char *page, const char *working, uint64_t block_bytes)
 {
     memset(s, 0, sizeof *s);
     s->block_bytes = block_bytes;
-    s->fd = store_io_open(working, O_RDWR, 0);
-    return s->fd < 0 ? s->fd : 0;
+    sums_pad_open(&s->pad, page, working);
 }
 
 void sums_close(struct sums *s)
 {
-    if (s->fd >= 0)
-        close(s->fd);
-    s->fd = -1;
+    sums_pad_close(&s->pad);
 }
 
 static int write_sums(struct sums *s)
 {
-    int rc = s->n ? store_io_write(s->fd, s->sum, 8 * (size_t)s->n, sum_at(s->first), NULL) : 0;
+    int rc = s->n ? sums_pad_put(&s->pad, s->sum, 8 * (size_t)s->n, sum_at(s->first)) : 0;
     s->n = 0;
     return rc;
 }
@@ -70,7 +64,7 @@ static int write_marks(struct sums *s)
     int rc = 0;
     for (uint64_t b = s->mark_first, n = s->mark_n; !rc && n && !s->mark_written;) {
         uint32_t some = in_group(b, n);
-        rc = store_io_write(s->fd, ones, some, mark_at(b), NULL);
+        rc = sums_pad_put(&s->pad, ones, some, mark_at(b));
         b += some;
         n -= some;
     }
@@ -99,7 +93,7 @@ static int write_mark(struct sums *s, uint64_t block, char mark)
 {
     if (!mark && block - s->mark_first < s->mark_n)
         s->mark_n = 0;
-    return store_io_write(s->fd, &mark, 1, mark_at(block), NULL);
+    return sums_pad_put(&s->pad, &mark, 1, mark_at(block));
 }
 
 static uint64_t stream_block(const struct sums *s)
@@ -283,7 +277,7 @@ int sums_seed(struct sums *s, const struct sums_file *file, int section, uint64_
         uint32_t n = in_group(b, whole - b);
         rc = sums_file_get(file, (uint32_t)section, b, n, sums);
         if (!rc)
-            rc = store_io_write(s->fd, sums, 8 * (size_t)n, sum_at(b), NULL);
+            rc = sums_pad_put(&s->pad, sums, 8 * (size_t)n, sum_at(b));
         b += n;
     }
     s->mark_first = section >= 0 ? whole : 0;
@@ -317,11 +311,9 @@ int sums_settle(struct sums *s, int data, uint64_t size, uint64_t first, uint64_
     int rc = 0;
     while (!rc && first < end) {
         uint32_t n = in_group(first, end - first);
-        char marks[SUMS_GROUP] = {0};
-        ssize_t got = brg_io_pread(s->fd, marks, n, mark_at(first));
+        char marks[SUMS_GROUP];
+        rc = sums_pad_get(&s->pad, marks, n, mark_at(first));
         *failed = first * s->block_bytes;
-        if (got < 0)
-            return (int)got;
         for (uint32_t i = 0; !rc && i < n; i++) {
             uint64_t from = (first + i) * s->block_bytes, sum = 0;
             uint64_t to = from + s->block_bytes < size ? from + s->block_bytes : size;
@@ -340,11 +332,9 @@ int sums_get(void *sums, uint64_t first, size_t n, uint64_t *out)
     struct sums *s = sums;
     while (n) {
         uint32_t some = in_group(first, n);
-        ssize_t got = brg_io_pread(s->fd, out, 8 * (size_t)some, sum_at(first));
-        if (got < 0)
-            return (int)got;
-        /* what was never written lies past the end of the working file */
-        memset((char *)out + got, 0, 8 * (size_t)some - (size_t)got);
+        int rc = sums_pad_get(&s->pad, out, 8 * (size_t)some, sum_at(first));
+        if (rc)
+            return rc;
         first += some;
         out += some;
         n -= some;

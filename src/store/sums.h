@@ -1,5 +1,5 @@
-/* Checksums of a file that is being written: one XXH3-64 a block, kept in a working file beside it
- * so that no memory grows with the file.
+/* Checksums of a file that is being written: one XXH3-64 a block, kept on a pad (sums_pad.h) that
+ * all its ranks see: for most of a large file on disk, so that no memory grows with it.
  *
  * A block that one write fills, or that one rank writes from its beginning to its end while nobody
  * else writes to it, has its sum from memory: the rank's *stream*, which may go on from call to
@@ -7,7 +7,7 @@
  * written is *marked*, and read back before the file is published. A block that nobody writes is
  * zeros, and its sum is 0.
  *
- * The working file is a row of pages, each of SUMS_GROUP sums and then as many bytes, the marks:
+ * The pad is a row of pages, each of SUMS_GROUP sums and then as many bytes, the marks:
  * a mark and a sum of one block are never written over each other, in whatever order they come. */
 #ifndef BRG_IO_SUMS_H
 #define BRG_IO_SUMS_H
@@ -15,18 +15,18 @@
 #include <xxhash.h>
 
 #include "store/sums_file.h"
+#include "store/sums_pad.h"
 
-#define SUMS_PAGE 4096u
 #define SUMS_GROUP 448u
 
 struct sums {
-    int fd; /* of the working file */
+    struct sums_pad pad;
     uint64_t block_bytes;
-    /* sums that are not in the file yet: blocks [first, first + n) of one group */
+    /* sums that are not on the pad yet: blocks [first, first + n) of one group */
     uint64_t first;
     uint32_t n;
     uint64_t sum[SUMS_GROUP];
-    /* the last blocks that were marked, and whether the file knows */
+    /* the last blocks that were marked, and whether the pad says so */
     uint64_t mark_first, mark_n;
     int mark_written;
     int through; /* nothing is held back from one note to the next */
@@ -37,17 +37,17 @@ struct sums {
     XXH3_state_t stream;
 };
 
-/* Of a working file that is there. 0 or -errno. */
-int sums_open(struct sums *sums, const char *working, uint64_t block_bytes);
+/* On a pad of this page and file. */
+void sums_open(struct sums *sums, char *page, const char *working, uint64_t block_bytes);
 void sums_close(struct sums *sums);
 
 /* These bytes are written in this call. Several ranks may note different blocks at once; of one
- * block, in one call, a sum may come from one rank only. 0 or -errno of the working file. */
+ * block, in one call, a sum may come from one rank only. 0 or -errno of the pad. */
 int sums_note(struct sums *sums, const void *buf, size_t bytes, uint64_t offset);
 
 /* The same, between calls, of bytes that are written before the ranks have met, and may have to be
- * written once more: only blocks that they fill are noted, and nothing of it is in the working file
- * yet. They must have room in memory. */
+ * written once more: only blocks that they fill are noted, and nothing of it is on the pad yet.
+ * They must have room in memory. */
 int sums_have_room(uint64_t block_bytes, size_t bytes, uint64_t offset);
 void sums_note_early(struct sums *sums, const void *buf, size_t bytes, uint64_t offset);
 /* What became of them: they stay, and the blocks that they fill in part are noted as well, or where
@@ -57,8 +57,8 @@ int sums_keep_early(struct sums *sums, const void *buf, size_t bytes, uint64_t o
 void sums_forget_early(struct sums *sums);
 int sums_doubt_early(struct sums *sums, size_t bytes, uint64_t offset);
 
-/* The call has ended, and the file has `size` bytes now (0: not known): what is known must be in
- * the working file before another rank may write the block. */
+/* The call has ended, and the file has `size` bytes now (0: not known): what is known must be on
+ * the pad before another rank may write the block. */
 int sums_end_call(struct sums *sums, uint64_t size);
 
 /* The block that the stream is in, from its first byte on: 1; or 0. */
@@ -66,7 +66,7 @@ int sums_stream(const struct sums *sums, uint64_t *from, uint64_t *until);
 /* Another rank writes to it, or may. */
 int sums_end_stream(struct sums *sums);
 
-/* All that is known is in the working file; streams have ended. */
+/* All that is known is on the pad; streams have ended. */
 int sums_flush(struct sums *sums);
 
 /* What lies in the file `data` of `size` bytes already: sums of a section, or with section < 0

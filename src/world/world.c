@@ -326,6 +326,30 @@ int world_share(struct io_world *w, void *buf, size_t bytes, uint32_t root, stru
     return 0;
 }
 
+int world_take_page(struct io_world *w)
+{
+    for (int page = 0; w->n_nodes == 1 && page < AREA_PAGES; page++)
+        if (!(w->pages & 1u << page)) {
+            w->pages |= 1u << page;
+            memset(world_page(w, page), 0, AREA_PAGE_BYTES);
+            return page;
+        }
+    return -1;
+}
+
+void world_give_page(struct io_world *w, int page)
+{
+    if (page >= 0)
+        w->pages &= ~(1u << page);
+}
+
+char *world_page(const struct io_world *w, int page)
+{
+    return page < 0 ? NULL : w->area->head->pages[page];
+}
+
+/* ---- failures ---- */
+
 int64_t world_failure_key(const struct io_world *world, const struct brg_error *mine)
 {
     return mine->code ? (int64_t)world->rank : INT64_MAX;

@@ -44,6 +44,7 @@ struct io_world {
     const struct mpi_interface *mpi; /* NULL: one process */
 
     struct experiences past; /* what files took so far */
+    unsigned pages;          /* rank 0: those of the area that somebody has, a bit for each */
 
     /* the world's own */
     int share;
@@ -92,6 +93,13 @@ int64_t world_told(const struct io_world *world, int i);
 /* Everybody gets the bytes of rank `root`. */
 int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
                 struct brg_error *err);
+
+/* Rank 0, not collective: a page of AREA_PAGE_BYTES, zeros, that all ranks see, until it is given
+ * back, when nobody looks at it any more: its number, or -1 where the ranks are on several nodes or
+ * there is none left. Any rank: where it lies; NULL of -1. */
+int world_take_page(struct io_world *world);
+void world_give_page(struct io_world *world, int page);
+char *world_page(const struct io_world *world, int page);
 
 /* An area of room_bytes for each node, besides the world's own; nobody waits in it. Each rank ends
  * it by area_destroy, unless the world broke: then MPI may still have messages for it. 0, or -errno

@@ -10,8 +10,8 @@ int world_alloc(struct io_world *w);
 /* The tables that follow from node_of. */
 void world_fill(struct io_world *w);
 
-/* Collective over w->all: finds the nodes, makes the area of each, and connects their leaders. 0, or
- * -errno that is the same on all ranks, unless one has died. */
+/* Collective over w->all: finds the nodes, makes the area of each, and connects their leaders.
+ * 0, or -errno that is the same on all ranks, unless one has died. */
 int world_join(struct io_world *w);
 
 /* Of an area: a death is seen from when there is one. */

@@ -18,9 +18,9 @@ static int open_it(unsigned flags, struct io_store **store, struct brg_error *er
     struct io_hints hints;
     struct store_token token;
     hints_default(&hints);
-    int rc = store_prepare(path, flags | STORE_IN_PLACE, &hints, &token, err);
+    int rc = store_prepare(path, flags | STORE_IN_PLACE, &hints, NULL, &token, err);
     if (!rc)
-        CHECK(store_open(&token, &hints, 0, store, err) == 0, "%s", err->text);
+        CHECK(store_open(&token, &hints, 0, NULL, store, err) == 0, "%s", err->text);
     return rc;
 }
 

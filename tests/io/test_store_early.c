@@ -12,6 +12,7 @@ enum {
 };
 
 static char folder[64], path[96], ones[2 * BLOCK], twos[2 * BLOCK];
+static char memory[STORE_PAGE], *page; /* NULL: what the two tell each other lies in a file */
 static struct brg_error err;
 
 #define DO(call) CHECK((call) == 0, "%s", err.text)
@@ -31,8 +32,8 @@ static int damaged(void)
     size_t got = 0;
     hints_default(&hints);
     hints.verify = 1;
-    DO(store_prepare(path, BRG_READ, &hints, &token, &err));
-    DO(store_open(&token, &hints, 0, &store, &err));
+    DO(store_prepare(path, BRG_READ, &hints, page, &token, &err));
+    DO(store_open(&token, &hints, 0, page, &store, &err));
     int rc = store_read(store, buf, sizeof buf, 0, &got, &err);
     store_close(store);
     return rc || got != sizeof buf || memcmp(buf, twos, sizeof buf) != 0;
@@ -47,9 +48,10 @@ static void of_an_overlap_the_sums_are_those_of_who_wrote_last(int late)
     hints_default(&hints);
     hints.stripe_bytes = BLOCK;
     hints.sync = 0;
-    DO(store_prepare(path, BRG_WRITE | BRG_CREATE, &hints, &token, &err));
+    memset(memory, 0, sizeof memory);
+    DO(store_prepare(path, BRG_WRITE | BRG_CREATE, &hints, page, &token, &err));
     for (unsigned r = 0; r < 2; r++)
-        DO(store_open(&token, &hints, r, &store[r], &err));
+        DO(store_open(&token, &hints, r, page, &store[r], &err));
     CHECK(store_may_early(store[0], sizeof ones, 0), "two blocks have room");
     DO(store_write_early(store[0], ones, sizeof ones, 0, &err));
     DO(store_write_early(store[1], twos, sizeof twos, 0, &err));
@@ -78,8 +80,10 @@ int main(void)
     snprintf(path, sizeof path, "%s/file", folder);
     memset(ones, 1, sizeof ones);
     memset(twos, 2, sizeof twos);
-    of_an_overlap_the_sums_are_those_of_who_wrote_last(0);
-    of_an_overlap_the_sums_are_those_of_who_wrote_last(1);
+    for (int late = 0; late < 4; late++) {
+        page = late / 2 ? memory : NULL;
+        of_an_overlap_the_sums_are_those_of_who_wrote_last(late % 2);
+    }
     unlink(path);
     snprintf(sums, sizeof sums, "%s.sums", path);
     unlink(sums);

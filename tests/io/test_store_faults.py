@@ -33,12 +33,13 @@ FAULTS = {
     "io.quota:1048576": errno.EDQUOT,
     "io.eio:2097151": errno.EIO,
     "io.fsync": errno.EIO,
-    "io.open:1": errno.EACCES,
+    "io.open": errno.EACCES,
 }
 #: those of rank 0's own steps
 PUBLISHING = {
     "io.open": errno.EACCES,  # the temporary file cannot be made
-    "io.open:1": errno.EACCES,  # nor that of the checksums
+    "io.open:1": errno.EACCES,  # nor opened to be written
+    "io.open:2": errno.EACCES,  # nor that of the checksums made
     "io.fsync:1": errno.EIO,
     "io.rename": errno.EIO,
     "io.rename:1": errno.EIO,
@@ -81,8 +82,10 @@ def same(lines: list[Told]) -> Told:
     return first
 
 
-def fails(mpi: str, ranks: int, driver: Path, path: Path, fault: str) -> Told:
-    args = (path, "create", "transport=direct", 2 * MIB, 1, 9)
+def fails(
+    mpi: str, ranks: int, driver: Path, path: Path, fault: str, hints: str = "transport=direct"
+) -> Told:
+    args = (path, "create", hints, 2 * MIB, 1, 9)
     return same(run_ranks(mpi, ranks, driver, *args, BRIGADE_FAULT=fault))
 
 
@@ -97,6 +100,15 @@ def test_all_ranks_are_told_of_one_ranks_failure(mpi: str, driver: Path, old: Pa
         assert failure.offset == 2 * MIB + int(number)
     else:
         assert failure.offset == -1
+    assert_old(old)
+
+
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
+def test_nodes_are_told_that_one_cannot_keep_checksums(mpi: str, driver: Path, old: Path):
+    """Ranks that share no memory keep them in a file, which is the second that a rank opens."""
+    failure = fails(mpi, 3, driver, old, "io.open:1@1", "transport=direct:share=no")
+    assert (failure.code, failure.failed_rank) == (-errno.EACCES, 1)
+    assert failure.offset == 2 * MIB  # its first block; -1 would be the file itself
     assert_old(old)
 
 

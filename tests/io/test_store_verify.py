@@ -272,6 +272,44 @@ def test_sums_that_grow_from_call_to_call_are_true(tmp_path: Path, ranks: int):
         assert verify(tmp_path / f"f{number}")["damaged"] == 0, number
 
 
+MANY = """
+import os
+
+def open_one(number):
+    return brigade.io.open(comm, PATH + str(number), "w", stripe="64K", sync=False)
+
+def kept_on_disk():
+    comm.Barrier()
+    n = sum(name.endswith(".blocks") for name in os.listdir(os.path.dirname(PATH)))
+    comm.Barrier()
+    return n
+
+END = 448 * (64 << 10)  # of what a page takes
+files = [open_one(number) for number in range(6)]
+for number, f in enumerate(files):
+    f.write(rank * 100_000, bytes([number + rank]) * 100_000)
+seen = [kept_on_disk()]
+for number, f in enumerate(files):
+    f.write(END - 150_000 + rank * 100_000, bytes([number + rank]) * 100_000)
+seen.append(kept_on_disk())
+for f in files:
+    f.commit()
+    f.close()
+with open_one(6) as f:
+    f.write(END // 2 + rank * 100_000, bytes([rank]) * 100_000)
+    seen.append(kept_on_disk())
+assert seen == [2, 6, 0], seen
+"""
+
+
+def test_checksums_of_small_files_take_no_file_while_these_are_written(tmp_path: Path):
+    """Four files of a world at a time have memory for the sums of their first blocks, each anew."""
+    run("openmpi", 3, MANY, tmp_path)
+    for number in range(7):
+        assert verify(tmp_path / f"f{number}")["damaged"] == 0, number
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
+
+
 #: (rank, offset, bytes) in KiB of each call; the middle one takes the block from who began it
 BETWEEN = {
     "direct": [[(0, 0, 20)], [(1, 0, 64)], [(0, 20, 44)]],

@@ -112,10 +112,10 @@ static void file_open(struct file *f, struct pgas *p, const char *path, const ch
         hints_parse(&f->hints, text, &err))
         group_die("hints", &err);
     io_fault_start(p->rank);
-    if (p->rank == 0 && store_prepare(path, BRG_WRITE, &f->hints, &f->token, &err))
+    if (p->rank == 0 && store_prepare(path, BRG_WRITE, &f->hints, NULL, &f->token, &err))
         group_die("prepare", &err);
     if (p->broadcast(p, &f->token, sizeof f->token, 0, &err) ||
-        store_open(&f->token, &f->hints, p->rank, &f->store, &err) ||
+        store_open(&f->token, &f->hints, p->rank, NULL, &f->store, &err) ||
         drain_open(f->store, &f->hints, &f->drain, &err))
         group_die("open", &err);
 }

@@ -40,9 +40,10 @@ int main(int argc, char **argv)
     hints_default(&hints);
     brg_piece piece = {.offset = g.pgas->rank * bytes, .bytes = bytes};
     if (hints_parse(&hints, "sync=no:checksums=no:transport=simple:writers=2", &err) ||
-        (g.pgas->rank == 0 && store_prepare(path, BRG_WRITE | BRG_CREATE, &hints, &token, &err)) ||
+        (g.pgas->rank == 0 &&
+         store_prepare(path, BRG_WRITE | BRG_CREATE, &hints, NULL, &token, &err)) ||
         g.pgas->broadcast(g.pgas, &token, sizeof token, 0, &err) ||
-        store_open(&token, &hints, g.pgas->rank, &call.store, &err) ||
+        store_open(&token, &hints, g.pgas->rank, NULL, &call.store, &err) ||
         drain_open(call.store, &hints, &call.drain, &err) ||
         request_of_pieces(&request, &piece, 1, memory, &err))
         group_die("open", &err);

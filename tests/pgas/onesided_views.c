@@ -98,10 +98,10 @@ static void file_open(struct file *f, struct pgas *p, const char *path)
     hints_default(&f->hints);
     if (hints_parse(&f->hints, "sync=no:update=in-place:checksums=no:stripe=64K:writers=3", &err))
         group_die("hints", &err);
-    if (p->rank == 0 && store_prepare(path, BRG_WRITE, &f->hints, &f->token, &err))
+    if (p->rank == 0 && store_prepare(path, BRG_WRITE, &f->hints, NULL, &f->token, &err))
         group_die("prepare", &err);
     if (p->broadcast(p, &f->token, sizeof f->token, 0, &err) ||
-        store_open(&f->token, &f->hints, p->rank, &f->store, &err) ||
+        store_open(&f->token, &f->hints, p->rank, NULL, &f->store, &err) ||
         drain_open(f->store, &f->hints, &f->drain, &err))
         group_die("open", &err);
 }

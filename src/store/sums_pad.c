@@ -1,0 +1,59 @@
+/* See sums_pad.h. */
+#include "store/sums_pad.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "store/store_io.h"
+
+void sums_pad_open(struct sums_pad *pad, char *page, const char *path)
+{
+    *pad = (struct sums_pad){.page = page, .path = path, .fd = -1};
+}
+
+void sums_pad_close(struct sums_pad *pad)
+{
+    if (pad->fd >= 0)
+        close(pad->fd);
+    pad->fd = -1;
+}
+
+static int need_file(struct sums_pad *pad, int flags)
+{
+    if (pad->fd >= 0)
+        return 0;
+    int fd = store_io_open(pad->path, O_RDWR | flags, 0600);
+    if (fd < 0)
+        return fd;
+    pad->fd = fd;
+    if (pad->page)
+        pad->page[SUMS_PAGE_FILE] = 1;
+    return 0;
+}
+
+int sums_pad_put(struct sums_pad *pad, const void *bytes, size_t n, uint64_t at)
+{
+    if (pad->page && at < SUMS_PAGE) {
+        memcpy(pad->page + at, bytes, n);
+        return 0;
+    }
+    int rc = need_file(pad, O_CREAT);
+    return rc ? rc : store_io_write(pad->fd, bytes, n, at, NULL);
+}
+
+int sums_pad_get(struct sums_pad *pad, void *bytes, size_t n, uint64_t at)
+{
+    if (pad->page && at < SUMS_PAGE) {
+        memcpy(bytes, pad->page + at, n);
+        return 0;
+    }
+    int rc = pad->page && !pad->page[SUMS_PAGE_FILE] ? -ENOENT : need_file(pad, 0);
+    ssize_t got = rc ? 0 : brg_io_pread(pad->fd, bytes, n, at);
+    if (got < 0 || (rc && rc != -ENOENT))
+        return rc ? rc : (int)got;
+    memset((char *)bytes + got, 0, n - (size_t)got);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* What the ranks of a file tell each other of its checksums while it is written: bytes at places,
+ * zeros where nothing was put. The first SUMS_PAGE bytes may lie in memory that all of them share;
+ * the rest, or all of it, in a file beside the one that is written, made by who first needs it. */
+#ifndef BRG_IO_SUMS_PAD_H
+#define BRG_IO_SUMS_PAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SUMS_PAGE 4096u
+
+#define SUMS_PAGE_FILE (SUMS_PAGE - 1) /* the byte of it that says whether the file is there */
+
+struct sums_pad {
+    char *page;       /* or NULL */
+    const char *path; /* of the file */
+    int fd;           /* or -1 */
+};
+
+/* Nothing is opened yet. `page` and `path` stay the caller's. */
+void sums_pad_open(struct sums_pad *pad, char *page, const char *path);
+void sums_pad_close(struct sums_pad *pad);
+
+/* n bytes that lie within one SUMS_PAGE, its last byte left out. Ranks may put different bytes at
+ * once. 0 or -errno. */
+int sums_pad_put(struct sums_pad *pad, const void *bytes, size_t n, uint64_t at);
+int sums_pad_get(struct sums_pad *pad, void *bytes, size_t n, uint64_t at);
+
+#endif
