@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "move/move.h"
 #include "move/onesided_parts.h"
 #include "world/fault.h"
 
@@ -37,10 +38,24 @@ int onesided_open(struct pgas *pgas, uint64_t window_bytes, struct onesided **ou
     return 0;
 }
 
+int onesided_open_messages(struct pgas *pgas, struct io_world *world, struct onesided **out,
+                           struct brg_error *err)
+{
+    struct onesided *o = calloc(1, sizeof *o);
+    if (!o)
+        return brg_error_set(err, -ENOMEM, "no memory for a file");
+    o->pgas = pgas;
+    o->world = world;
+    *out = o;
+    return 0;
+}
+
 void onesided_close(struct onesided *o)
 {
-    o->pgas->release(o->pgas, o->marks);
-    o->pgas->release(o->pgas, o->windows);
+    if (!o->world) {
+        o->pgas->release(o->pgas, o->marks);
+        o->pgas->release(o->pgas, o->windows);
+    }
     free(o);
 }
 
@@ -53,9 +68,10 @@ size_t onesided_explain(const struct onesided *o, char *text, size_t room)
 {
     const struct onesided_last *last = &o->last;
     const struct onesided_cost *now = &o->cost, *was = &last->before;
-    char how[sizeof last->reason + 96] = "each rank's one run, moved before the ranks met";
+    char how[sizeof last->reason + 96];
     int n = 0;
     *text = '\0';
+    snprintf(how, sizeof how, "%s", last->reason);
     if (last->owners)
         snprintf(how, sizeof how, "%s\nowners: %u of %u ranks, windows of %llu bytes", last->reason,
                  last->owners, o->pgas->size, (unsigned long long)last->window_bytes);
@@ -168,7 +184,8 @@ static int meet(struct onesided_run *run, int early, struct met *met)
                            [ONE_RUN] = !r->bytes || request_run(r, &part),
                            [MOVED] = early};
     extent_say(r, v);
-    memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks); /* a call that failed leaves some */
+    if (o->marks) /* a call that failed leaves some */
+        memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks);
     o->cost.meetings++;
     struct brg_error err = {.rank = -1, .offset = -1};
     int rc = p->reduce(p, PGAS_MIN, v, N_VALUES, &err);
@@ -183,6 +200,14 @@ static int meet(struct onesided_run *run, int early, struct met *met)
     return rc;
 }
 
+/* Where several nodes have a file in place open, what one wrote is seen by another when it lets go
+ * of it. */
+static void let_go(struct onesided_run *run)
+{
+    if (run->collect && run->call->grows && run->o->pgas->n_nodes > 1)
+        store_show(run->call->store, &run->failure);
+}
+
 /* This rank's one run of a file in place, as far as that goes: no window is needed. Returns bytes
  * moved. Where runs meet, either rank's bytes arrive, as by any other way. */
 static size_t move_run(struct onesided_run *run, const struct io_part *part)
@@ -191,9 +216,10 @@ static size_t move_run(struct onesided_run *run, const struct io_part *part)
     if (!part->bytes)
         return 0;
     io_fault_kill(IO_FAULT_SLOT);
-    if (run->collect)
-        onesided_to_file(run, part->memory, part->bytes, part->offset, &run->failure);
-    else
+    if (run->collect &&
+        !onesided_to_file(run, part->memory, part->bytes, part->offset, &run->failure))
+        let_go(run);
+    else if (!run->collect)
         store_read(run->call->store, part->memory, part->bytes, part->offset, &moved,
                    &run->failure);
     run->o->cost.own_bytes += moved;
@@ -229,6 +255,30 @@ static int move_runs(struct onesided_run *run)
     return rounds_agree(run, &none);
 }
 
+static int show(struct onesided_run *run)
+{
+    int64_t none = NONE;
+    if (!run->collect || !run->call->grows || run->o->pgas->n_nodes == 1)
+        return 0;
+    let_go(run);
+    return rounds_agree(run, &none);
+}
+
+static int move_by_messages(struct onesided_run *run)
+{
+    struct io_request request = *run->call->request;
+    struct io_call call = {.world = run->o->world,
+                           .plan = &run->plan,
+                           .store = run->call->store,
+                           .drain = run->call->drain,
+                           .size = run->end > run->size ? run->end : run->size,
+                           .request = &request};
+    if (!run->collect && request.high > run->end)
+        request_clip(&request, run->end);
+    int rc = run->collect ? move_write(&call, &run->failure) : move_read(&call, &run->failure);
+    return rc ? rc : show(run);
+}
+
 static void remember(struct onesided *o, const struct io_plan *plan)
 {
     o->last.window_bytes = plan->window_bytes;
@@ -245,13 +295,22 @@ static int move_rest(struct onesided_run *run, const struct met *met,
     if (!run->collect && call->grows && extent->high > run->size &&
         look_at_size(call, &run->size, &run->failure))
         return run->failure.code;
-    plan_blocks(&run->plan, call->hints, call->stripe_bytes, extent, ranks);
-    remember(run->o, &run->plan);
     run->end = run->collect || extent->high < run->size ? extent->high : run->size;
     if (extent->low >= run->end)
         return 0;
-    return met->one_run && call->grows && run->plan.transport == IO_DIRECT ? move_runs(run)
-                                                                           : rounds_move(run);
+    if (run->o->world) {
+        struct io_extent some = {extent->low, run->end, extent->run, extent->grain};
+        struct plan_ranks of_world = move_ranks(run->o->world);
+        plan_make(&run->plan, call->hints, call->stripe_bytes, &some, &of_world);
+        remember(run->o, &run->plan);
+        return move_by_messages(run);
+    }
+    plan_blocks(&run->plan, call->hints, call->stripe_bytes, extent, ranks);
+    remember(run->o, &run->plan);
+    if (met->one_run && call->grows && run->plan.transport == IO_DIRECT)
+        return move_runs(run);
+    int rc = rounds_move(run);
+    return rc ? rc : show(run);
 }
 
 static int move(const struct onesided_call *call, int collect, uint64_t *size,
@@ -267,11 +326,13 @@ static int move(const struct onesided_call *call, int collect, uint64_t *size,
                                .failure = {.rank = -1, .offset = -1}};
     struct plan_ranks ranks = {
         .size = p->size, .n_nodes = p->n_nodes, .order = p->order, .room_bytes = o->window_bytes};
-    o->last = (struct onesided_last){.before = o->cost, .called = 1};
+    o->last = (struct onesided_last){.before = o->cost, .called = 1, .reason = "no bytes"};
     int early = move_early(&run, &ranks);
     int rc = meet(&run, early, &met);
     if (!rc)
         run.end = met.extent.high;
+    if (early && !rc && met.moved)
+        snprintf(o->last.reason, sizeof o->last.reason, "each rank moved its run before they met");
     if (!rc && !met.moved)
         rc = move_rest(&run, &met, &ranks);
     if (rc)

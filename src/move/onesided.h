@@ -7,6 +7,7 @@
 #include "move/extent.h"
 #include "move/request.h"
 #include "pgas/pgas.h"
+#include "world/world.h"
 #include "store/store.h"
 
 /* The windows of a group, for one call at a time. */
@@ -17,6 +18,10 @@ struct onesided;
  * is used takes memory. The group stays open until after close. */
 int onesided_open(struct pgas *pgas, uint64_t window_bytes, struct onesided **out,
                   struct brg_error *err);
+/* Local. Without windows: what does not lie together is moved by the messages of docs/design/0014.
+ * `pgas` is of the ranks of `world`. -ENOMEM */
+int onesided_open_messages(struct pgas *pgas, struct io_world *world, struct onesided **out,
+                           struct brg_error *err);
 /* Collective. */
 void onesided_close(struct onesided *o);
 /* Local, where the group's memory ends with the group. */

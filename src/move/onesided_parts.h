@@ -29,6 +29,7 @@ enum {
 
 struct onesided {
     struct pgas *pgas;
+    struct io_world *world; /* whose messages move; or NULL, and there are windows: */
     uint64_t window_bytes;
     char *windows; /* symmetric, window_bytes each: WINDOWS */
     uint64_t

@@ -59,6 +59,10 @@ int pgas_single(struct pgas **p, struct brg_error *err);
 /* Collective over the world, which stays open until after close. */
 int pgas_windows(struct io_world *world, struct pgas **p, struct brg_error *err);
 
+/* Collective. What an atomic addition in the memory of another node takes, as most nodes' leaders
+ * find it or longer: *ns; 0 where there is one node, -1 where MPI makes no windows between them. */
+int pgas_windows_cost(struct pgas *p, int64_t *ns, struct brg_error *err);
+
 /* Local: ends one whose ranks are on one node, with all that was allocated. No rank uses it any
  * more. */
 void pgas_windows_forget(struct pgas *p);

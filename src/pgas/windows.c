@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "pgas/pgas.h"
 #include "world/fault.h"
@@ -16,6 +17,7 @@
 
 #define PAGE ((size_t)4096)
 #define BEGUN 16u
+#define COST_TRIES 5 /* the first makes the connection */
 
 /* The part of each rank of a node, one after another, in an area of its own. */
 struct memory {
@@ -31,9 +33,9 @@ struct memory {
 struct windows {
     struct pgas pgas;
     struct io_world *world;
-    const struct mpi_windows *mpi; /* NULL: one node */
+    const struct mpi_windows *mpi; /* NULL: one node, or no MPI has them */
     struct memory *memories;
-    uint64_t *sums; /* symmetric, PGAS_VALUES of them */
+    uint64_t *sums; /* symmetric, PGAS_VALUES of them; made by the first sum */
 };
 
 static struct windows *self_of(struct pgas *p)
@@ -107,15 +109,30 @@ static int windows_fetch_add(struct pgas *p, uint64_t *there, uint64_t add, uint
 }
 
 /* Cells of rank 0, which are zero between sums. */
+static int have_sums(struct windows *self, struct brg_error *err)
+{
+    struct pgas *p = &self->pgas;
+    void *sums;
+    int rc = self->sums ? 0 : p->allocate(p, PGAS_VALUES * sizeof *self->sums, &sums, err);
+    if (rc || self->sums)
+        return rc;
+    self->sums = sums;
+    memset(sums, 0, PGAS_VALUES * sizeof *self->sums);
+    return pgas_barrier(p, err);
+}
+
 static int sum(struct windows *self, int64_t *values, int n, struct brg_error *err)
 {
     struct pgas *p = &self->pgas;
     uint64_t before;
     int64_t good = 1;
+    int rc = have_sums(self, err);
+    if (rc)
+        return rc;
     for (int i = 0; i < n; i++)
         if (windows_fetch_add(p, self->sums + i, (uint64_t)values[i], 0, &before))
             good = 0;
-    int rc = least(self, &good, 1, err);
+    rc = least(self, &good, 1, err);
     if (rc)
         return rc;
     if (!good)
@@ -165,7 +182,9 @@ static int make(struct windows *self, size_t bytes, struct memory *m)
     int64_t code = 0;
     struct brg_error err;
     m->bytes = (bytes + PAGE - 1) & ~(PAGE - 1);
-    if (m->bytes < bytes || m->bytes > SIZE_MAX / 2 / w->n_local)
+    if (w->n_nodes > 1 && !self->mpi)
+        code = -ENOSYS;
+    else if (m->bytes < bytes || m->bytes > SIZE_MAX / 2 / w->n_local)
         code = -ENOMEM;
     int rc = least(self, &code, 1, &err);
     rc = rc ? rc : (int)code;
@@ -192,10 +211,13 @@ static int windows_allocate(struct pgas *p, size_t bytes, void **memory, struct 
     if (self->world->broken.code)
         rc = world_broke(self->world, err);
     else if (rc == -ECOMM)
-        brg_error_set(
-            err, rc,
-            "MPI makes no window between these nodes: another way to carry it may (Open "
-            "MPI 4 over TCP: OMPI_MCA_osc=^rdma), and a transport of messages needs none");
+        brg_error_set(err, rc,
+                      "MPI makes no window between these nodes: another way to carry it may (Open "
+                      "MPI 4 over TCP: OMPI_MCA_osc=^rdma), and seam=messages needs none");
+    else if (rc == -ENOSYS)
+        brg_error_set(err, rc,
+                      "this MPI lacks windows (MPI 3), which ranks on several nodes need to reach "
+                      "each other's memory; seam=messages needs none");
     else if (rc)
         brg_error_system(err, rc, "no memory for %zu bytes of cache on every rank", bytes);
     if (rc) {
@@ -286,8 +308,36 @@ static int windows_quiet(struct pgas *p)
 
 static void windows_close(struct pgas *p)
 {
-    windows_release(p, self_of(p)->sums);
+    if (self_of(p)->sums)
+        windows_release(p, self_of(p)->sums);
     free(p);
+}
+
+int pgas_windows_cost(struct pgas *p, int64_t *ns, struct brg_error *err)
+{
+    const struct io_world *w = self_of(p)->world;
+    const uint32_t peer = w->order[w->first_of[(w->node + 1) % w->n_nodes]];
+    uint64_t before;
+    void *cell;
+    *ns = 0;
+    if (w->n_nodes == 1)
+        return 0;
+    int rc = windows_allocate(p, sizeof before, &cell, err);
+    if ((rc == -ECOMM || rc == -ENOSYS) && !w->broken.code) {
+        *ns = -1;
+        return 0;
+    }
+    if (rc)
+        return rc;
+    for (int i = 0; w->local == 0 && i < COST_TRIES; i++) {
+        uint64_t began_ns = brg_clock_ns();
+        rc = windows_fetch_add(p, cell, 0, peer, &before);
+        int64_t took_ns = rc ? INT64_MAX : (int64_t)(brg_clock_ns() - began_ns);
+        *ns = i == 0 || took_ns < *ns ? took_ns : *ns;
+    }
+    rc = windows_reduce(p, PGAS_MAX, ns, 1, err);
+    windows_release(p, cell);
+    return rc;
 }
 
 void pgas_windows_forget(struct pgas *p)
@@ -303,15 +353,10 @@ void pgas_windows_forget(struct pgas *p)
 int pgas_windows(struct io_world *world, struct pgas **p, struct brg_error *err)
 {
     struct windows *self = malloc(sizeof *self);
-    int64_t v[2] = {self ? 0 : -ENOMEM, world->n_nodes == 1 || world->mpi->windows};
-    void *sums;
-    int rc = world_minimum(world, v, 2, err);
-    if (!rc && v[0])
-        rc = brg_error_set(err, (int)v[0], "no memory for a group of ranks");
-    if (!rc && !v[1])
-        rc = brg_error_set(err, -ENOSYS,
-                           "this MPI lacks windows (MPI 3), which ranks on several nodes need to "
-                           "reach each other's memory; a transport of messages needs none");
+    int64_t code = self ? 0 : -ENOMEM;
+    int rc = world_minimum(world, &code, 1, err);
+    if (!rc && code)
+        rc = brg_error_set(err, (int)code, "no memory for a group of ranks");
     if (rc) {
         free(self);
         return rc;
@@ -333,12 +378,6 @@ int pgas_windows(struct io_world *world, struct pgas **p, struct brg_error *err)
                                       .close = windows_close},
                              .world = world,
                              .mpi = world->n_nodes > 1 ? world->mpi->windows : NULL};
-    rc = windows_allocate(&self->pgas, PGAS_VALUES * sizeof *self->sums, &sums, err);
-    if (rc) {
-        free(self);
-        return rc;
-    }
-    self->sums = sums;
     *p = &self->pgas;
     return 0;
 }

@@ -335,9 +335,9 @@ const char *SHMEM_File_explain(SHMEM_File f)
     if (!f)
         return "";
     int n = snprintf(f->explained, sizeof f->explained,
-                     "%s, %u ranks on %u nodes\nstripe: %llu bytes (%s)\n", f->pgas->name,
-                     f->pgas->size, f->pgas->n_nodes, (unsigned long long)f->token.stripe_bytes,
-                     f->token.place);
+                     "%s; %u ranks on %u nodes\nstripe: %llu bytes (%s)\n",
+                     f->group->why[0] ? f->group->why : f->pgas->name, f->pgas->size,
+                     f->pgas->n_nodes, (unsigned long long)f->token.stripe_bytes, f->token.place);
     if (n > 0 && (size_t)n < sizeof f->explained)
         onesided_explain(f->windows->onesided, f->explained + n, sizeof f->explained - (size_t)n);
     return f->explained;

@@ -10,6 +10,7 @@
  *
  *   bits 0-1: 1 named (WORLD, SELF), 2 a set, 3 a communicator of MPI's in the rest
  *   of a set: bits 2-6 log_stride, 7-34 start, 35-62 size */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +93,7 @@ int SHMEM_Comm_active_set(int start, int log_stride, int size, SHMEM_Comm *comm)
 /* MPI's windows end by a collective call: they cannot be kept until MPI itself ends. */
 static int may_keep(const struct group *g)
 {
-    return g->world && g->world->n_nodes == 1 && !g->world->broken.code;
+    return g->world && (g->world->n_nodes == 1 || g->by_messages) && !g->world->broken.code;
 }
 
 static void drop_kept(void *value)
@@ -110,16 +111,44 @@ static void drop_kept(void *value)
 static int take_kept(struct group *g)
 {
     struct group *kept = g->world->kept;
-    if (!kept)
+    if (!kept || kept->seam != g->seam)
         return 0;
     g->pgas = kept->pgas;
     g->windows = kept->windows;
+    g->by_messages = kept->by_messages;
+    memcpy(g->why, kept->why, sizeof g->why);
     g->world->kept = NULL;
     free(kept);
     return 1;
 }
 
 /* ---- what carries one ---- */
+
+/* From here on an addition is not done by the network alone: the target's process must help. */
+#define SLOW_NS 20000
+
+/* Put and get pay where memory of other nodes is reached without their processors; where it is not,
+ * a node's share of a window in one message is faster. */
+static int choose_messages(struct group *g, const struct io_hints *hints, struct brg_error *err)
+{
+    int64_t ns = 0;
+    if (hints->seam == IO_SEAM_MESSAGES) {
+        g->by_messages = 1;
+        snprintf(g->why, sizeof g->why, "messages, asked for");
+        return 0;
+    }
+    snprintf(g->why, sizeof g->why, "windows");
+    if (hints->seam != IO_SEAM_AUTO || g->world->n_nodes == 1)
+        return 0;
+    int rc = pgas_windows_cost(g->pgas, &ns, err);
+    g->by_messages = ns < 0 || ns > SLOW_NS;
+    if (ns < 0)
+        snprintf(g->why, sizeof g->why, "messages: MPI makes no window between these nodes");
+    else
+        snprintf(g->why, sizeof g->why, "%s: adding in another node's memory takes %lld us",
+                 g->by_messages ? "messages" : "windows", (long long)(ns / 1000));
+    return rc;
+}
 
 static int carry_by_mpi(struct group *g, const struct io_hints *hints, struct brg_error *err)
 {
@@ -131,8 +160,11 @@ static int carry_by_mpi(struct group *g, const struct io_hints *hints, struct br
     rc = world_open(comm, hints->share, hints->segment_bytes, &g->world, err);
     if (rc)
         return rc;
-    if (!take_kept(g))
-        rc = pgas_windows(g->world, &g->pgas, err);
+    if (take_kept(g))
+        return 0;
+    rc = pgas_windows(g->world, &g->pgas, err);
+    if (!rc && (rc = choose_messages(g, hints, err)))
+        g->pgas->close(g->pgas);
     if (rc)
         world_close(g->world);
     return rc;
@@ -152,7 +184,8 @@ static int carry(struct group *g, const struct io_hints *hints, struct brg_error
     if (g->comm != SHMEM_COMM_WORLD)
         return brg_error_set(err, -WRONG_COMM, "%#llx is no group of PEs%s",
                              (unsigned long long)g->comm, g->comm ? "" : ": it is SHMEM_COMM_NULL");
-    int rc = hints->seam == IO_SEAM_WINDOWS ? -EINVAL : pgas_shmem_runs(&me, &all, err);
+    int by_mpi = hints->seam == IO_SEAM_WINDOWS || hints->seam == IO_SEAM_MESSAGES;
+    int rc = by_mpi ? -EINVAL : pgas_shmem_runs(&me, &all, err);
     if (!rc)
         return pgas_shmem(0, 0, all, &g->pgas, err);
     struct brg_error other = *err;
@@ -237,7 +270,11 @@ int group_windows_open(struct group *g, uint64_t bytes, struct group_windows **o
         if (!w)
             brg_error_set(&failure, -ENOMEM, "no memory for a file");
         int rc = pgas_failure(g->pgas, &failure);
-        rc = rc ? rc : onesided_open(g->pgas, bytes, &w->onesided, &failure);
+        if (!rc && g->by_messages) {
+            onesided_open_messages(g->pgas, g->world, &w->onesided, &failure);
+            rc = pgas_failure(g->pgas, &failure);
+        } else if (!rc)
+            rc = onesided_open(g->pgas, bytes, &w->onesided, &failure);
         if (rc) {
             free(w);
             *err = failure;

@@ -40,6 +40,8 @@ struct group {
     struct group *next;
     SHMEM_Comm comm;
     enum io_seam seam;
+    int by_messages; /* of its world, rather than put and get; */
+    char why[96];    /* for people */
     unsigned users;
     struct pgas *pgas;
     struct io_world *world; /* over MPI; or NULL */

@@ -16,7 +16,7 @@ static const char *const yes_no[] = {"no", "yes", NULL};
 static const char *const yes_no_auto[] = {"auto", "no", "yes", NULL}; /* from -1 on */
 static const char *const updates[] = {"copy", "in-place", NULL};
 static const char *const publishing[] = {"no", "yes", "new", NULL};
-static const char *const seams[] = {"auto", "shmem", "windows", NULL};
+static const char *const seams[] = {"auto", "shmem", "windows", "messages", NULL};
 
 enum kind {
     WORD,

@@ -27,7 +27,8 @@ enum io_publish {
 enum io_seam {
     IO_SEAM_AUTO,
     IO_SEAM_SHMEM,
-    IO_SEAM_WINDOWS
+    IO_SEAM_WINDOWS,
+    IO_SEAM_MESSAGES
 };
 
 struct io_hints {
@@ -42,7 +43,7 @@ struct io_hints {
     int verify;                          /* yes|no: what is read is compared with its checksums */
     int update_in_place;                 /* update=copy|in-place */
     enum io_publish publish;             /* publish=no|yes|new: of files of shmemio */
-    enum io_seam seam;     /* seam=auto|shmem|windows: what carries a one-sided call */
+    enum io_seam seam;     /* seam=auto|shmem|windows|messages: what carries a one-sided call */
     int direct_io;         /* direct-io=no|yes|auto: 0, 1, -1; auto is no: it does not pay */
     int uring;             /* uring=no|yes|auto: 0, 1, -1; with direct-io, where there is one */
     int async;             /* async=yes|no */

@@ -143,7 +143,7 @@ static void step_grows(void)
 
 /* One run of each rank: side by side; then each half over the next one's; and read past the
  * end. */
-static void check_meetings(SHMEM_File f, const char *some)
+static void check_said(SHMEM_File f, const char *some)
 {
     const char *said = SHMEM_File_explain(f);
     CHECK(strstr(said, some), "%s", said);
@@ -161,16 +161,16 @@ static void step_runs(void)
         SHMEM_File_close(&f);
         return;
     }
-    check_meetings(f, " 1 meetings");
+    check_said(f, " 1 meetings");
     told("read", SHMEM_File_read_at_all(f, at, back, BLOCK, SHMEM_CHAR, &status));
     CHECK(status.bytes == BLOCK && back[0] == 'A' + job.me && back[BLOCK - 1] == back[0],
           "%ld bytes", (long)status.bytes);
-    check_meetings(f, " 1 meetings");
+    check_said(f, " 1 meetings");
     told("read", SHMEM_File_read_at_all(f, end - BLOCK, back, sizeof back, SHMEM_CHAR, &status));
     CHECK(status.bytes == BLOCK && back[0] == 'A' + job.all - 1 && back[BLOCK - 1] == back[0] &&
               back[BLOCK] == 0,
           "%ld bytes", (long)status.bytes);
-    check_meetings(f, " 2 meetings"); /* the file ends before what was asked for */
+    check_said(f, " 2 meetings"); /* the file ends before what was asked for */
     told("over", SHMEM_File_write_at_all(f, at / 2, mine, BLOCK, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
     told("read", SHMEM_File_read_at_all(f, 0, back, BLOCK / 2, SHMEM_CHAR, &status));
     CHECK(back[0] == 'A' && back[BLOCK / 2 - 1] == 'A', "%.2s", back);
@@ -204,6 +204,20 @@ static void step_again(void)
         CHECK(n_areas() == open, "%d areas when it was open, %d later", open, n_areas());
         CHECK(i != 1 || open == before, "%d areas of the first, %d of the second", before, open);
         before = n_areas();
+    }
+}
+
+/* Ranks that share no memory (hint share=no), on one machine. */
+static void step_seams(void)
+{
+    const char *const seams[] = {"windows", "messages", "auto"};
+    const char *const said[] = {"windows;", "messages, asked for;",
+                                "adding in another node's memory"};
+    for (int i = 0; i < 3; i++) {
+        SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, "seam", seams[i]);
+        check_said(f, said[i]);
+        told("write", write_blocks(f, (char)('a' + i)));
+        told("close", SHMEM_File_close(&f));
     }
 }
 
@@ -268,7 +282,8 @@ int main(int argc, char **argv)
         void (*run)(void);
     } steps[] = {{"write", step_write},       {"publish", step_publish}, {"update", step_update},
                  {"grows", step_grows},       {"turns", step_turns},     {"runs", step_runs},
-                 {"one-errs", step_one_errs}, {"refused", step_refused}, {"again", step_again}};
+                 {"one-errs", step_one_errs}, {"refused", step_refused}, {"again", step_again},
+                 {"seams", step_seams}};
     if (argc < 5)
         return 2;
     job_start(&job, argv + 1);

@@ -18,11 +18,12 @@ SMALL = "segment=64K"
     [
         (("shmem", 3), SMALL, 60),
         (("openmpi", 2), "", 30),
+        (("openmpi", 3), "share=no:seam=messages:segment=64K", 30),
         *(
             pytest.param((kind, ranks), hints, 150, marks=pytest.mark.all)
             for kind, most in (("shmem", 6), ("openmpi", 4), ("mpich", 2))
             for ranks in range(1, most + 1)
-            for hints in (SMALL, "transport=simple:writers=1")
+            for hints in (SMALL, "transport=simple:writers=1", "seam=messages", "share=no")
         ),
     ],
     ids=str,

@@ -164,6 +164,27 @@ def test_ranks_of_a_node_keep_their_windows_for_the_next_file(tmp_path: Path) ->
     assert run_job(("openmpi", 3), "shmemio_steps", tmp_path, "again") == []
 
 
+def test_what_carries_a_group_is_asked_for_or_chosen_and_said(tmp_path: Path) -> None:
+    hints = {"BRIGADE_IO": "*:sync=no:share=no:segment=64K"}
+    assert run_job(("openmpi", 2), "shmemio_steps", tmp_path, "seams", **hints) == []
+    assert (tmp_path / "file").read_bytes() == b"c" * 120_000
+
+
+@pytest.mark.parametrize("seam", ["messages", pytest.param("windows", marks=pytest.mark.all)])
+def test_ranks_that_share_no_memory_fail_alike(seam: str, tmp_path: Path) -> None:
+    hints = f"share=no:segment=64K:stripe=64K:writers=3:seam={seam}:transport="
+    for transport, step in (("simple", "write"), ("direct", "runs")):
+        lines = told(
+            ("openmpi", 3),
+            tmp_path,
+            step,
+            BRIGADE_IO=f"*:sync=no:{hints}{transport}",
+            BRIGADE_FAULT="io.write:100@1",
+        )
+        assert len(lines) == 1, lines
+        assert re.match(r"write: 15 \(-28\) rank 1 offset \d+ /file: .*No space left", lines[0])
+
+
 def test_checksums_are_right_where_pes_write_alone_in_turn(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(OLD)
