@@ -63,12 +63,23 @@ struct drain {
     struct brg_error failure; /* the first; code 0: none */
 };
 
-int drain_open(struct io_store *store, const struct io_hints *hints, struct drain **drain,
-               struct brg_error *err)
+struct drain *drain_new(void)
 {
     struct drain *d = calloc(1, sizeof *d);
+    pthread_condattr_t clock;
     if (!d)
-        return brg_error_set(err, -ENOMEM, "no memory for a file");
+        return NULL;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_cond_init(&d->work, &clock);
+    pthread_cond_init(&d->moved, &clock);
+    pthread_condattr_destroy(&clock);
+    return d;
+}
+
+void drain_begin(struct drain *d, struct io_store *store, const struct io_hints *hints)
+{
     d->store = store;
     d->async = hints->async;
     d->room = (hints->buffer_bytes + PAGE - 1) / PAGE * PAGE;
@@ -78,14 +89,15 @@ int drain_open(struct io_store *store, const struct io_hints *hints, struct drai
     yield_sums(&sums);
     pace_start(&d->pace, (double)hints->rate_bytes_s, hints->slowdown, &sums, brg_clock_ns());
     d->paced = hints->rate_bytes_s || yield_known();
-    pthread_condattr_t clock;
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_mutex_init(&d->lock, NULL);
-    pthread_cond_init(&d->work, &clock);
-    pthread_cond_init(&d->moved, &clock);
-    pthread_condattr_destroy(&clock);
-    *drain = d;
+}
+
+int drain_open(struct io_store *store, const struct io_hints *hints, struct drain **drain,
+               struct brg_error *err)
+{
+    *drain = drain_new();
+    if (!*drain)
+        return brg_error_set(err, -ENOMEM, "no memory for a file");
+    drain_begin(*drain, store, hints);
     return 0;
 }
 

@@ -15,7 +15,10 @@
 
 struct drain;
 
-/* The store outlives the drain. Takes neither memory nor a thread before they are needed. */
+/* The store outlives the drain. Takes neither a buffer nor a thread before they are needed. In two
+ * steps, of which only the first can fail (NULL: no memory), or in one. */
+struct drain *drain_new(void);
+void drain_begin(struct drain *drain, struct io_store *store, const struct io_hints *hints);
 int drain_open(struct io_store *store, const struct io_hints *hints, struct drain **drain,
                struct brg_error *err);
 

@@ -41,9 +41,18 @@ static int64_t hash_of(const char *path, unsigned flags)
     return (int64_t)(hash >> 2);
 }
 
+/* What rank 0 finds out for all. */
+struct found {
+    struct io_hints hints;
+    struct store_token token;
+    struct found_index arrays;
+    int page;
+};
+
 /* Agrees on a failure, and that all ranks open the same file for the same: a rank that does not
- * would have its bytes in another rank's file. Named is the lowest that differs from rank 0. */
-static int agree_on_file(struct io_world *w, const char *path, unsigned flags,
+ * would have its bytes in another rank's file. Named is the lowest that differs from rank 0. Then
+ * all have what rank 0 found. */
+static int agree_on_file(struct io_world *w, const char *path, unsigned flags, struct found *found,
                          struct brg_error *failure)
 {
     enum {
@@ -55,7 +64,7 @@ static int agree_on_file(struct io_world *w, const char *path, unsigned flags,
     int64_t hash = hash_of(path, flags), v[N] = {world_failure_key(w, failure), hash, -hash};
     int64_t first = hash;
     struct brg_error err;
-    int rc = world_minimum(w, v, N, &err);
+    int rc = world_share_and_least(w, found, sizeof *found, 0, v, N, &err);
     if (!rc && v[FAILED] == INT64_MAX && v[LEAST] != -v[MOST])
         rc = world_share(w, &first, sizeof first, 0, &err);
     if (rc) {
@@ -76,51 +85,56 @@ static int agree_on_file(struct io_world *w, const char *path, unsigned flags,
     return world_failure(w, failure);
 }
 
+/* What may fail on one rank alone comes before the ranks agree. */
+static int take_memory(brg_file *f, struct brg_error *err)
+{
+    f->spare = malloc(sizeof *f->spare);
+    f->store = store_new();
+    f->drain = drain_new();
+    return f->spare && f->store && f->drain ? 0
+                                            : brg_error_set(err, -ENOMEM, "no memory for a file");
+}
+
+/* On rank 0. */
+static void find(brg_file *f, const char *path, unsigned flags, struct found *found)
+{
+    found->hints = f->hints;
+    f->page = found->page = flags & BRG_WRITE ? world_take_page(f->world) : -1;
+    char *page = world_page(f->world, f->page);
+    if (store_prepare(path, flags, &f->hints, page, &f->token, &f->failure))
+        return;
+    store_begin(f->store, &f->token, &f->hints, 0, page);
+    arrays_look(f, &found->arrays);
+    found->token = f->token;
+}
+
 static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned flags,
                      const char *info, struct brg_error *err)
 {
-    struct {
-        struct io_hints hints;
-        struct store_token token;
-        int page;
-    } found;
+    struct found found;
     struct brg_error *failure = &f->failure;
     memset(&found, 0, sizeof found);
-    found.page = -1;
     int rc = read_hints(&f->hints, path, flags, info, failure);
     int world = world_open(comm, f->hints.share, f->hints.segment_bytes, &f->world, err);
     if (world)
         return world;
     io_fault_start(f->world->rank);
-    if (!rc && f->world->rank == 0) {
-        found.hints = f->hints;
-        found.page = flags & BRG_WRITE ? world_take_page(f->world) : -1;
+    if (!rc)
+        rc = take_memory(f, failure);
+    if (!rc && f->world->rank == 0)
+        find(f, path, flags, &found);
+    rc = agree_on_file(f->world, path, flags, &found, failure);
+    if (!rc) {
+        f->hints = found.hints;
+        f->token = found.token;
         f->page = found.page;
-        store_prepare(path, flags, &f->hints, world_page(f->world, found.page), &found.token,
-                      failure);
+        f->size = flags & BRG_CREATE ? 0 : found.token.size;
+        if (f->world->rank != 0)
+            store_begin(f->store, &f->token, &f->hints, f->world->rank,
+                        world_page(f->world, f->page));
+        drain_begin(f->drain, f->store, &f->hints);
+        rc = arrays_load(f, &found.arrays);
     }
-    rc = agree_on_file(f->world, path, flags, failure);
-    if (!rc)
-        rc = world_share(f->world, &found, sizeof found, 0, failure);
-    if (rc) {
-        store_abandon(&found.token);
-        if (err)
-            *err = *failure;
-        return rc;
-    }
-    f->hints = found.hints;
-    f->token = found.token;
-    f->page = found.page;
-    f->size = flags & BRG_CREATE ? 0 : found.token.size;
-    f->spare = malloc(sizeof *f->spare);
-    if (!f->spare)
-        brg_error_set(failure, -ENOMEM, "no memory for a file");
-    else if (!store_open(&f->token, &f->hints, f->world->rank, world_page(f->world, f->page),
-                         &f->store, failure))
-        drain_open(f->store, &f->hints, &f->drain, failure);
-    rc = world_failure(f->world, failure);
-    if (!rc)
-        rc = arrays_load(f);
     if (rc && err)
         *err = *failure;
     return rc;
@@ -154,8 +168,7 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
         if (f->world->rank == 0)
             store_discard(f->store);
         store_close(f->store);
-    } else if (f->world && f->world->rank == 0)
-        store_abandon(&f->token);
+    }
     arrays_destroy(f);
     if (f->world)
         leave(f);

@@ -6,6 +6,7 @@
 #ifndef BRG_IO_FILE_ARRAY_H
 #define BRG_IO_FILE_ARRAY_H
 
+#include "io/array_index.h"
 #include "io/array_table.h"
 #include "io/file.h"
 
@@ -28,9 +29,19 @@ struct file_arrays {
     uint64_t kept_whole; /* bytes of the whole arrays that are kept: the same on every rank */
 };
 
-/* Collective, when all have opened the store: reads the index of a file of arrays. A damaged one
- * is no failure here: only calls that ask for arrays meet it. 0, or the agreed failure. */
-int arrays_load(brg_file *f);
+/* What rank 0 found at the beginning of the file. */
+struct found_index {
+    int kind; /* as array_header_unpack; 0: no arrays */
+    struct array_header header;
+    struct brg_error damage;
+};
+
+/* Rank 0, when it has opened the store, with *found zeros: looks for the index of a file of arrays.
+ * A failure to read it is f->failure. */
+void arrays_look(brg_file *f, struct found_index *found);
+/* Collective, when all know what it found: reads that index. A damaged one is no failure here: only
+ * calls that ask for arrays meet it. 0, or the agreed failure. */
+int arrays_load(brg_file *f, const struct found_index *found);
 void arrays_destroy(brg_file *f);
 
 /* Makes f->arrays of a file that has no bytes yet: -EINVAL if it has, -ENOMEM; or the damage. */

@@ -11,22 +11,17 @@
 
 /* ---- opening ---- */
 
-/* What rank 0 found at the beginning of the file. */
-struct found_index {
-    int kind; /* as array_header_unpack */
-    struct array_header header;
-    struct brg_error damage;
-};
-
 static int this_order(void)
 {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 2;
 }
 
-static void look(brg_file *f, struct found_index *found)
+void arrays_look(brg_file *f, struct found_index *found)
 {
     char buf[ARRAY_HEADER_BYTES];
     size_t got = 0;
+    if (f->token.size < ARRAY_HEADER_BYTES || f->token.flags & BRG_CREATE)
+        return;
     if (store_read(f->store, buf, sizeof buf, 0, &got, &f->failure))
         return;
     found->kind = array_header_unpack(buf, got, f->token.size, &found->header, &found->damage);
@@ -84,28 +79,19 @@ static int take_index(brg_file *f, const struct array_header *header)
     return world_failure(f->world, &f->failure);
 }
 
-int arrays_load(brg_file *f)
+int arrays_load(brg_file *f, const struct found_index *found)
 {
-    struct found_index found;
-    if (f->token.size < ARRAY_HEADER_BYTES || f->token.flags & BRG_CREATE)
+    if (found->kind == 0)
         return 0;
-    memset(&found, 0, sizeof found);
-    if (f->world->rank == 0)
-        look(f, &found);
-    int rc = world_failure(f->world, &f->failure);
-    if (!rc)
-        rc = world_share(f->world, &found, sizeof found, 0, &f->failure);
-    if (rc || found.kind == 0)
-        return rc;
     f->arrays = calloc(1, sizeof *f->arrays);
     if (!f->arrays)
         brg_error_set(&f->failure, -ENOMEM, "no memory for arrays");
-    rc = world_failure(f->world, &f->failure);
+    int rc = world_failure(f->world, &f->failure);
     if (rc)
         return rc;
     array_table_init(&f->arrays->table, f->token.size, f->token.stripe_bytes);
-    f->arrays->damage = found.damage;
-    rc = found.kind == 1 ? take_index(f, &found.header) : 0;
+    f->arrays->damage = found->damage;
+    rc = found->kind == 1 ? take_index(f, &found->header) : 0;
     if (f->arrays->damage.code) {
         struct brg_error *damage = &f->arrays->damage, was = *damage;
         brg_error_set(damage, was.code, "%.200s: %.700s", f->token.path, was.text);

@@ -18,12 +18,17 @@ _Static_assert(STORE_PAGE == SUMS_PAGE, "the page is the pad's first");
 
 #define START_BYTES (256u << 10) /* less is left to the sync: small requests cost a disk more */
 
-int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
-               char *page, struct io_store **store, struct brg_error *err)
+struct io_store *store_new(void)
 {
     struct io_store *s = calloc(1, sizeof *s);
-    if (!s)
-        return brg_error_set(err, -ENOMEM, "no memory for a file");
+    if (s)
+        s->fd = s->token.lock = -1;
+    return s;
+}
+
+void store_begin(struct io_store *s, const struct store_token *token, const struct io_hints *hints,
+                 uint32_t rank, char *page)
+{
     s->token = *token;
     s->sync = hints->sync;
     s->checksums = hints->checksums && !store_in_place(token);
@@ -36,10 +41,17 @@ int store_open(const struct store_token *token, const struct io_hints *hints, ui
     s->direct_io = hints->direct_io == 1;
     s->uring = hints->uring != 0;
     s->memory = (size_t)hints->segment_bytes;
-    s->fd = -1;
     if (rank != 0)
         s->token.lock = -1;
-    *store = s;
+}
+
+int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
+               char *page, struct io_store **store, struct brg_error *err)
+{
+    *store = store_new();
+    if (!*store)
+        return brg_error_set(err, -ENOMEM, "no memory for a file");
+    store_begin(*store, token, hints, rank, page);
     return 0;
 }
 

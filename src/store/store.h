@@ -53,8 +53,12 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
 /* Rank 0 only: undoes store_prepare where no store was opened. */
 void store_abandon(const struct store_token *token);
 
-/* Every rank. Opens nothing before the first write or read. `rank` names this one's part; `page` is
+/* Every rank. Opens nothing before the first write or read. In two steps, of which only the first
+ * can fail (NULL: no memory), or in one. `rank` names this one's part; `page` is
  * what was given to store_prepare, as this rank sees it. */
+struct io_store *store_new(void);
+void store_begin(struct io_store *store, const struct store_token *token,
+                 const struct io_hints *hints, uint32_t rank, char *page);
 int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
                char *page, struct io_store **store, struct brg_error *err);
 void store_close(struct io_store *store);

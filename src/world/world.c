@@ -306,17 +306,23 @@ static int pass_to_nodes(void *context, int64_t *least)
 
 int world_share(struct io_world *w, void *buf, size_t bytes, uint32_t root, struct brg_error *err)
 {
-    for (size_t done = 0; done < bytes;) {
+    int64_t nothing = 0;
+    return world_share_and_least(w, buf, bytes, root, &nothing, 1, err);
+}
+
+int world_share_and_least(struct io_world *w, void *buf, size_t bytes, uint32_t root,
+                          int64_t *values, int n, struct brg_error *err)
+{
+    for (size_t done = 0; done < bytes; n = 0) {
         struct sharing s = {.world = w,
                             .chunk = w->area->head->share[w->shared_chunks++ % 2],
                             .bytes = bytes - done,
                             .root = root};
-        int64_t nothing = 0;
         if (s.bytes > AREA_SHARE_BYTES)
             s.bytes = AREA_SHARE_BYTES;
         if (w->rank == root)
             memcpy(s.chunk, (char *)buf + done, s.bytes);
-        int rc = world_meet(w, &nothing, 1, pass_to_nodes, &s, err);
+        int rc = world_meet(w, values, n, pass_to_nodes, &s, err);
         if (rc)
             return rc;
         if (w->rank != root)

@@ -101,6 +101,10 @@ int world_take_page(struct io_world *world);
 void world_give_page(struct io_world *world, int page);
 char *world_page(const struct io_world *world, int page);
 
+/* The same, and world_minimum of n values, in one meeting if the bytes are few. bytes > 0. */
+int world_share_and_least(struct io_world *world, void *buf, size_t bytes, uint32_t root,
+                          int64_t *values, int n, struct brg_error *err);
+
 /* An area of room_bytes for each node, besides the world's own; nobody waits in it. Each rank ends
  * it by area_destroy, unless the world broke: then MPI may still have messages for it. 0, or -errno
  * that is the same on all ranks. */
