@@ -29,12 +29,6 @@ static int settle(void *file, struct brg_error *err)
     return store_settle(f->store, f->world->size, f->size, err);
 }
 
-static int publish(void *file, struct brg_error *err)
-{
-    brg_file *f = file;
-    return f->world->rank == 0 ? store_publish(f->store, f->size, err) : 0;
-}
-
 /* A block or a few are read back by rank 0 alone rather than in a step of all. */
 #define FEW_BYTES (UINT64_C(1) << 20)
 
@@ -43,12 +37,30 @@ static int is_settled_alone(const brg_file *f)
     return f->size <= FEW_BYTES;
 }
 
+static int settle_alone(brg_file *f, struct brg_error *err)
+{
+    int alone = f->world->rank == 0 && is_settled_alone(f) && store_is_unsummed(f->store);
+    return alone ? store_settle(f->store, 1, f->size, err) : 0;
+}
+
 static int secure(void *file, struct brg_error *err)
 {
     brg_file *f = file;
-    int alone = f->world->rank == 0 && is_settled_alone(f) && store_is_unsummed(f->store);
-    int rc = alone ? store_settle(f->store, 1, f->size, err) : 0;
+    int rc = settle_alone(f, err);
     return rc ? rc : store_secure(f->store, f->size, err);
+}
+
+/* Where nothing is synced, only rank 0 has anything to secure, and does it here. */
+static int is_secured_alone(const brg_file *f)
+{
+    return file_sees_all(f) && !f->hints.sync;
+}
+
+static int publish(void *file, struct brg_error *err)
+{
+    brg_file *f = file;
+    int rc = is_secured_alone(f) ? settle_alone(f, err) : 0;
+    return rc || f->world->rank != 0 ? rc : store_publish(f->store, f->size, err);
 }
 
 #define N_STEPS 3u
@@ -61,6 +73,8 @@ static unsigned next_step(const brg_file *f, const struct brg_request *request, 
     int known = !f->hints.async && !store_is_unsummed(f->store);
     if (request->steps[step] == settle &&
         (known || (request->steps == together && is_settled_alone(f))))
+        step++;
+    if (request->steps[step] == secure && is_secured_alone(f))
         step++;
     return step;
 }
@@ -137,9 +151,10 @@ static int start(brg_file *f, struct brg_request *request, int behind, struct br
     int rc = arrays_commit(f, err);
     if (rc)
         return rc;
-    int seen = f->world->n_nodes == 1 && !f->hints.async && f->token.layout == IO_SHARED;
-    *request = (struct brg_request){
-        .file = f, .steps = seen ? together : apart, .behind = behind, .began_ns = brg_clock_ns()};
+    *request = (struct brg_request){.file = f,
+                                    .steps = file_sees_all(f) ? together : apart,
+                                    .behind = behind,
+                                    .began_ns = brg_clock_ns()};
     request->step = next_step(f, request, 0);
     f->request = request;
     yield_sums(&request->mark);

@@ -64,6 +64,9 @@ struct brg_file {
 /* Local. Why the file cannot be asked for `action`: -errno. */
 int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err);
 
+/* Local. Whether what a rank has written is seen by all others at once, and not held back. */
+int file_sees_all(const brg_file *f);
+
 /* Local. A failure names the file, whoever met it. */
 void file_name_failure(brg_file *f);
 

@@ -222,12 +222,27 @@ static int serve(brg_file *f, enum file_action action, const struct io_request *
     return 0;
 }
 
+int file_sees_all(const brg_file *f)
+{
+    return f->world->n_nodes == 1 && !f->hints.async && f->token.layout == IO_SHARED;
+}
+
+/* Some file systems tell only as a file is closed that what was written has no room, and where
+ * nothing is synced that is the last chance to hear it before the file is published. */
+static void let_go(brg_file *f, enum file_action action)
+{
+    if (action == FILE_COMMIT && file_sees_all(f) && !f->hints.sync && f->world->rank != 0 &&
+        !f->early.failure.code)
+        store_let_go(f->store, &f->early.failure);
+}
+
 /* One meeting. *done becomes the action that was served. `refusal` (code 0: none) becomes that of
  * the lowest rank that has one; then nothing more is moved. */
 static int meet_once(brg_file *f, enum file_action action, const struct io_request *request,
                      struct brg_error *refusal, enum file_action *done)
 {
     int64_t v[N_VALUES];
+    let_go(f, action);
     file_early_begin(f, action, request, refusal->code != 0);
     fill_values(f, action, request, refusal->code != 0, v);
     int64_t past = v[PAST];

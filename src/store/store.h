@@ -103,6 +103,9 @@ int store_is_unsummed(const struct io_store *store);
 /* What was written before goes to where other nodes see it: what they write from now on, after an
  * agreement, comes later. Not needed for layout=parts. */
 int store_show(struct io_store *store, struct brg_error *err);
+/* Between calls: the file is closed, until the next call opens it again. On NFS and its like it is
+ * closing that makes bytes visible to other nodes, and that tells of a full disk. */
+int store_let_go(struct io_store *store, struct brg_error *err);
 /* Fewer bytes than asked for only at the end of the file: *got. With hint verify=yes, -EBADMSG
  * where a block does not match its checksum. */
 int store_read(struct io_store *store, void *buf, size_t bytes, uint64_t offset, size_t *got,

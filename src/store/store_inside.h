@@ -65,10 +65,6 @@ int store_need_file(struct io_store *store, struct brg_error *err);
 /* The byte is the first whose sum has no room, or may have none. 0 where rc is. */
 int store_sums_failed(struct io_store *store, int rc, struct brg_error *err);
 
-/* Closing is what makes bytes visible to other nodes, which read some of them back, on NFS and its
- * like; and there it is closing that tells of a full disk. The next write opens again. */
-int store_let_go(struct io_store *store, struct brg_error *err);
-
 /* Removes .NAME.brg-ID and all that belongs to it, or what of it is there. */
 void store_remove_temporary(const char *base);
 /* The same of a file that was just published: what was renamed is not looked for. */

@@ -121,6 +121,27 @@ def test_all_ranks_are_told_when_publishing_fails(mpi: str, driver: Path, old: P
     assert_old(old)
 
 
+@pytest.fixture(scope="module")
+def full_at_close(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("full") / "full.so"
+    source = Path(__file__).with_name("full_at_close.c")
+    words = ["gcc", "-std=gnu17", "-shared", "-fPIC", "-o", library, source, "-ldl"]
+    subprocess.run(words, check=True)
+    return library
+
+
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
+@pytest.mark.parametrize("hints", ("sync=no", "sync=yes", "sync=no:transport=simple:writers=3"))
+def test_nothing_is_published_where_closing_says_that_there_is_no_room(
+    mpi: str, driver: Path, old: Path, full_at_close: Path, hints: str
+):
+    args = (old, "create", hints, 2 * MIB, 1, 9)
+    preload = {"LD_PRELOAD": str(full_at_close), "FULL_RANK": "1"}
+    failure = same(run_ranks(mpi, 3, driver, *args, **preload))
+    assert (failure.code, failure.failed_rank) == (-errno.EDQUOT, 1)
+    assert_old(old)
+
+
 @pytest.mark.all
 @pytest.mark.parametrize("ranks", (2, 4, 8, 16))
 @pytest.mark.parametrize("fault", FAULTS)
