@@ -1,8 +1,9 @@
 /* Steps that end as they should not, or that another step depends on; what calls say is printed.
  *
- *   steps KIND LIBRARY FOLDER STEP
+ *   steps KIND LIBRARY FOLDER STEP...
  *
- * Every rank prints a line for each call that fails: job_tell. */
+ * The file is FOLDER/file, or of several steps FOLDER/STEP/file. Every rank prints a line for each
+ * call that fails: the step, and job_tell. */
 #include <unistd.h>
 
 #include "claim.h"
@@ -12,11 +13,14 @@
 
 static struct job job;
 static char path[4096];
+static const char *step;
 
 static int told(const char *call, int code)
 {
+    char where[64];
+    snprintf(where, sizeof where, "%s %s", step, call);
     if (code)
-        job_tell(call, code);
+        job_tell(where, code);
     return code;
 }
 
@@ -287,9 +291,12 @@ int main(int argc, char **argv)
     if (argc < 5)
         return 2;
     job_start(&job, argv + 1);
-    snprintf(path, sizeof path, "%s/file", argv[3]);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        if (strcmp(steps[i].name, argv[4]) == 0)
-            steps[i].run();
+    for (int word = 4; word < argc; word++) {
+        step = argv[word];
+        snprintf(path, sizeof path, "%s/%s/file", argv[3], argc > 5 ? step : ".");
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+            if (strcmp(steps[i].name, step) == 0)
+                steps[i].run();
+    }
     job_end(&job, failures);
 }

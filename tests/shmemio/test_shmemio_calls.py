@@ -6,11 +6,19 @@ import os
 from pathlib import Path
 
 import pytest
+from pgas_world import program
 from shmemio_world import Job, run_job
 
 SEED = os.environ.get("BRIGADE_TEST_SEED", "1")
 #: windows of 64 KiB: a call of the whole file is one round of several owners
 SMALL = "segment=64K"
+
+
+def test_puts_that_store_twice_set_no_flag_again(tmp_path: Path) -> None:
+    """Else a group takes the answer that another one has had for its own, and waits for ever."""
+    twice = str(program("shmemio_stores_twice.so"))
+    job = ("shmem", 3)
+    assert run_job(job, "shmemio_random_calls", tmp_path, 1, 20, LD_PRELOAD=twice) == []
 
 
 @pytest.mark.parametrize(
