@@ -237,23 +237,33 @@ static int copy_old(struct store_token *token, int from, struct brg_error *err)
 
 /* What stays of the old file keeps its old sums, so that damage which is in it already will still
  * be found. */
-static int seed_sums(struct store_token *token, const struct stat *old, char *page,
-                     struct brg_error *err)
+static int seed_sums(const struct store_token *token, const struct stat *old, struct sums *sums)
 {
     char path[STORE_NAME_BYTES];
     struct sums_file file = {.fd = -1};
-    struct sums sums;
     int section = -1;
     store_name(path, token->path, ".sums");
     if (sums_file_open(&file, path, NULL) == 0)
         section = store_own_section(&file, old->st_ino, token->size);
     if (section >= 0 && file.section[section].block_bytes != token->stripe_bytes)
         section = -1;
+    int rc = sums_seed(sums, &file, section, token->size);
+    sums_file_close(&file);
+    return rc;
+}
+
+/* The pad of checksums. */
+static int make_sums(const struct store_token *token, const struct stat *old, char *page,
+                     struct brg_error *err)
+{
+    char path[STORE_NAME_BYTES];
+    struct sums sums;
     store_name(path, token->base, ".blocks");
     sums_open(&sums, page, path, token->stripe_bytes);
-    int rc = sums_seed(&sums, &file, section, token->size);
+    int rc = page ? 0 : sums_pad_make(&sums.pad);
+    if (!rc && !(token->flags & BRG_CREATE))
+        rc = seed_sums(token, old, &sums);
     sums_close(&sums);
-    sums_file_close(&file);
     return rc ? store_failed(err, rc, token->path, -1, "keep checksums of") : 0;
 }
 
@@ -275,8 +285,8 @@ static int make_files(struct store_token *token, const struct io_hints *hints,
     int rc = 0;
     if (token->layout == IO_PARTS)
         return make_parts(token, err);
-    if (hints->checksums && !(token->flags & BRG_CREATE))
-        rc = seed_sums(token, old, hints->async ? NULL : page, err);
+    if (hints->checksums)
+        rc = make_sums(token, old, hints->async ? NULL : page, err);
     io_fault_step();
     if (!rc && !(token->flags & BRG_CREATE) && !hints->update_in_place) {
         int fd = store_io_open(token->path, O_RDONLY, 0);

@@ -21,13 +21,23 @@ void sums_pad_close(struct sums_pad *pad)
     pad->fd = -1;
 }
 
-static int need_file(struct sums_pad *pad, int flags)
+static int need_file(struct sums_pad *pad)
 {
-    if (pad->fd >= 0)
-        return 0;
-    int fd = store_io_open(pad->path, O_RDWR | flags, 0600);
+    int fd = pad->fd < 0 ? store_io_open(pad->path, O_RDWR, 0) : pad->fd;
+    pad->fd = fd < 0 ? -1 : fd;
+    return fd < 0 ? fd : 0;
+}
+
+/* Two that make a file at once may both be told that it is there, O_EXCL or not, by a file system
+ * whose clients look and make in two steps. */
+int sums_pad_make(struct sums_pad *pad)
+{
+    int rc = need_file(pad);
+    if (rc != -ENOENT)
+        return rc;
+    int fd = store_io_open(pad->path, O_RDWR | O_CREAT, 0600);
     if (fd < 0)
-        return fd;
+        return fd == -EEXIST ? need_file(pad) : fd;
     pad->fd = fd;
     if (pad->page)
         pad->page[SUMS_PAGE_FILE] = 1;
@@ -40,7 +50,7 @@ int sums_pad_put(struct sums_pad *pad, const void *bytes, size_t n, uint64_t at)
         memcpy(pad->page + at, bytes, n);
         return 0;
     }
-    int rc = need_file(pad, O_CREAT);
+    int rc = pad->page ? sums_pad_make(pad) : need_file(pad);
     return rc ? rc : store_io_write(pad->fd, bytes, n, at, NULL);
 }
 
@@ -50,10 +60,10 @@ int sums_pad_get(struct sums_pad *pad, void *bytes, size_t n, uint64_t at)
         memcpy(bytes, pad->page + at, n);
         return 0;
     }
-    int rc = pad->page && !pad->page[SUMS_PAGE_FILE] ? -ENOENT : need_file(pad, 0);
-    ssize_t got = rc ? 0 : brg_io_pread(pad->fd, bytes, n, at);
-    if (got < 0 || (rc && rc != -ENOENT))
-        return rc ? rc : (int)got;
+    int is_there = !pad->page || pad->page[SUMS_PAGE_FILE], rc = is_there ? need_file(pad) : 0;
+    ssize_t got = rc || !is_there ? rc : brg_io_pread(pad->fd, bytes, n, at);
+    if (got < 0)
+        return (int)got;
     memset((char *)bytes + got, 0, n - (size_t)got);
     return 0;
 }

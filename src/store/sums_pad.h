@@ -1,6 +1,7 @@
 /* What the ranks of a file tell each other of its checksums while it is written: bytes at places,
  * zeros where nothing was put. The first SUMS_PAGE bytes may lie in memory that all of them share;
- * the rest, or all of it, in a file beside the one that is written, made by who first needs it. */
+ * the rest, or all of it, in a file beside the one that is written. Where all of it is there,
+ * rank 0 makes the file before others need it; else who first needs it does. */
 #ifndef BRG_IO_SUMS_PAD_H
 #define BRG_IO_SUMS_PAD_H
 
@@ -20,6 +21,9 @@ struct sums_pad {
 /* Nothing is opened yet. `page` and `path` stay the caller's. */
 void sums_pad_open(struct sums_pad *pad, char *page, const char *path);
 void sums_pad_close(struct sums_pad *pad);
+
+/* Makes the file. 0, also where it is there, or -errno. */
+int sums_pad_make(struct sums_pad *pad);
 
 /* n bytes that lie within one SUMS_PAGE, its last byte left out. Ranks may put different bytes at
  * once. 0 or -errno. */

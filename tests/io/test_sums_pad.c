@@ -27,9 +27,21 @@ static void what_was_never_put_is_zeros(char *memory)
 {
     struct sums_pad pad;
     sums_pad_open(&pad, memory, path);
+    if (!memory)
+        CHECK(sums_pad_make(&pad) == 0, "cannot be made");
     CHECK(got_at(&pad, 0) == 0 && got_at(&pad, 3 * SUMS_PAGE) == 0, "not zeros");
-    CHECK(!is_there(), "a file was made to read from it");
+    CHECK(is_there() == !memory, "a file was made to read from it");
     sums_pad_close(&pad);
+    unlink(path);
+}
+
+static void a_file_that_went_away_is_told(void)
+{
+    struct sums_pad pad;
+    uint64_t word = 0;
+    sums_pad_open(&pad, NULL, path);
+    CHECK(sums_pad_put(&pad, &word, sizeof word, 0) == -ENOENT, "put");
+    CHECK(sums_pad_get(&pad, &word, sizeof word, 0) == -ENOENT, "got");
 }
 
 /* `memory` NULL: all of it is in the file. */
@@ -38,6 +50,8 @@ static void what_one_rank_puts_another_gets(char *memory)
     struct sums_pad one, other;
     sums_pad_open(&one, memory, path);
     sums_pad_open(&other, memory, path);
+    if (!memory)
+        CHECK(sums_pad_make(&one) == 0 && sums_pad_make(&other) == 0, "cannot be made");
     for (uint64_t at = 0; at < 4 * SUMS_PAGE; at += SUMS_PAGE / 2) {
         uint64_t word = at + 1;
         CHECK(sums_pad_put(&one, &word, sizeof word, at) == 0, "put");
@@ -73,6 +87,7 @@ int main(void)
     what_was_never_put_is_zeros(page);
     what_one_rank_puts_another_gets(NULL);
     what_one_rank_puts_another_gets(page);
+    a_file_that_went_away_is_told();
     memset(page, 0, sizeof page);
     a_folder_that_takes_no_file_is_told();
     rmdir(folder);
