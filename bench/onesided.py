@@ -62,11 +62,11 @@ def arguments() -> argparse.Namespace:
     places.add_options(parser, "onesided")
     parser.add_argument("--quick", action="store_true", help="the disk, 4 ranks, few rounds")
     parser.add_argument("--ranks", type=numbers, help="[default: 4,16,32; of the lab 4,8]")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--no-shmem", action="store_true", help="without OpenSHMEM")
     options = parser.parse_args()
     if options.quick:
-        options.fs, options.ranks, options.rounds = ["disk"], [4], 3
+        options.fs, options.ranks, options.rounds = ["disk"], [4], 6
     return options
 
 

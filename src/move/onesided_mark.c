@@ -1,8 +1,9 @@
 /* Which windows a rank touches, and what it says of them. See onesided_parts.h. */
 #include "move/onesided_parts.h"
 
-/* From here on the walk along the pieces costs less than what it may save. */
-#define WORTH_RUN 4096u
+/* From here on the walk along the pieces costs less than the zeros that it may save: of 48 MiB in
+ * runs of 3 KiB, these were a quarter of the time. */
+#define WORTH_RUN 512u
 
 int span_of(const struct onesided_run *run, uint32_t d, uint64_t round, struct span *span)
 {
