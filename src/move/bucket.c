@@ -132,11 +132,16 @@ void bucket_put_owned(struct bucket *bucket, uint64_t offset, const uint32_t *wo
     set_bits(bucket, at, at + (uint32_t)n);
 }
 
-void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes)
+void bucket_mark(struct bucket *bucket, uint64_t offset, size_t bytes)
 {
     uint32_t at = (uint32_t)(offset - bucket->start);
     if (bytes)
         set_bits(bucket, at, at + (uint32_t)bytes);
+}
+
+void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes)
+{
+    bucket_mark(bucket, offset, bytes);
     let_go(bucket);
 }
 

@@ -57,6 +57,9 @@ void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes);
 /* Puts what another bucket's owner map held for `n` bytes from `offset` on. */
 void bucket_put_owned(struct bucket *bucket, uint64_t offset, const uint32_t *words, size_t n);
 
+/* Marks bytes as covered whose image is left as it is: what a reader wants. */
+void bucket_mark(struct bucket *bucket, uint64_t offset, size_t bytes);
+
 /* Counts what was put through this view; after its last put, before anything is asked of it and
  * before others are told. */
 void bucket_done(struct bucket *bucket);

@@ -27,6 +27,7 @@
  * for its slot to be at claims_base(t) + the stage. */
 enum slot_stage {
     SLOT_OPEN,    /* its bucket is clear */
+    SLOT_WANTED,  /* scatter, not at home: this node's ranks have marked what they want */
     SLOT_FILLED,  /* collect: this node's ranks have put theirs; scatter: its bytes are there */
     SLOT_ARRIVED, /* collect, at home: those of other nodes are there as well */
     SLOT_STAGES = 4

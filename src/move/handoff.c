@@ -121,7 +121,8 @@ static int run(struct handoff *h, int scatter, struct brg_error *err)
     struct handoff_run *r = calloc(1, sizeof *r);
     if (!r)
         return brg_error_set(err, -ENOMEM, "no memory for the messages of a node");
-    *r = (struct handoff_run){.h = h, .net = h->net, .scatter = scatter, .err = err};
+    *r = (struct handoff_run){
+        .h = h, .net = h->net, .scatter = scatter, .asks = scatter && !h->brigade, .err = err};
     int rc = run_steps(r);
     if (!rc) {
         free(r);

@@ -8,7 +8,7 @@
  *   collect, simple      every node that has bytes of a window sends them to its home
  *   collect, brigade     to the next node (in the ring, towards home) that has some, which hands
  *                        on its own with them: each node receives from one and sends to one
- *   scatter, simple      home sends the window to each node that wants bytes of it
+ *   scatter, simple      each node that wants bytes of a window asks its home for them, by a bitmap
  *   scatter, brigade     home sends the window to the next node that wants some, and so on
  *
  * A message is a small header, then the covered bytes: as they lie where they are one run, packed
@@ -43,6 +43,9 @@ struct handoff {
     struct bucket *(*bucket)(void *context, uint32_t t);
     /* Collect: this node's ranks have put theirs. Scatter: asked at home only: it has been read. */
     int (*filled)(void *context, uint32_t t);
+    /* Scatter, simple, not at home: this node's ranks have marked the bytes that they want as if
+     * they were covered. Asked again until it is so. */
+    int (*wanted)(void *context, uint32_t t);
     /* Collect, at home: everything has come, the writer may have it. Scatter, not at home: it has
      * come, this node's ranks may take theirs. */
     void (*arrived)(void *context, uint32_t t);

@@ -3,7 +3,11 @@
  *
  * Receives are begun in the order of tasks. The bodies of one source come in that order too; those
  * that must be unpacked share one spare bucket, which is held only for a body whose sender sends
- * it already, so it always becomes free again. */
+ * it already, so it always becomes free again.
+ *
+ * Where nodes ask for bytes, a node asks one home in the order of tasks, and home hears one at a
+ * time, in the order in which it will send. What has been asked and not heard waits with MPI, a
+ * bitmap for each receive of each node: so it is there when its turn comes. */
 #include <errno.h>
 
 #include "base/error.h"
@@ -12,6 +16,7 @@
 
 #define TAG_HEADER 0x4201
 #define TAG_BODY 0x4202
+#define TAG_ASK 0x4203
 
 static int net_failed(struct handoff_run *r, int rc, const char *what, uint32_t node)
 {
@@ -20,7 +25,15 @@ static int net_failed(struct handoff_run *r, int rc, const char *what, uint32_t 
 
 /* ---- receiving ---- */
 
-static int ask_for_headers(struct handoff_run *r)
+static int begin_header(struct handoff_run *r, struct receive *in)
+{
+    in->step = RECEIVE_HEADER;
+    int rc = r->net->receive(r->net, &in->header, sizeof in->header, in->source, TAG_HEADER,
+                             &in->request);
+    return rc ? net_failed(r, rc, "receiving from", in->source) : 1;
+}
+
+static int begin_receives(struct handoff_run *r)
 {
     int moved = 0;
     while (r->asking != r->tail && r->posted - r->received < HANDOFF_RECEIVES) {
@@ -32,10 +45,9 @@ static int ask_for_headers(struct handoff_run *r)
         struct receive *in = &r->receives[r->posted++ % HANDOFF_RECEIVES];
         *in = (struct receive){.open = open, .source = open->source};
         open->receiving++;
-        int rc = r->net->receive(r->net, &in->header, sizeof in->header, in->source, TAG_HEADER,
-                                 &in->request);
-        if (rc)
-            return net_failed(r, rc, "receiving from", in->source);
+        int rc = r->asks ? 0 : begin_header(r, in);
+        if (rc < 0)
+            return rc;
         open->source = handoff_source(r, open, in->source);
         moved = 1;
     }
@@ -66,16 +78,32 @@ static int take_header(struct handoff_run *r, struct receive *in)
     return 0;
 }
 
-/* Whether an earlier message of the same source still has its body to come. */
-static int body_is_behind_another(const struct handoff_run *r, uint32_t i)
+/* Whether an earlier message of the same source has not come to this step. */
+static int is_behind_another(const struct handoff_run *r, uint32_t i, enum receive_step step)
 {
     const struct receive *in = &r->receives[i % HANDOFF_RECEIVES];
     for (uint32_t j = r->received; j != i; j++) {
         const struct receive *earlier = &r->receives[j % HANDOFF_RECEIVES];
-        if (earlier->source == in->source && earlier->step < RECEIVE_BODY)
+        if (earlier->source == in->source && earlier->step < step)
             return 1;
     }
     return 0;
+}
+
+static int ask(struct handoff_run *r, struct receive *in)
+{
+    const struct bucket *bucket = in->open->bucket;
+    in->step = RECEIVE_ASKING;
+    int rc = r->net->send(r->net, (const void *)bucket->covered, message_asks_bytes(bucket),
+                          in->source, TAG_ASK, &in->request);
+    return rc ? net_failed(r, rc, "asking", in->source) : 1;
+}
+
+/* Its bucket is clear again, for what comes. */
+static int asked(struct handoff_run *r, struct receive *in)
+{
+    bucket_clear(in->open->bucket, in->open->bucket->start);
+    return begin_header(r, in);
 }
 
 static int ask_for_body(struct handoff_run *r, struct receive *in)
@@ -114,21 +142,27 @@ static int advance_receive(struct handoff_run *r, uint32_t i)
     int done = 0;
     if (in->step == RECEIVE_ENDED)
         return 0;
+    if (is_behind_another(r, i, (enum receive_step)(in->step + 1)))
+        return 0;
+    if (in->step == RECEIVE_WANTED)
+        return r->h->wanted(r->h->context, in->open->t) ? ask(r, in) : 0;
     if (in->step == RECEIVE_WAIT)
-        return body_is_behind_another(r, i) ? 0 : ask_for_body(r, in);
+        return ask_for_body(r, in);
     int rc = r->net->test(r->net, &in->request, &done);
     if (rc)
         return net_failed(r, rc, "receiving from", in->source);
     if (!done)
         return 0;
     io_fault_kill(IO_FAULT_PASS);
+    if (in->step == RECEIVE_ASKING)
+        return asked(r, in);
     rc = in->step == RECEIVE_HEADER ? take_header(r, in) : take_body(r, in);
     return rc ? rc : 1;
 }
 
 int handoff_receive_step(struct handoff_run *r)
 {
-    int moved = ask_for_headers(r);
+    int moved = begin_receives(r);
     for (uint32_t i = r->received; moved >= 0 && i != r->posted; i++) {
         int rc = advance_receive(r, i);
         moved = rc < 0 ? rc : moved | rc;
@@ -143,15 +177,57 @@ int handoff_receive_step(struct handoff_run *r)
 
 static int may_send(struct handoff_run *r, struct open_task *open)
 {
+    if (r->asks)
+        return !r->bitmap_used;
     if (!open->complete)
         return 0;
     return !r->scatter || r->failed || !r->spare_used || !message_needs_room(open->bucket);
+}
+
+static int begin_header_out(struct handoff_run *r, struct send *out)
+{
+    out->step = SEND_HEADER;
+    int rc = r->net->send_matched(r->net, &out->header, sizeof out->header, out->target, TAG_HEADER,
+                                  &out->request);
+    return rc ? net_failed(r, rc, "sending to", out->target) : 1;
+}
+
+static int hear(struct handoff_run *r, struct send *out)
+{
+    r->bitmap_used = 1;
+    int rc =
+        r->net->receive(r->net, (void *)r->h->spare->covered, message_asks_bytes(out->open->bucket),
+                        out->target, TAG_ASK, &out->request);
+    return rc ? net_failed(r, rc, "receiving from", out->target) : 1;
+}
+
+/* What was asked for. */
+static int pack_asked(struct handoff_run *r, struct send *out)
+{
+    const struct open_task *open = out->open;
+    struct bucket *spare = r->h->spare;
+    if (!open->complete ||
+        (!r->failed && r->spare_used && message_asked_needs_room(open->bucket, spare)))
+        return 0;
+    if (r->failed) {
+        out->header = (struct message_header){.window = open->task.window, .form = MESSAGE_FAILED};
+    } else {
+        message_pack_asked(open->bucket, open->task.window, spare, &out->header, &out->body);
+        out->packed = out->header.form == MESSAGE_BITMAP;
+        r->spare_used |= out->packed;
+    }
+    r->bitmap_used = out->packed; /* a body may end in it */
+    return begin_header_out(r, out);
 }
 
 static int begin_send(struct handoff_run *r, struct open_task *open)
 {
     struct send *out = &r->sends[r->begun++ % HANDOFF_SENDS];
     *out = (struct send){.open = open, .target = open->target};
+    open->sending++;
+    open->target = handoff_target(r, open, out->target);
+    if (r->asks)
+        return hear(r, out);
     if (r->failed) {
         out->header = (struct message_header){.window = open->task.window, .form = MESSAGE_FAILED};
     } else if (r->scatter) {
@@ -161,11 +237,7 @@ static int begin_send(struct handoff_run *r, struct open_task *open)
     } else {
         message_pack(open->bucket, open->task.window, &out->header, &out->body);
     }
-    open->sending++;
-    open->target = handoff_target(r, open, out->target);
-    int rc = r->net->send_matched(r->net, &out->header, sizeof out->header, out->target, TAG_HEADER,
-                                  &out->request);
-    return rc ? net_failed(r, rc, "sending to", out->target) : 1;
+    return begin_header_out(r, out);
 }
 
 static int turn_of_body(const struct handoff_run *r, uint32_t i)
@@ -196,6 +268,8 @@ static int advance_send(struct handoff_run *r, uint32_t i)
     int done = 0;
     if (out->step == SEND_ENDED)
         return 0;
+    if (out->step == SEND_PACKED)
+        return pack_asked(r, out);
     if (out->step == SEND_WAIT)
         return begin_body(r, i);
     int rc = r->net->test(r->net, &out->request, &done);
@@ -204,12 +278,18 @@ static int advance_send(struct handoff_run *r, uint32_t i)
     if (!done)
         return 0;
     io_fault_kill(IO_FAULT_PASS);
+    if (out->step == SEND_ASKED) {
+        out->step = SEND_PACKED;
+        return 1;
+    }
     if (out->step == SEND_HEADER && out->header.body) {
         out->step = SEND_WAIT;
         return 1;
     }
     if (out->packed)
         r->spare_used = 0;
+    if (out->packed && r->asks)
+        r->bitmap_used = 0;
     out->open->sending--;
     out->step = SEND_ENDED;
     return 1;

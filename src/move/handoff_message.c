@@ -137,22 +137,74 @@ int message_needs_room(const struct bucket *bucket)
     return bucket_run(bucket, 0, &at, &bytes) && bucket_run(bucket, at + bytes, &at, &bytes);
 }
 
+/* The bitmap may be that of `room`, behind the image. */
+static void pack_into(const struct bucket *bucket, uint64_t window, const struct survey *s,
+                      struct bucket *room, struct message_header *header, const void **body)
+{
+    *header = header_of(bucket, window, s);
+    header->puts = s->covered;
+    *body = base_of(bucket) + s->first * element_of(bucket);
+    if (s->runs <= 1)
+        return;
+    uint32_t packed = header->body;
+    char *to = base_of(room);
+    index_by_bitmap(bucket, header, s);
+    gather(bucket, to, NULL);
+    memmove(to + packed, (char *)(void *)bucket->covered + bits_at(bucket, header->at),
+            header->body - packed);
+    *body = to;
+}
+
 void message_pack_into(struct bucket *bucket, uint64_t window, struct bucket *room,
                        struct message_header *header, const void **body)
 {
     struct survey s = survey_of(bucket);
-    *header = header_of(bucket, window, &s);
-    header->puts = s.covered;
-    *body = base_of(bucket) + s.first * element_of(bucket);
-    if (s.runs <= 1)
-        return;
-    uint32_t packed = header->body;
-    char *to = base_of(room);
-    index_by_bitmap(bucket, header, &s);
-    gather(bucket, to, NULL);
-    memcpy(to + packed, (char *)(void *)bucket->covered + bits_at(bucket, header->at),
-           header->body - packed);
-    *body = to;
+    pack_into(bucket, window, &s, room, header, body);
+}
+
+size_t message_asks_bytes(const struct bucket *bucket)
+{
+    return (bucket->bytes >> bucket->grain) / 8;
+}
+
+/* What is asked for, of which the bucket holds all. */
+static struct bucket asked_of(const struct bucket *bucket, const struct bucket *room)
+{
+    struct bucket asked = *bucket;
+    asked.covered = room->covered;
+    for (size_t word = 0; word < message_asks_bytes(bucket) / 8; word++)
+        atomic_fetch_and_explicit(
+            &asked.covered[word],
+            atomic_load_explicit(&bucket->covered[word], memory_order_relaxed),
+            memory_order_relaxed);
+    return asked;
+}
+
+/* As one run, with what lies between, where `bucket` has that and it is not much. */
+static struct survey survey_asked(const struct bucket *bucket, const struct bucket *asked)
+{
+    struct survey s = survey_of(asked);
+    uint32_t at, bytes, between = s.end - s.first - s.covered;
+    if (s.runs > 1 && between < s.covered && bucket_run(bucket, s.first, &at, &bytes) &&
+        at == s.first && bytes >= s.end - s.first) {
+        s.runs = 1;
+        s.covered += between;
+    }
+    return s;
+}
+
+void message_pack_asked(const struct bucket *bucket, uint64_t window, struct bucket *room,
+                        struct message_header *header, const void **body)
+{
+    struct bucket asked = asked_of(bucket, room);
+    struct survey s = survey_asked(bucket, &asked);
+    pack_into(&asked, window, &s, room, header, body);
+}
+
+int message_asked_needs_room(const struct bucket *bucket, const struct bucket *room)
+{
+    struct bucket asked = asked_of(bucket, room);
+    return survey_asked(bucket, &asked).runs > 1;
 }
 
 /* 64-bit sums: no field can make them wrap. */

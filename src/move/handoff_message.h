@@ -47,6 +47,16 @@ void message_pack_into(struct bucket *bucket, uint64_t window, struct bucket *ro
 /* Whether message_pack_into would need room: more than one run. */
 int message_needs_room(const struct bucket *bucket);
 
+/* A node that asks for bytes sends its bucket's bitmap, in which they are marked: so many bytes.
+ * It is received to the bitmap of `room`. */
+size_t message_asks_bytes(const struct bucket *bucket);
+
+/* What `bucket` holds of what is asked for in `room`: message_pack_into, and whether that would
+ * pack. What lies between is sent as well where that is less than what is asked for. */
+void message_pack_asked(const struct bucket *bucket, uint64_t window, struct bucket *room,
+                        struct message_header *header, const void **body);
+int message_asked_needs_room(const struct bucket *bucket, const struct bucket *room);
+
 /* 0, or -EPROTO where a header is not one for this window and this bucket. */
 int message_check(const struct message_header *header, uint64_t window,
                   const struct bucket *bucket);

@@ -22,6 +22,8 @@ struct open_task {
 };
 
 enum receive_step {
+    RECEIVE_WANTED, /* what this node's ranks want of it is not known yet */
+    RECEIVE_ASKING, /* that is on its way */
     RECEIVE_HEADER,
     RECEIVE_WAIT, /* for its turn to have the body: one body of a source at a time, one packed */
     RECEIVE_BODY,
@@ -39,6 +41,8 @@ struct receive {
 };
 
 enum send_step {
+    SEND_ASKED,  /* what the other wants is on its way, to the spare bucket's bitmap */
+    SEND_PACKED, /* for room to pack it */
     SEND_HEADER,
     SEND_WAIT, /* for its turn: the bodies to one target are sent in the order of their headers */
     SEND_BODY,
@@ -59,6 +63,7 @@ struct handoff_run {
     struct handoff *h;
     struct stream_net *net;
     int scatter;
+    int asks;   /* nodes say which bytes they want */
     int failed; /* here or elsewhere: messages are empty */
     struct brg_error *err;
     struct open_task open[HANDOFF_OPEN]; /* a ring, in the order of tasks */
@@ -68,7 +73,8 @@ struct handoff_run {
     uint32_t received, posted;
     struct send sends[HANDOFF_SENDS]; /* a ring */
     uint32_t sent, begun;
-    int spare_used;
+    int spare_used;           /* its image */
+    int bitmap_used;          /* its bitmap: what is asked for */
     struct handoff_run *next; /* of those that were left with messages under way */
 };
 

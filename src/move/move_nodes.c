@@ -47,7 +47,8 @@ static int is_open(const struct bridge *b, uint32_t t)
     return is_failing(b->m) && b->closed[t % c->n_slots] + c->n_slots == t + 1;
 }
 
-/* In a collection the leader puts its own bytes as soon as there is room for them. */
+/* In a collection the leader puts its own bytes as soon as there is room for them, in a scattering
+ * it marks them. */
 static struct bucket *bucket_of(void *context, uint32_t t)
 {
     struct bridge *b = context;
@@ -61,6 +62,8 @@ static struct bucket *bucket_of(void *context, uint32_t t)
     claims_bucket(&m->claims, t, bucket);
     if (m->collect && slots_touch(m, t) && !is_failing(m))
         slots_pass(m, t);
+    if (!m->collect && !is_failing(m))
+        slots_want(m, t);
     return bucket;
 }
 
@@ -70,6 +73,11 @@ static int filled(void *context, uint32_t t)
     if (m->collect && !claims_count(&m->claims, claims_cell(&m->claims, t)))
         return 1;
     return has_reached(m, t, SLOT_FILLED);
+}
+
+static int wanted(void *context, uint32_t t)
+{
+    return has_reached(((struct bridge *)context)->m, t, SLOT_WANTED);
 }
 
 static void arrived(void *context, uint32_t t)
@@ -127,6 +135,7 @@ void nodes_attend(struct mover *m)
                         .concerns = concerns,
                         .bucket = bucket_of,
                         .filled = filled,
+                        .wanted = wanted,
                         .arrived = arrived,
                         .handed = handed,
                         .failed = failed,

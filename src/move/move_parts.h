@@ -38,6 +38,9 @@ int mover_read_raw(struct mover *m, void *buf, size_t bytes, uint64_t offset,
 void slots_attend(struct mover *m);
 /* The same for one task whose slot is at the right stage; tells who waits for it. */
 void slots_pass(struct mover *m, uint32_t task);
+/* Reading: marks the bytes of a task that this rank wants, where another node has them and is asked
+ * for them. Its slot is open. */
+void slots_want(struct mover *m, uint32_t task);
 /* Whether this rank has to do with a task's window. */
 int slots_touch(const struct mover *m, uint32_t task);
 /* All ranks of this node that touch the task, and whoever else, are done with it. */

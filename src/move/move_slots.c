@@ -73,12 +73,62 @@ void slots_pass(struct mover *m, uint32_t task)
     slots_came(m, task);
 }
 
+static int is_asked_for(const struct mover *m, uint32_t task)
+{
+    const struct claims *c = &m->claims;
+    const struct io_world *w = c->world;
+    return !m->collect && w->n_nodes > 1 && c->plan->transport != IO_BRIGADE &&
+           w->node_of[claims_home(c, claims_cell(c, task))] != w->node;
+}
+
+void slots_want(struct mover *m, uint32_t task)
+{
+    struct board_slot *slot = claims_slot(&m->claims, task);
+    struct bucket bucket;
+    struct io_cursor cursor;
+    struct io_part part;
+    if (!is_asked_for(m, task) || !slots_touch(m, task))
+        return;
+    claims_bucket(&m->claims, task, &bucket);
+    cursor_seek(&cursor, m->call->request, bucket.start);
+    while (cursor_next(&cursor, bucket.start + bucket.bytes, &part))
+        bucket_mark(&bucket, part.offset, part.bytes);
+    bucket_done(&bucket);
+    if (atomic_fetch_add_explicit(&slot->came, 1, memory_order_acq_rel) + 1 !=
+        claims_count(&m->claims, claims_cell(&m->claims, task)))
+        return;
+    atomic_store_explicit(&slot->came, 0, memory_order_relaxed);
+    slots_reach(m, task, SLOT_WANTED);
+}
+
+/* What it will take from other nodes, as far as slots are open, the one of `task` at least: *next
+ * is the first that it has not said yet. */
+static int want_ahead(struct mover *m, uint32_t task, uint32_t *next)
+{
+    const struct claims *c = &m->claims;
+    for (; *next < claims_tasks(c); ++*next) {
+        uint32_t base = claims_base(c, *next);
+        int concerns = is_asked_for(m, *next) && slots_touch(m, *next);
+        if (!concerns)
+            continue;
+        if (*next > task && !area_reached(&claims_slot(c, *next)->stage, base + SLOT_OPEN))
+            return 0;
+        int rc = wait_for(m, *next, SLOT_OPEN);
+        if (rc)
+            return rc;
+        slots_want(m, *next);
+    }
+    return 0;
+}
+
 void slots_attend(struct mover *m)
 {
-    uint32_t n = claims_tasks(&m->claims);
+    uint32_t n = claims_tasks(&m->claims), wanted = 0;
     for (uint32_t task = 0; task < n; task++) {
         if (!slots_touch(m, task))
             continue;
+        if (want_ahead(m, task, &wanted))
+            return;
         if (wait_for(m, task, m->collect ? SLOT_OPEN : SLOT_FILLED))
             return;
         slots_pass(m, task);

@@ -158,6 +158,85 @@ static void what_was_packed_beside_spreads_without_room(void)
     }
 }
 
+static int asked[BYTES];
+
+/* Marks in the spare bucket what another node wants, of bytes that are there and that are not. */
+static void ask(unsigned round)
+{
+    uint32_t step = cut(round % 3 ? 400 : 90),
+             length = cut((uint32_t)rand() % step) + (1u << grain);
+    memset(asked, 0, sizeof asked);
+    for (uint32_t at = cut((uint32_t)rand() % BYTES); at + length <= BYTES; at += step) {
+        bucket_mark(&spare.bucket, START + at, length);
+        for (uint32_t i = at; i < at + length; i++)
+            asked[i] = 1;
+    }
+    bucket_done(&spare.bucket);
+}
+
+static int is_covered(const struct bucket *b, uint32_t at)
+{
+    return b->covered[(at >> grain) / 64] >> (at >> grain) % 64 & 1;
+}
+
+/* What was asked for, in order, and at most as much again of what lies between. */
+static void check_asked(const struct message_header *header, unsigned round)
+{
+    uint32_t n = 0, more = 0;
+    for (uint32_t i = 0; i < BYTES; i++) {
+        int has = want[i] >= 0, got = is_covered(&to.bucket, i);
+        n += asked[i] && has;
+        more += got && !asked[i];
+        if (got ? has && (unsigned char)to.bucket.image[i] == want[i] : !asked[i] || !has)
+            continue;
+        CHECK(0, "asked, round %u: byte %u is %s", round, i, got ? "wrong" : "missing");
+        return;
+    }
+    CHECK(more <= n, "round %u: %u were asked for, %u more have come", round, n, more);
+    CHECK(header->form != MESSAGE_EMPTY || n == 0, "round %u: %u bytes are not sent", round, n);
+}
+
+static void what_was_asked_for_arrives_and_little_else(void)
+{
+    unsigned forms[MESSAGE_LIST + 1] = {0}, beyond = 0;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct message_header header;
+        const void *body;
+        grain = round % 4 == 3 ? 3 : 0;
+        make_all(0);
+        fill(round % 2 ? round : 11);
+        if (round % 6 == 4) {
+            bucket_clear(&from.bucket, START);
+            put(&from, 0, BYTES, 0);
+            bucket_done(&from.bucket);
+        }
+        if (round % 20 == 8) { /* all of it is asked for, and is not one run */
+            bucket_mark(&spare.bucket, START, BYTES);
+            bucket_done(&spare.bucket);
+            for (uint32_t i = 0; i < BYTES; i++)
+                asked[i] = 1;
+        } else
+            ask(round);
+        int packs = message_asked_needs_room(&from.bucket, &spare.bucket);
+        message_pack_asked(&from.bucket, WINDOW, &spare.bucket, &header, &body);
+        CHECK((header.form == MESSAGE_BITMAP) == packs, "round %u", round);
+        CHECK(message_check(&header, WINDOW, &to.bucket) == 0, "round %u", round);
+        if (header.form != MESSAGE_EMPTY)
+            memcpy(message_end_of(&header, &to.bucket), body, header.body);
+        CHECK(message_spread(&header, &to.bucket) == 0, "round %u", round);
+        check_is(&from.bucket, "the bucket that was asked", round);
+        check_asked(&header, round);
+        forms[header.form]++;
+        beyond += header.body > BYTES;
+        free_all();
+        if (failures)
+            return;
+    }
+    CHECK(forms[MESSAGE_RUN] > ROUNDS / 30 && forms[MESSAGE_BITMAP] > ROUNDS / 30 && beyond > 9,
+          "%u runs, %u bitmaps, %u beyond the image", forms[MESSAGE_RUN], forms[MESSAGE_BITMAP],
+          beyond);
+}
+
 static void two_nodes_bytes_are_joined_and_overlap_is_noticed(void)
 {
     struct message_header header;
@@ -246,6 +325,7 @@ int main(void)
 {
     what_was_packed_in_place_is_unpacked();
     what_was_packed_beside_spreads_without_room();
+    what_was_asked_for_arrives_and_little_else();
     two_nodes_bytes_are_joined_and_overlap_is_noticed();
     an_overlap_on_another_node_is_noticed();
     a_broken_message_is_refused_or_harmless();
