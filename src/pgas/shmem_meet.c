@@ -11,16 +11,27 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "pgas/shmem_inside.h"
+#include "world/area.h"
 
 #define POLL_NS UINT64_C(20000)
 #define FIRST_NAP_NS UINT64_C(5000)
 #define NAP_NS UINT64_C(200000)
 
-/* The atomic reading lets the library move on what others put here, where that takes its help. */
+/* Flags grow by less than 2^32 while anybody waits for one. */
+static _Atomic uint32_t *low_word(const long *flag)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (_Atomic uint32_t *)flag + 1;
+#else
+    return (_Atomic uint32_t *)flag;
+#endif
+}
+
+/* A nap ends early where who sets the flag reaches it (send). The atomic reading lets the library
+ * move on what others put here, where that takes its help. */
 void shmem_wait(const long *flag, long value)
 {
     uint64_t began = brg_clock_ns(), ns = FIRST_NAP_NS;
@@ -30,8 +41,9 @@ void shmem_wait(const long *flag, long value)
             sched_yield();
             continue;
         }
-        struct timespec nap = {.tv_nsec = (long)ns};
-        nanosleep(&nap, NULL);
+        long seen = *(const volatile long *)flag;
+        if (seen < value)
+            area_doze(low_word(flag), (uint32_t)seen, ns);
         ns = ns * 2 > NAP_NS ? NAP_NS : ns * 2;
     }
     atomic_thread_fence(memory_order_seq_cst);
@@ -56,6 +68,9 @@ static void send(const struct shmem_group *g, void *there, const void *from, siz
         shmem.putmem(there, from, bytes, pe);
     shmem.fence();
     shmem.long_atomic_set(flag, g->met, pe);
+    const long *near = shmem.ptr(flag, pe);
+    if (near)
+        area_wake(low_word(near));
 }
 
 static void copy(void *to, const void *from, size_t bytes)
