@@ -7,6 +7,7 @@ If `lab up` dies first, the shell reads end-of-file and goes away with everythin
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import subprocess
@@ -57,14 +58,35 @@ def start(plan: LabPlan) -> None:
             shell.communicate()
 
 
+def _go_first() -> None:
+    """Before all ordinary processes, this one and its children; where that is not allowed, not."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+
 def run_in(
-    plan: LabPlan, member: str, argv: list[str], what: str, env: dict[str, str] | None = None
+    plan: LabPlan,
+    member: str,
+    argv: list[str],
+    what: str,
+    env: dict[str, str] | None = None,
+    *,
+    goes_first: bool = False,
 ) -> str:
-    """Run a command of the lab's own inside a member; returns what it printed."""
+    """Run a command of the lab's own inside a member; returns what it printed.
+
+    goes_first: a daemon that stands for another machine, whose processors the ranks on this one do
+    not take."""
     folder = plan.pins(member)
+
+    def enter() -> None:
+        namespaces.enter(folder)
+        if goes_first:
+            _go_first()
+
     done = subprocess.run(
         argv,
-        preexec_fn=lambda: namespaces.enter(folder),
+        preexec_fn=enter,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
