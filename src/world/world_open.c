@@ -1,5 +1,6 @@
 /* Worlds of communicators: made, kept, and ended. See world.h. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,10 +116,15 @@ static void drop_self(void *value)
 
 static int watch_end(const struct mpi_interface *mpi)
 {
-    if (mpi->kept(mpi->self))
-        return 0;
-    struct io_world *head = calloc(1, sizeof *head);
-    int rc = head ? mpi->keep(mpi->self, head, drop_self) : -ENOMEM;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct io_world *head = NULL;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (!mpi->kept(mpi->self)) {
+        head = calloc(1, sizeof *head);
+        rc = head ? mpi->keep(mpi->self, head, drop_self) : -ENOMEM;
+    }
+    pthread_mutex_unlock(&lock);
     if (rc)
         free(head);
     return rc;
