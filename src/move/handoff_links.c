@@ -192,6 +192,11 @@ static int begin_header_out(struct handoff_run *r, struct send *out)
     return rc ? net_failed(r, rc, "sending to", out->target) : 1;
 }
 
+static struct message_header failed_header(const struct open_task *open)
+{
+    return (struct message_header){.window = open->task.window, .form = MESSAGE_FAILED};
+}
+
 static int hear(struct handoff_run *r, struct send *out)
 {
     r->bitmap_used = 1;
@@ -210,7 +215,7 @@ static int pack_asked(struct handoff_run *r, struct send *out)
         (!r->failed && r->spare_used && message_asked_needs_room(open->bucket, spare)))
         return 0;
     if (r->failed) {
-        out->header = (struct message_header){.window = open->task.window, .form = MESSAGE_FAILED};
+        out->header = failed_header(open);
     } else {
         message_pack_asked(open->bucket, open->task.window, spare, &out->header, &out->body);
         out->packed = out->header.form == MESSAGE_BITMAP;
@@ -229,7 +234,7 @@ static int begin_send(struct handoff_run *r, struct open_task *open)
     if (r->asks)
         return hear(r, out);
     if (r->failed) {
-        out->header = (struct message_header){.window = open->task.window, .form = MESSAGE_FAILED};
+        out->header = failed_header(open);
     } else if (r->scatter) {
         message_pack_into(open->bucket, open->task.window, r->h->spare, &out->header, &out->body);
         out->packed = out->header.form == MESSAGE_BITMAP;

@@ -73,22 +73,21 @@ void slots_pass(struct mover *m, uint32_t task)
     slots_came(m, task);
 }
 
-static int is_asked_for(const struct mover *m, uint32_t task)
+/* Whether this rank wants bytes of a task that another node must be asked for. */
+static int asks_for(const struct mover *m, uint32_t task)
 {
     const struct claims *c = &m->claims;
     const struct io_world *w = c->world;
     return !m->collect && w->n_nodes > 1 && c->plan->transport != IO_BRIGADE &&
-           w->node_of[claims_home(c, claims_cell(c, task))] != w->node;
+           w->node_of[claims_home(c, claims_cell(c, task))] != w->node && slots_touch(m, task);
 }
 
-void slots_want(struct mover *m, uint32_t task)
+static void mark_wanted(struct mover *m, uint32_t task)
 {
     struct board_slot *slot = claims_slot(&m->claims, task);
     struct bucket bucket;
     struct io_cursor cursor;
     struct io_part part;
-    if (!is_asked_for(m, task) || !slots_touch(m, task))
-        return;
     claims_bucket(&m->claims, task, &bucket);
     cursor_seek(&cursor, m->call->request, bucket.start);
     while (cursor_next(&cursor, bucket.start + bucket.bytes, &part))
@@ -101,6 +100,12 @@ void slots_want(struct mover *m, uint32_t task)
     slots_reach(m, task, SLOT_WANTED);
 }
 
+void slots_want(struct mover *m, uint32_t task)
+{
+    if (asks_for(m, task))
+        mark_wanted(m, task);
+}
+
 /* What it will take from other nodes, as far as slots are open, the one of `task` at least: *next
  * is the first that it has not said yet. */
 static int want_ahead(struct mover *m, uint32_t task, uint32_t *next)
@@ -108,15 +113,14 @@ static int want_ahead(struct mover *m, uint32_t task, uint32_t *next)
     const struct claims *c = &m->claims;
     for (; *next < claims_tasks(c); ++*next) {
         uint32_t base = claims_base(c, *next);
-        int concerns = is_asked_for(m, *next) && slots_touch(m, *next);
-        if (!concerns)
+        if (!asks_for(m, *next))
             continue;
         if (*next > task && !area_reached(&claims_slot(c, *next)->stage, base + SLOT_OPEN))
             return 0;
         int rc = wait_for(m, *next, SLOT_OPEN);
         if (rc)
             return rc;
-        slots_want(m, *next);
+        mark_wanted(m, *next);
     }
     return 0;
 }

@@ -41,11 +41,6 @@ static size_t numbering_bytes(const struct io_world *w)
     return sizeof(struct numbering) + w->size * sizeof(uint32_t);
 }
 
-static size_t room_bytes(const struct io_world *w)
-{
-    return (size_t)w->segment_bytes * 2;
-}
-
 /* On rank 0, which leads the only node if there is but one. */
 static void number(struct io_world *w, const struct node_mark *marks)
 {
@@ -54,7 +49,7 @@ static void number(struct io_world *w, const struct node_mark *marks)
     n->code = nodes < 0 ? (int32_t)nodes : 0;
     n->token.fd = -1;
     if (nodes == 1)
-        area_create(w->size, room_bytes(w), &w->area, &n->token);
+        area_create(w->size, world_room_bytes(w), &w->area, &n->token);
 }
 
 /* `alone`: this rank shares memory with nobody. */
@@ -156,7 +151,7 @@ static int join_nodes(struct io_world *w)
     if (!rc)
         rc = w->mpi->split(w->all, w->local ? -1 : 0, (int)w->node, &w->leaders);
     if (!rc)
-        rc = join_area(w, node, room_bytes(w), &w->area);
+        rc = join_area(w, node, world_room_bytes(w), &w->area);
     release_node(w, node);
     return rc;
 }
@@ -165,7 +160,7 @@ static int join_nodes(struct io_world *w)
 static int join_only_node(struct io_world *w)
 {
     const struct area_token *token = &w->opening.numbering->token;
-    int mine = w->area ? 0 : open_area(w, token, room_bytes(w), &w->area);
+    int mine = w->area ? 0 : open_area(w, token, world_room_bytes(w), &w->area);
     int rc = agree_code(w, w->all, mine);
     if (!rc)
         area_seal(w->area);

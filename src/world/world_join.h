@@ -4,6 +4,12 @@
 
 #include "world/world.h"
 
+/* Bytes of the room of a node's area. */
+static inline size_t world_room_bytes(const struct io_world *w)
+{
+    return (size_t)w->segment_bytes * 2;
+}
+
 /* Tables for w->size ranks. 0 or -ENOMEM. */
 int world_alloc(struct io_world *w);
 

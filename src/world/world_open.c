@@ -45,7 +45,7 @@ static int create_alone(struct io_world *w)
     if (rc)
         return rc;
     world_fill(w);
-    return area_create(1, (size_t)w->segment_bytes * 2, &w->area, &token);
+    return area_create(1, world_room_bytes(w), &w->area, &token);
 }
 
 static int fail(struct io_world *w, int rc, struct brg_error *err)
