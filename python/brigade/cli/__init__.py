@@ -30,6 +30,7 @@ COMMANDS = {
     "calibrate": "Measure a file system's metadata service, gently.",
     "study": "The same start-up in several variants, side by side.",
     "predict": "Seconds and requests of a start-up at any width, before it is run.",
+    "model": "Models of what storage and jobs do: plan before you run.",
     "bench": "Benchmarks of loading, with generated libraries.",
     "io-config": "What builds a program with libbrigade_io.",
     "lab": "A cluster in a box, to try things on.",

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: 0.5ms, 80us, 2s, 1.5."""
+"""Lengths of time as people write them: 0.5ms, 80us, 2s, 1.5, 24h, 30d, 5y."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from brigade.errors import UsageError
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_UNITS |= {"d": 86400.0, "y": 365.25 * 86400.0}
 
 
 def duration(text: str) -> float:
@@ -21,7 +22,7 @@ def duration(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not (math.isfinite(seconds) and seconds >= 0):
-        raise UsageError(f"{text!r} is not a length of time", hint="write 80us, 0.5ms, 2s or 1.5")
+        raise UsageError(f"{text!r} is not a length of time", hint="write 80us, 2s, 1.5, 24h or 5y")
     return seconds
 
 

@@ -1,0 +1,1 @@
+"""When to checkpoint: expected time of a job that fails, and what makes it least. Pure planning."""
