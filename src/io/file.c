@@ -20,6 +20,7 @@ static int bad_flags(unsigned flags)
 static int read_hints(struct io_hints *hints, const char *path, unsigned flags, const char *info,
                       struct brg_error *err)
 {
+    hints_default(hints);
     if (!path)
         return brg_error_set(err, -EINVAL, "cannot open a file without a name: path is NULL");
     if (bad_flags(flags))
@@ -27,7 +28,6 @@ static int read_hints(struct io_hints *hints, const char *path, unsigned flags, 
                              "cannot open %s with flags %#x: it takes BRG_READ, or BRG_WRITE, with "
                              "BRG_CREATE and BRG_EXCLUSIVE if wanted",
                              path, flags);
-    hints_default(hints);
     int rc = hints_parse(hints, info, err);
     return rc ? rc : hints_parse_environment(hints, getenv("BRIGADE_IO"), path, err);
 }
@@ -49,40 +49,46 @@ struct found {
     int page;
 };
 
+/* What a rank says of the file as the world is opened. */
+enum {
+    FAILED,
+    LEAST,
+    MOST,
+    N_WORDS
+};
+
+struct opening {
+    brg_file *file;
+    const char *path;
+    unsigned flags;
+    int rc; /* of the hints, so far */
+    int64_t hash;
+    struct found found;
+    int64_t words[N_WORDS];
+};
+
 /* Agrees on a failure, and that all ranks open the same file for the same: a rank that does not
- * would have its bytes in another rank's file. Named is the lowest that differs from rank 0. Then
- * all have what rank 0 found. */
-static int agree_on_file(struct io_world *w, const char *path, unsigned flags, struct found *found,
-                         struct brg_error *failure)
+ * would have its bytes in another rank's file. Named is the lowest that differs from rank 0. */
+static int agree_on_file(brg_file *f, const struct opening *o)
 {
-    enum {
-        FAILED,
-        LEAST,
-        MOST,
-        N
-    };
-    int64_t hash = hash_of(path, flags), v[N] = {world_failure_key(w, failure), hash, -hash};
-    int64_t first = hash;
-    struct brg_error err;
-    int rc = world_share_and_least(w, found, sizeof *found, 0, v, N, &err);
-    if (!rc && v[FAILED] == INT64_MAX && v[LEAST] != -v[MOST])
-        rc = world_share(w, &first, sizeof first, 0, &err);
-    if (rc) {
-        *failure = err;
-        return rc;
-    }
-    if (v[FAILED] != INT64_MAX)
-        return world_failure_of(w, v[FAILED], failure);
-    if (v[LEAST] == -v[MOST])
+    struct brg_error *failure = &f->failure, err;
+    int64_t first = o->hash;
+    if (o->words[FAILED] != INT64_MAX)
+        return world_failure_of(f->world, o->words[FAILED], failure);
+    if (o->words[LEAST] == -o->words[MOST])
         return 0;
-    if (hash != first) {
-        snprintf(failure->path, sizeof failure->path, "%s", path);
+    if (world_share(f->world, &first, sizeof first, 0, &err)) {
+        *failure = err;
+        return err.code;
+    }
+    if (o->hash != first) {
+        snprintf(failure->path, sizeof failure->path, "%s", o->path);
         brg_error_set(failure, -EINVAL,
                       "%s, flags %#x: another rank opens another file, or this one with other "
                       "flags; path and flags must be the same on every rank",
-                      path, flags);
+                      o->path, o->flags);
     }
-    return world_failure(w, failure);
+    return world_failure(f->world, failure);
 }
 
 /* What may fail on one rank alone comes before the ranks agree. */
@@ -96,47 +102,55 @@ static int take_memory(brg_file *f, struct brg_error *err)
 }
 
 /* On rank 0. */
-static void find(brg_file *f, const char *path, unsigned flags, struct found *found)
+static void find(struct opening *o, struct io_world *w)
 {
-    found->hints = f->hints;
-    f->page = found->page = flags & BRG_WRITE ? world_take_page(f->world) : -1;
-    char *page = world_page(f->world, f->page);
-    if (store_prepare(path, flags, &f->hints, page, &f->token, &f->failure))
+    brg_file *f = o->file;
+    o->found.hints = f->hints;
+    f->page = o->found.page = o->flags & BRG_WRITE ? world_take_page(w) : -1;
+    char *page = world_page(w, f->page);
+    if (store_prepare(o->path, o->flags, &f->hints, page, &f->token, &f->failure))
         return;
     store_begin(f->store, &f->token, &f->hints, 0, page);
-    arrays_look(f, &found->arrays);
-    found->token = f->token;
+    arrays_look(f, &o->found.arrays);
+    o->found.token = f->token;
+}
+
+static void say(void *opening, struct io_world *w)
+{
+    struct opening *o = opening;
+    io_fault_start(w->rank);
+    if (!o->rc)
+        o->rc = take_memory(o->file, &o->file->failure);
+    if (!o->rc && w->rank == 0)
+        find(o, w);
+    o->words[FAILED] = world_failure_key(w, &o->file->failure);
+    o->words[LEAST] = o->hash;
+    o->words[MOST] = -o->hash;
 }
 
 static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned flags,
                      const char *info, struct brg_error *err)
 {
-    struct found found;
-    struct brg_error *failure = &f->failure;
-    memset(&found, 0, sizeof found);
-    int rc = read_hints(&f->hints, path, flags, info, failure);
-    int world = world_open(comm, f->hints.share, f->hints.segment_bytes, &f->world, err);
-    if (world)
-        return world;
-    io_fault_start(f->world->rank);
-    if (!rc)
-        rc = take_memory(f, failure);
-    if (!rc && f->world->rank == 0)
-        find(f, path, flags, &found);
-    rc = agree_on_file(f->world, path, flags, &found, failure);
+    struct opening o = {.file = f, .path = path, .flags = flags, .hash = hash_of(path, flags)};
+    memset(&o.found, 0, sizeof o.found);
+    struct world_words words = {say, &o, &o.found, sizeof o.found, o.words, N_WORDS};
+    o.rc = read_hints(&f->hints, path, flags, info, &f->failure);
+    int rc =
+        world_open(comm, f->hints.share, f->hints.segment_bytes, &words, &f->world, &f->failure);
+    rc = rc ? rc : agree_on_file(f, &o);
     if (!rc) {
-        f->hints = found.hints;
-        f->token = found.token;
-        f->page = found.page;
-        f->size = flags & BRG_CREATE ? 0 : found.token.size;
+        f->hints = o.found.hints;
+        f->token = o.found.token;
+        f->page = o.found.page;
+        f->size = flags & BRG_CREATE ? 0 : o.found.token.size;
         if (f->world->rank != 0)
             store_begin(f->store, &f->token, &f->hints, f->world->rank,
                         world_page(f->world, f->page));
         drain_begin(f->drain, f->store, &f->hints);
-        rc = arrays_load(f, &found.arrays);
+        rc = arrays_load(f, &o.found.arrays);
     }
     if (rc && err)
-        *err = *failure;
+        *err = f->failure;
     return rc;
 }
 
@@ -165,8 +179,7 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
     drain_close(f->drain);
     free(f->spare);
     if (f->store) {
-        if (f->world->rank == 0)
-            store_discard(f->store);
+        store_discard(f->store);
         store_close(f->store);
     }
     arrays_destroy(f);
@@ -223,7 +236,7 @@ int brg_file_close(brg_file *f, struct brg_error *err)
         int64_t none = 0;
         world_minimum(f->world, &none, 1, &f->failure);
     }
-    if (!f->committed && f->world->rank == 0)
+    if (!f->committed)
         store_discard(f->store);
     store_close(f->store);
     arrays_destroy(f);

@@ -116,7 +116,7 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
     request_none(&nothing);
     extent_say(share->early ? &nothing : &share->request, v);
     v[SIZE] = INT64_MAX;
-    if (!call->write && f->all.world->rank == 0) {
+    if (!share->why && !call->write && f->all.world->rank == 0) {
         if (store_size(f->all.store, &bytes, NULL))
             share->why = "its size is not known";
         else
@@ -203,7 +203,7 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
         return 0;
     }
     request_none(&share.request);
-    share.why = ask(f, call, &share);
+    share.why = f->all.unable ? "it cannot be opened beside MPI" : ask(f, call, &share);
     share.early = !share.why && may_be_early(f, &share.request);
     if (share.early)
         move_early(f, call, &share, &failure);

@@ -256,43 +256,58 @@ static int open_store(const struct io_hints *hints, const struct store_token *to
     return rc ? rc : store_size(*store, &bytes, failure); /* opens it */
 }
 
-/* Rank 0 finds the file, and every rank opens it. */
-static int open_together(const struct file *f, struct reach *r, int rc, struct brg_error *failure)
+struct opening {
+    const struct file *file;
+    struct found found; /* by rank 0 */
+    struct brg_error failure;
+    int64_t failed;
+};
+
+static void say(void *opening, struct io_world *w)
 {
-    struct found found;
-    memset(&found, 0, sizeof found);
-    io_fault_start(r->world->rank);
-    if (!rc && r->world->rank == 0)
-        look(f, &r->hints, &r->token, failure);
-    rc = world_failure(r->world, failure);
-    found.hints = r->hints;
-    found.token = r->token;
-    rc = rc ? rc : world_share(r->world, &found, sizeof found, 0, failure);
+    struct opening *o = opening;
+    io_fault_start(w->rank);
+    if (!o->failure.code && w->rank == 0)
+        look(o->file, &o->found.hints, &o->found.token, &o->failure);
+    o->failed = world_failure_key(w, &o->failure);
+}
+
+/* Rank 0 finds the file, and every rank opens it, in one meeting. */
+static int open_together(struct file *f, struct opening *o)
+{
+    struct reach *r = &f->all;
+    struct world_words words = {say, o, &o->found, sizeof o->found, &o->failed, 1};
+    const struct io_hints *hints = &o->found.hints;
+    struct brg_error *failure = &o->failure, world;
+    read_hints(f, &o->found.hints, failure);
+    int rc =
+        world_open(f->group->comm, hints->share, hints->segment_bytes, &words, &r->world, &world);
+    if (rc)
+        *failure = world;
+    rc = rc ? rc : world_failure_of(r->world, o->failed, failure);
     if (rc)
         return rc;
-    r->hints = found.hints;
-    r->token = found.token;
+    r->hints = o->found.hints;
+    r->token = o->found.token;
     if (open_store(&r->hints, &r->token, r->world->rank, &r->store, failure) == 0)
         drain_open(r->store, &r->hints, &r->drain, failure);
-    return world_failure(r->world, failure);
+    return 0;
 }
 
 int file_reach(struct file *f)
 {
-    struct brg_error failure = {.rank = -1, .offset = -1}, world;
+    struct opening o = {.file = f, .failure = {.rank = -1, .offset = -1}};
     struct reach *r = &f->all;
     if (r->opened)
         return 0;
-    int bad = read_hints(f, &r->hints, &failure);
-    int rc = world_open(f->group->comm, r->hints.share, r->hints.segment_bytes, &r->world, &world);
-    if (rc)
-        failure = world;
-    else
-        rc = open_together(f, r, bad, &failure);
+    memset(&o.found, 0, sizeof o.found);
+    int rc = open_together(f, &o);
     r->opened = rc == 0;
+    r->unable = !rc && o.failure.code;
+    if (o.failure.code)
+        report_file(f->path, o.failure.text);
     if (rc) {
         f->passes = "it cannot be opened beside MPI";
-        report_file(f->path, failure.text);
         let_go(r);
     }
     return rc ? -1 : 0;
@@ -321,7 +336,7 @@ int file_reach_alone(struct file *f)
 
 void file_synced(struct file *f)
 {
-    if (f->all.opened && f->all.world->n_nodes > 1)
+    if (f->all.opened && !f->all.unable && f->all.world->n_nodes > 1)
         store_show(f->all.store, NULL);
     if (f->alone)
         store_show(f->alone, NULL);

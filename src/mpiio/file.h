@@ -20,6 +20,7 @@ enum split {
  * that is taken over. */
 struct reach {
     int opened;
+    int unable; /* this rank has no descriptor, which the others hear at each call */
     struct io_world *world;
     struct io_hints hints;
     struct store_token token;

@@ -141,7 +141,7 @@ int store_size(struct io_store *store, uint64_t *size, struct brg_error *err);
 int store_hold(struct io_store *store, size_t bytes, uint64_t offset);
 void store_release(struct io_store *store, size_t bytes, uint64_t offset);
 
-/* Rank 0 only, instead of the three: nothing of it is left (but in place). */
+/* Instead of the three: nothing of it is left (but in place). Only rank 0 has something to do. */
 void store_discard(struct io_store *store);
 
 #endif

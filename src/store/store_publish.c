@@ -190,6 +190,6 @@ int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
 
 void store_discard(struct io_store *s)
 {
-    if (s->token.base[0])
+    if (s->rank == 0 && s->token.base[0])
         store_remove_all(&s->token);
 }

@@ -63,12 +63,25 @@ struct io_world {
     void (*drop)(void *);  /* what ends it, without the other ranks, before the world ends */
 };
 
+/* What ranks tell each other as they open a world. Each calls say(context, world) before they meet,
+ * of which it may use rank and size, and rank 0 all of it; then the bytes of rank 0, and of each of
+ * n <= WORLD_WORDS values the least of all ranks, are everybody's. */
+#define WORLD_WORDS (WORLD_VALUES - 3)
+struct world_words {
+    void (*say)(void *context, struct io_world *world);
+    void *context;
+    void *bytes;
+    size_t n_bytes; /* of one meeting, if they are few; 0: none */
+    int64_t *values;
+    int n;
+};
+
 /* The world of a communicator (comm 0: of this process alone). share 0: every rank is a node of its
- * own. segment_bytes: half of the memory that a node's area may take. The least share and
- * segment_bytes of all ranks count. Two of the same communicator and arguments are the same
- * world. */
-int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_world **world,
-               struct brg_error *err);
+ * own. segment_bytes: half of the memory that a node's area may take. Those of rank 0 count. Two of
+ * the same communicator and arguments are the same world. words: NULL, or as above, in the meeting
+ * that opening takes anyway. */
+int world_open(uintptr_t comm, int share, uint64_t segment_bytes, const struct world_words *words,
+               struct io_world **world, struct brg_error *err);
 
 /* Gives back what world_open gave. The communicator keeps it; one whose communicator was freed
  * meanwhile ends with its last user. */

@@ -74,7 +74,9 @@ static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
         w->rank = w->all->rank;
         w->size = w->all->size;
         io_fault_start(w->rank);
-        int64_t least[] = {world_alloc(w), share, (int64_t)segment_bytes};
+        int64_t none = INT64_MAX; /* rank 0's count */
+        int64_t least[] = {world_alloc(w), w->rank ? none : share,
+                           w->rank ? none : (int64_t)segment_bytes};
         rc = world_least(w, w->all, least, 3);
         rc = rc ? rc : (int)least[0];
         w->share = least[1] != 0;
@@ -147,45 +149,123 @@ static int keep(const struct mpi_interface *mpi, uintptr_t comm, struct io_world
     return 0;
 }
 
-static int open_on(const struct mpi_interface *mpi, uintptr_t comm, int share,
-                   uint64_t segment_bytes, struct io_world **out, struct brg_error *err)
+/* In a meeting: what rank 0 asks for, and whether it is there already. */
+enum {
+    THERE,
+    SHARE,
+    SEGMENT,
+    N_ASKED
+};
+
+static struct io_world *find(struct io_world *w, int64_t share, int64_t segment_bytes)
 {
-    struct io_world *w = first_of(mpi, comm);
-    int64_t least[2] = {share != 0, (int64_t)segment_bytes};
-    if (w) {
-        int rc = world_minimum(w, least, 2, err);
-        if (rc)
-            return rc;
+    while (w && (w->share != (int)share || w->segment_bytes != (uint64_t)segment_bytes))
+        w = w->next;
+    return w;
+}
+
+static void say(const struct world_words *words, struct io_world *w)
+{
+    if (words)
+        words->say(words->context, w);
+}
+
+static int hear(struct io_world *w, const struct world_words *words, int64_t *asked,
+                struct brg_error *err)
+{
+    int64_t v[WORLD_VALUES];
+    int n = words ? words->n : 0;
+    memcpy(v, asked, N_ASKED * sizeof *v);
+    if (n)
+        memcpy(v + N_ASKED, words->values, (size_t)n * sizeof *v);
+    int rc = words && words->n_bytes
+                 ? world_share_and_least(w, words->bytes, words->n_bytes, 0, v, N_ASKED + n, err)
+                 : world_minimum(w, v, N_ASKED + n, err);
+    if (rc)
+        return rc;
+    memcpy(asked, v, N_ASKED * sizeof *v);
+    if (n && asked[THERE])
+        memcpy(words->values, v + N_ASKED, (size_t)n * sizeof *v);
+    return 0;
+}
+
+/* Rank 0 finds what it asks for among the worlds of this communicator, in which case all have heard
+ * the words when this returns; or nobody, and *found is NULL. */
+static int open_known(struct io_world *first, int64_t *asked, const struct world_words *words,
+                      struct io_world **found, struct brg_error *err)
+{
+    *found = NULL;
+    if (first->rank == 0) {
+        *found = find(first, asked[SHARE], asked[SEGMENT]);
+        asked[THERE] = *found != NULL;
+    } else {
+        asked[THERE] = asked[SHARE] = asked[SEGMENT] = INT64_MAX;
     }
-    for (; w; w = w->next)
-        if (w->share == (int)least[0] && w->segment_bytes == (uint64_t)least[1]) {
-            *out = w;
-            return 0;
-        }
+    if (first->rank != 0 || *found)
+        say(words, *found ? *found : first);
+    int rc = hear(first, words, asked, err);
+    if (!rc && asked[THERE])
+        *found = find(first, asked[SHARE], asked[SEGMENT]);
+    return rc;
+}
+
+static int open_new(const struct mpi_interface *mpi, uintptr_t comm, const int64_t *asked,
+                    const struct world_words *words, int said, struct io_world **out,
+                    struct brg_error *err)
+{
+    struct io_world *w;
+    int64_t heard[N_ASKED] = {1, 0, 0};
     int rc = watch_end(mpi);
     if (rc)
         return brg_error_system(err, rc, "cannot use the communicator");
-    rc = create(comm, mpi, (int)least[0], (uint64_t)least[1], &w, err);
+    rc = create(comm, mpi, (int)asked[SHARE], (uint64_t)asked[SEGMENT], &w, err);
     if (rc)
         return rc;
     if ((rc = keep(mpi, comm, w)))
         return fail(w, rc, err);
+    if (!said || w->rank == 0)
+        say(words, w);
     *out = w;
-    return 0;
+    return words ? hear(w, words, heard, err) : 0;
 }
 
-int world_open(uintptr_t comm, int share, uint64_t segment_bytes, struct io_world **out,
-               struct brg_error *err)
+static int open_on(const struct mpi_interface *mpi, uintptr_t comm, int share,
+                   uint64_t segment_bytes, const struct world_words *words, struct io_world **out,
+                   struct brg_error *err)
+{
+    struct io_world *first = first_of(mpi, comm), *found = NULL;
+    int64_t asked[N_ASKED] = {0, share != 0, (int64_t)segment_bytes};
+    int rc = first ? open_known(first, asked, words, &found, err) : 0;
+    if (rc)
+        return rc;
+    *out = found;
+    return found ? 0 : open_new(mpi, comm, asked, words, first != NULL, out, err);
+}
+
+static int open_alone(int share, uint64_t segment_bytes, const struct world_words *words,
+                      struct io_world **out, struct brg_error *err)
+{
+    int rc = create(0, NULL, share, segment_bytes, out, err);
+    if (!rc)
+        say(words, *out);
+    return rc;
+}
+
+int world_open(uintptr_t comm, int share, uint64_t segment_bytes, const struct world_words *words,
+               struct io_world **out, struct brg_error *err)
 {
     const struct mpi_interface *mpi = NULL;
+    struct io_world *w;
     int rc = comm ? mpi_join(&mpi, err) : 0;
     if (rc)
         return rc;
-    rc = mpi ? open_on(mpi, comm, share, segment_bytes, out, err)
-             : create(0, NULL, 0, segment_bytes, out, err);
-    if (!rc)
-        (*out)->users++;
-    return rc;
+    rc = mpi ? open_on(mpi, comm, share, segment_bytes, words, &w, err)
+             : open_alone(0, segment_bytes, words, &w, err);
+    if (rc)
+        return rc;
+    w->users++;
+    *out = w;
+    return 0;
 }
 
 void world_close(struct io_world *world)

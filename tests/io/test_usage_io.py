@@ -15,6 +15,7 @@ RANKS, BYTES = 3, 100_000
 WORKS = {
     "a_communicator_that_is_freed": ("freed", "freed2"),
     "files_at_the_same_time": ("all",),
+    "hints_of_each_rank": ("hints0", "hints1", "hints2", "hints3"),
     "a_child_that_exits": ("forked",),
     "another_folder": ("relative",),
     "a_link": ("target/file",),

@@ -72,6 +72,22 @@ static int files_at_the_same_time(struct brg_error *err)
     return rc ? rc : brg_file_close(own, err);
 }
 
+/* Rank 0's hints count: of ways to meet that are there already, and of one that is not. */
+static int hints_of_each_rank(struct brg_error *err)
+{
+    static const char *const segments[] = {"1M", "64K", "1M", "128K"};
+    char name[32], own[128];
+    int rc = 0;
+    for (int i = 0; !rc && i < 4; i++) {
+        brg_file *f;
+        snprintf(name, sizeof name, "hints%d", i);
+        snprintf(own, sizeof own, "%s:segment=%s", hints, segments[rank ? (i + rank) % 4 : i]);
+        rc = brg_file_open(MPI_COMM_WORLD, name, BRG_WRITE | BRG_CREATE, own, &f, err);
+        rc = rc ? rc : finish(f, err);
+    }
+    return rc;
+}
+
 static int a_child_that_exits(struct brg_error *err)
 {
     brg_file *f;
@@ -190,6 +206,7 @@ int main(int argc, char **argv)
     memset(buf, 'a' + rank, sizeof buf);
     DO(a_communicator_that_is_freed);
     DO(files_at_the_same_time);
+    DO(hints_of_each_rank);
     DO(a_child_that_exits);
     DO(another_folder);
     DO(a_link);

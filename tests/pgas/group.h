@@ -47,7 +47,8 @@ static inline void group_open_mpi(struct test_group *g, int share, uint64_t segm
     int provided;
     *(void **)&init = group_call(g->library, "MPI_Init_thread");
     init(NULL, NULL, 1, &provided);
-    if (mpi_join(&mpi, &err) || world_open(mpi->world, share, segment_bytes, &g->world, &err) ||
+    if (mpi_join(&mpi, &err) ||
+        world_open(mpi->world, share, segment_bytes, NULL, &g->world, &err) ||
         pgas_windows(g->world, &g->pgas, &err))
         group_die("windows", &err);
 }
