@@ -47,6 +47,11 @@ def test_json_has_the_ways_the_advice_and_every_swept_value():
     assert found["advice"]["words"]
 
 
+def test_a_simulation_that_met_no_failure_does_not_judge():
+    text = model("--nodes", 4, "--size", "1T", "--rate", "10G", "--work", "1d", "--simulate", 5)
+    assert text.count("too few failures to tell") == 3 and "DISAGREES" not in text
+
+
 def test_everything_that_is_swept_can_be_swept(tmp_path):
     values = {"mtbf": "6h,2d", "writers": "1,64", "rate": "50G,1T", "slowdown": "1,2",
               "interval": "10min,8h"}  # fmt: skip

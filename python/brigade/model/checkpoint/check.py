@@ -12,6 +12,7 @@ from brigade.model.checkpoint.job import Job, Plan, timing
 from brigade.model.checkpoint.simulate import Band
 
 EVENTS = 3_000  # of a run: longer jobs are simulated for this many patterns, and scaled
+ENOUGH = 30  # failures, below which the band says nothing
 Progress = Optional[Callable[[int, int], None]]
 
 
@@ -21,10 +22,12 @@ class Check:
     predicted_s: float
     band: Band  # of the mean of all runs
     runs: int
+    failures: int  # in all runs
 
     @property
-    def agrees(self) -> bool:
-        return self.band.holds(self.predicted_s)
+    def agrees(self) -> bool | None:
+        """None: too few failures were met to tell."""
+        return self.band.holds(self.predicted_s) if self.failures >= ENOUGH else None
 
 
 def check(job: Job, plan: Plan, runs: int, seed: int, progress: Progress = None) -> Check:
@@ -40,9 +43,13 @@ def check(job: Job, plan: Plan, runs: int, seed: int, progress: Progress = None)
         patterns, plan.every, plan.interval_s, parts.copy_s, draw, parts.behind, parts.slowdown,
         parts.mtbf_s, parts.survive, parts.restart_s, parts.restart_local_s,
     )  # fmt: skip
-    times = []
+    times, failures = [], 0
     for number in range(runs):
-        times.append(simulate.simulate(simulated, rng).wall_s)
+        outcome = simulate.simulate(simulated, rng)
+        times.append(outcome.wall_s)
+        failures += outcome.failures
         if progress:
             progress(number + 1, runs)
-    return Check(plan, pattern.total_s(parts, patterns * each), simulate.band(times), runs)
+    return Check(
+        plan, pattern.total_s(parts, patterns * each), simulate.band(times), runs, failures
+    )

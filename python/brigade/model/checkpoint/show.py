@@ -142,9 +142,10 @@ def print_checks(checks: Sequence[Check]) -> None:
     console.print(f"\nSimulated, {checks[0].runs} runs of each; mean and 3 standard errors:")
     for one in checks:
         band = one.band
+        verdict = {True: "agrees", False: "DISAGREES", None: "too few failures to tell"}[one.agrees]
         console.print(
             f"{one.plan.way}: {one.predicted_s:,.0f} s predicted, {band.mean:,.0f} s simulated "
-            f"[{band.low:,.0f}, {band.high:,.0f}]: {'agrees' if one.agrees else 'DISAGREES'}"
+            f"[{band.low:,.0f}, {band.high:,.0f}]: {verdict}"
         )
 
 
