@@ -43,6 +43,9 @@ class Settings:
     slowdown: float = 1.1
     rate: int = 0  # bytes a second and rank; 0: no cap
     seed: int = 1
+    doubles: int = 0  # of an allreduce after each barrier; 0: there is none
+    after: int = 0  # barriers once the file is there
+    idle: bool = False  # a step sleeps, as if its work were done elsewhere
 
 
 def words(mpicc: list[str]) -> list[str]:
@@ -50,25 +53,35 @@ def words(mpicc: list[str]) -> list[str]:
     native = paths.native("libbrigade_io.so").parent
     made = [*mpicc, "-O2", "-w", f'-DMARK="{MARK}"', f"-I{native}/include", str(SOURCE)]
     made += [f"-L{native}", f"-Wl,-rpath,{native}", "-Wl,--no-as-needed", "-lbrigade_pmpi"]
-    return [*made, "-lbrigade_io"]
+    return [*made, "-lbrigade_io", "-pthread"]
 
 
 def measure(
-    program: Path, variants: Sequence[str], settings: Settings, progress: Progress = None
+    program: Path,
+    variants: Sequence[str],
+    settings: Settings,
+    progress: Progress = None,
+    way: Callable[[str, Settings], tuple[str, str]] | None = None,
 ) -> list[dict[str, Any]]:
-    """The samples of all rounds; BrigadeError if a write failed."""
+    """The samples of all rounds; BrigadeError if a write failed. `way`: the mode of a variant in
+    the program, and its hints."""
     chance = random.Random(settings.seed)
     samples: list[dict[str, Any]] = []
     for number in range(settings.rounds):
         turns = chance.sample(list(variants), len(variants))
-        for sample in _job(program, turns, settings):
+        for sample in _job(program, turns, settings, way or mode_and_hints):
             samples.append({"round": number, **sample})
         if progress:
             progress(number + 1, settings.rounds)
     return samples
 
 
-def _job(program: Path, turns: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
+def _job(
+    program: Path,
+    turns: Sequence[str],
+    settings: Settings,
+    way: Callable[[str, Settings], tuple[str, str]],
+) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     def take(said: dict[str, Any]) -> None:
@@ -80,7 +93,7 @@ def _job(program: Path, turns: Sequence[str], settings: Settings) -> list[dict[s
             found.append({"variant": turns[said.pop("turn")], **said})
 
     schedule = settings.folder / "schedule"
-    lines = [_line(number, name, settings) for number, name in enumerate(turns)]
+    lines = [_line(number, way(name, settings), settings) for number, name in enumerate(turns)]
     schedule.write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = [*settings.launcher, str(program), str(schedule)]
     status = gather(command, take)
@@ -94,16 +107,25 @@ def _job(program: Path, turns: Sequence[str], settings: Settings) -> list[dict[s
     return found
 
 
-def _line(number: int, name: str, settings: Settings) -> str:
+def mode_and_hints(name: str, settings: Settings) -> tuple[str, str]:
+    """How the program writes as one of VARIANTS."""
+    if name in ("async", "yielding"):
+        return "async", behind(settings, settings.slowdown if name == "yielding" else 1000)
+    return name, "sync=yes"
+
+
+def behind(settings: Settings, slowdown: float) -> str:
+    """Hints of a write in the background."""
     # The whole of what a rank writes fits into its buffer: as the page cache would take it.
-    hints = f"async=yes:buffer={max(settings.bytes + (8 << 20), 64 << 10)}"
-    hints += f":slowdown={settings.slowdown if name == 'yielding' else 1000}"
-    if settings.rate:
-        hints += f":rate={settings.rate}"
-    mode = "async" if name == "yielding" else name
+    hints = f"async=yes:buffer={max(settings.bytes + (8 << 20), 64 << 10)}:slowdown={slowdown}"
+    return f"{hints}:rate={settings.rate}" if settings.rate else hints
+
+
+def _line(number: int, way: tuple[str, str], settings: Settings) -> str:
     file = settings.folder / f"overlap-{os.getpid()}"
-    parts = (number, mode, hints if mode == "async" else "sync=yes", settings.bytes)
-    return " ".join(map(str, (*parts, settings.step_us, settings.barriers, file)))
+    step_us = -settings.step_us if settings.idle else settings.step_us
+    steps = (step_us, settings.barriers, settings.doubles, settings.after)
+    return " ".join(map(str, (number, *way, settings.bytes, *steps, file)))
 
 
 def summarize(samples: Sequence[dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:

@@ -1,20 +1,25 @@
-/* Barriers of a program before, while and after it writes a checkpoint.
+/* Barriers (and allreduces) of a program before, while and after it writes a checkpoint.
  *
  *     overlap SCHEDULE
  *
- * Each line of the schedule is a turn: NUMBER MODE HINTS BYTES STEP BARRIERS PATH. A turn: BARRIERS
- * times a step (STEP microseconds of work, then a barrier); each rank writes BYTES; steps again,
- * until the file is there, at least BARRIERS. Modes:
+ * Each line of the schedule is a turn: NUMBER MODE HINTS BYTES STEP BARRIERS DOUBLES AFTER PATH. A
+ * turn: BARRIERS times a step (STEP microseconds of work, of sleep if negative, a barrier and,
+ * unless DOUBLES is 0, an allreduce of so many); each rank writes BYTES; steps again until the file
+ * is there, at least BARRIERS; and AFTER more. Modes:
  *   sync    brg_file_commit
  *   async   brg_file_commit_start; the request is asked every tenth step
  *   plain   each rank writes a file of its own and leaves the rest to the kernel
- * Rank 0 prints a line of JSON a turn; a barrier's time is the longest of any rank. */
+ *   fsync   the same in a thread, which then waits for fsync
+ *   direct  the same past the page cache (O_DIRECT), and fsync
+ * Rank 0 prints a line of JSON a turn; a call's time is the longest of any rank. */
+#define _GNU_SOURCE
 #include <mpi.h>
 
 #include "brigade/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,40 +27,61 @@
 
 #define PATH 1024
 #define MOST 50000 /* steps of a turn */
+#define PIECE (1u << 20)
+#define ALIGNED 4096u
 
 struct turn {
-    int number, step_us, barriers;
+    int number, step_us, barriers, doubles, after;
     unsigned long long bytes;
     char mode[16], hints[512], path[PATH];
 };
 
 struct series {
     float seconds[MOST], at[MOST]; /* a barrier's time; when it ended */
+    float reduced[MOST];           /* an allreduce's */
     int n;
+};
+
+/* A write in a thread of its own. */
+struct writer {
+    pthread_t thread;
+    const char *path, *buf;
+    size_t bytes;
+    int direct, rc, running;
+    volatile int over;
 };
 
 static int rank;
 
-static void step(struct series *series, int step_us, double since)
+static void step(struct series *series, const struct turn *turn, double since)
 {
-    double begin = MPI_Wtime();
-    while (MPI_Wtime() - begin < step_us * 1e-6)
+    static double given[4096], taken[4096];
+    double begin = MPI_Wtime(), middle, end;
+    if (turn->step_us < 0)
+        usleep((useconds_t)-turn->step_us);
+    while (MPI_Wtime() - begin < turn->step_us * 1e-6)
         ;
     begin = MPI_Wtime();
     MPI_Barrier(MPI_COMM_WORLD);
-    double end = MPI_Wtime();
+    end = middle = MPI_Wtime();
+    if (turn->doubles) {
+        MPI_Allreduce(given, taken, turn->doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        end = MPI_Wtime();
+    }
     if (series->n < MOST) {
-        series->seconds[series->n] = (float)(end - begin);
-        series->at[series->n++] = (float)(end - since);
+        series->seconds[series->n] = (float)(middle - begin);
+        series->reduced[series->n] = (float)(end - middle);
+        series->at[series->n++] = (float)(middle - since);
     }
 }
 
-static int write_plain(const char *path, const char *buf, size_t bytes, int *fd)
+static int write_whole(const char *path, const char *buf, size_t bytes, int flags, int *fd)
 {
-    *fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    *fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | flags, 0600);
     size_t done = 0;
     while (*fd >= 0 && done < bytes) {
-        ssize_t n = write(*fd, buf + done, bytes - done);
+        size_t left = bytes - done;
+        ssize_t n = write(*fd, buf + done, flags & O_DIRECT && left > PIECE ? PIECE : left);
         if (n < 0)
             return -errno;
         done += (size_t)n;
@@ -63,12 +89,51 @@ static int write_plain(const char *path, const char *buf, size_t bytes, int *fd)
     return *fd < 0 ? -errno : 0;
 }
 
+static void *write_aside(void *context)
+{
+    struct writer *writer = context;
+    int fd = -1;
+    writer->rc =
+        write_whole(writer->path, writer->buf, writer->bytes, writer->direct ? O_DIRECT : 0, &fd);
+    if (!writer->rc && fsync(fd))
+        writer->rc = -errno;
+    if (fd >= 0)
+        close(fd);
+    writer->over = 1;
+    return NULL;
+}
+
+static int aside(const struct turn *turn)
+{
+    return strcmp(turn->mode, "fsync") == 0 || strcmp(turn->mode, "direct") == 0;
+}
+
+/* The same on all ranks: whether every rank's thread has ended. */
+static int all_over(struct writer *writer, int *rc)
+{
+    int mine[2] = {!writer->over, writer->over ? -writer->rc : 0}, all[2];
+    MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (all[0])
+        return 0;
+    *rc = -all[1];
+    return 1;
+}
+
 /* Writes, and leaves *request or *fd to be finished. */
 static int begin_write(const struct turn *turn, const char *path, const char *buf, brg_file **f,
-                       brg_request **request, int *fd, struct brg_error *err)
+                       brg_request **request, struct writer *writer, int *fd, struct brg_error *err)
 {
+    if (aside(turn)) {
+        *writer = (struct writer){.path = path,
+                                  .buf = buf,
+                                  .bytes = turn->bytes,
+                                  .direct = strcmp(turn->mode, "direct") == 0};
+        int failed = pthread_create(&writer->thread, NULL, write_aside, writer);
+        writer->running = !failed;
+        return -failed;
+    }
     if (strcmp(turn->mode, "plain") == 0)
-        return write_plain(path, buf, turn->bytes, fd);
+        return write_whole(path, buf, turn->bytes, 0, fd);
     int rc = brg_file_open(MPI_COMM_WORLD, path, BRG_WRITE | BRG_CREATE, turn->hints, f, err);
     if (!rc)
         rc = brg_file_write(*f, (uint64_t)rank * turn->bytes, buf, turn->bytes, err);
@@ -95,31 +160,36 @@ static void longest(void *values, int n, MPI_Datatype type)
 /* One turn. 0, or a failure, which has been said. */
 static int take(const struct turn *turn, char *buf)
 {
-    static struct series before, within;
+    static struct series before, within, after;
+    struct writer writer = {0};
     struct brg_error err = {.text = "it cannot write"};
     brg_file *f = NULL;
     brg_request *request = NULL;
     int fd = -1, done = 1;
     char path[PATH + 16];
     snprintf(path, sizeof path, "%s", turn->path);
-    if (strcmp(turn->mode, "plain") == 0)
+    int own = aside(turn) || strcmp(turn->mode, "plain") == 0;
+    if (own)
         snprintf(path, sizeof path, "%s.%d", turn->path, rank);
-    before.n = within.n = 0;
+    before.n = within.n = after.n = 0;
     double start = MPI_Wtime();
     for (int i = 0; i < turn->barriers; i++)
-        step(&before, turn->step_us, start);
+        step(&before, turn, start);
     memset(buf, turn->number, turn->bytes);
     MPI_Barrier(MPI_COMM_WORLD);
 
     start = MPI_Wtime();
-    int rc = begin_write(turn, path, buf, &f, &request, &fd, &err);
+    int rc = begin_write(turn, path, buf, &f, &request, &writer, &fd, &err);
     double times[2] = {MPI_Wtime() - start, MPI_Wtime() - start};
-    if (request)
+    if (request || writer.running)
         done = 0;
     while (!rc && (!done || within.n < turn->barriers)) {
-        step(&within, turn->step_us, start);
+        step(&within, turn, start);
         if (!done && within.n % 10 == 0) {
-            rc = brg_request_test(request, &done, &err);
+            if (request)
+                rc = brg_request_test(request, &done, &err);
+            else
+                done = all_over(&writer, &rc);
             times[1] = MPI_Wtime() - start;
         }
     }
@@ -128,12 +198,18 @@ static int take(const struct turn *turn, char *buf)
         fflush(stdout);
     }
 
+    for (int i = 0; i < turn->after && !rc; i++)
+        step(&after, turn, start);
+    if (writer.running)
+        pthread_join(writer.thread, NULL);
+
     /* What is left to the kernel must not disturb the next turn. */
     if (fd >= 0) {
         fsync(fd);
         close(fd);
-        unlink(path);
     }
+    if (own)
+        unlink(path);
     if (f)
         brg_file_close(f, NULL);
     if (rank == 0 && f) {
@@ -144,6 +220,10 @@ static int take(const struct turn *turn, char *buf)
     usleep(200000);
     longest(before.seconds, before.n, MPI_FLOAT);
     longest(within.seconds, within.n, MPI_FLOAT);
+    longest(after.seconds, after.n, MPI_FLOAT);
+    longest(before.reduced, before.n, MPI_FLOAT);
+    longest(within.reduced, within.n, MPI_FLOAT);
+    longest(after.reduced, after.n, MPI_FLOAT);
     longest(times, 2, MPI_DOUBLE);
     if (rank == 0 && !rc) {
         printf(MARK "{\"turn\": %d, \"returned\": %.6f, \"done\": %.6f", turn->number, times[0],
@@ -151,6 +231,12 @@ static int take(const struct turn *turn, char *buf)
         print_series("before_us", before.seconds, before.n, 1e6);
         print_series("within_us", within.seconds, within.n, 1e6);
         print_series("at_us", within.at, within.n, 1e6);
+        print_series("after_us", after.seconds, after.n, 1e6);
+        if (turn->doubles) {
+            print_series("reduce_before_us", before.reduced, before.n, 1e6);
+            print_series("reduce_within_us", within.reduced, within.n, 1e6);
+            print_series("reduce_after_us", after.reduced, after.n, 1e6);
+        }
         printf("}\n");
         fflush(stdout);
     }
@@ -163,18 +249,24 @@ int main(int argc, char **argv)
     int ranks, rc = 0;
     unsigned long long room = 0;
     char line[2048], *buf = NULL;
-    MPI_Init(&argc, &argv);
+    int provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     FILE *schedule = argc > 1 ? fopen(argv[1], "r") : NULL;
     if (rank == 0)
         printf(MARK "{\"ranks\": %d}\n", ranks);
     while (!rc && schedule && fgets(line, sizeof line, schedule)) {
-        if (sscanf(line, "%d %15s %511s %llu %d %d %1023s", &turn.number, turn.mode, turn.hints,
-                   &turn.bytes, &turn.step_us, &turn.barriers, turn.path) != 7)
+        if (sscanf(line, "%d %15s %511s %llu %d %d %d %d %1023s", &turn.number, turn.mode,
+                   turn.hints, &turn.bytes, &turn.step_us, &turn.barriers, &turn.doubles,
+                   &turn.after, turn.path) != 9 ||
+            turn.doubles < 0 || turn.doubles > 4096)
             break;
-        if (turn.bytes > room)
-            buf = realloc(buf, room = turn.bytes);
+        if (turn.bytes > room) {
+            free(buf);
+            room = (turn.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+            buf = aligned_alloc(ALIGNED, room);
+        }
         rc = take(&turn, buf);
     }
     free(buf);
