@@ -89,7 +89,7 @@ static int check_bytes(int fd, const char *path, const struct sums_file *file, s
     int rc = chunk ? 0 : -ENOMEM;
     for (uint64_t at = 0; !rc && at < r->size;) {
         size_t want = r->size - at < CHUNK ? (size_t)(r->size - at) : CHUNK;
-        ssize_t got = brg_io_pread(fd, chunk, want, at);
+        ssize_t got = store_io_read(fd, chunk, want, at);
         if (got < (ssize_t)want)
             rc = got < 0 ? (int)got : -EIO; /* it became shorter meanwhile */
         for (uint32_t i = 0; !rc && i < n; i++)

@@ -38,7 +38,7 @@ static int damaged(struct brg_error *err, const char *path, uint64_t offset, con
 static int read_head(int fd, const char *path, struct parts_head *head, struct brg_error *err)
 {
     struct stat st;
-    ssize_t got = brg_io_pread(fd, head, sizeof *head, 0);
+    ssize_t got = store_io_read(fd, head, sizeof *head, 0);
     if (got < 0 || fstat(fd, &st))
         return store_failed(err, got < 0 ? (int)got : -errno, path, -1, "read");
     if (got < 8 || head->magic != PARTS_MAGIC)
@@ -77,7 +77,7 @@ static int check_table(struct parts_index *x, const char *path, struct brg_error
     XXH3_64bits_reset(&state);
     while (left) {
         size_t n = left < sizeof x->bytes ? (size_t)left : sizeof x->bytes;
-        ssize_t got = brg_io_pread(x->fd, x->bytes, n, at);
+        ssize_t got = store_io_read(x->fd, x->bytes, n, at);
         if (got < (ssize_t)n)
             return got < 0 ? store_failed(err, (int)got, path, -1, "read")
                            : damaged(err, path, at, "it ends too early");
@@ -118,9 +118,9 @@ static int load(struct parts_index *x, uint64_t page)
     if (x->page == page)
         return 0;
     x->page = UINT64_MAX;
-    ssize_t got = brg_io_pread(x->fd, x->bytes, n, PARTS_HEAD + from);
+    ssize_t got = store_io_read(x->fd, x->bytes, n, PARTS_HEAD + from);
     if (got == (ssize_t)n)
-        got = brg_io_pread(x->fd, &sum, 8, PARTS_HEAD + x->head.body_bytes + 8 * page);
+        got = store_io_read(x->fd, &sum, 8, PARTS_HEAD + x->head.body_bytes + 8 * page);
     if (got < 0)
         return (int)got;
     if (got != 8 || sum != XXH3_64bits(x->bytes, n))

@@ -100,7 +100,7 @@ static int put_sums(const char *folder, uint64_t number, struct parts_build *bui
     int fd = store_io_open(name, O_RDONLY, 0);
     ssize_t got = fd < 0 ? fd : 1;
     while (!rc && got > 0) {
-        got = brg_io_pread(fd, bytes, sizeof bytes, at);
+        got = store_io_read(fd, bytes, sizeof bytes, at);
         rc = got > 0 ? parts_build_put(build, bytes, (size_t)got) : 0;
         at += got > 0 ? (uint64_t)got : 0;
     }

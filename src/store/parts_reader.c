@@ -74,7 +74,7 @@ int parts_check_block(struct parts_reader *r, uint64_t b, struct brg_error *err)
         b < r->part.n_sums ? parts_index_sum(&r->index, r->part.first_sum + b, &known) : -EBADMSG;
     for (uint64_t at = from; !rc && at < to;) {
         size_t n = to - at < sizeof bytes ? (size_t)(to - at) : sizeof bytes;
-        ssize_t got = brg_io_pread(r->fd, bytes, n, at);
+        ssize_t got = store_io_read(r->fd, bytes, n, at);
         if (got < (ssize_t)n)
             rc = got < 0 ? (int)got : -EBADMSG;
         xxh3_update(&state, bytes, n);
@@ -96,7 +96,7 @@ static int read_extent(struct parts_reader *r, const struct parts_extent *e, cha
         rc = parts_check_block(r, b, err);
     if (rc)
         return rc;
-    ssize_t got = brg_io_pread(r->fd, to, n, at);
+    ssize_t got = store_io_read(r->fd, to, n, at);
     return got < (ssize_t)n ? failed(r, got < 0 ? (int)got : -EIO, at, err) : 0;
 }
 

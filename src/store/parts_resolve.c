@@ -145,7 +145,7 @@ static int take_log(struct resolver *r, uint32_t part, uint64_t low, uint64_t hi
     if (fd < 0)
         return fd;
     while (!rc) {
-        ssize_t got = brg_io_pread(fd, records, sizeof records, at);
+        ssize_t got = store_io_read(fd, records, sizeof records, at);
         rc = got < 0 ? (int)got : 0;
         if (got < (ssize_t)sizeof *records)
             break;

@@ -40,6 +40,18 @@ int store_io_open(const char *path, int flags, unsigned mode)
     return fd < 0 ? -errno : fd;
 }
 
+ssize_t store_io_read(int fd, void *buf, size_t n, uint64_t offset)
+{
+    struct statx now;
+    ssize_t got = brg_io_pread(fd, buf, n, offset);
+    if (got < 0 || (size_t)got == n ||
+        statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &now) ||
+        now.stx_size <= offset + (uint64_t)got)
+        return got;
+    ssize_t rest = brg_io_pread(fd, (char *)buf + got, n - (size_t)got, offset + (uint64_t)got);
+    return rest < 0 ? rest : got + rest;
+}
+
 static ssize_t faulty_pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     if (io_fault_at(IO_FAULT_SHORT, UINT64_MAX) && n > io_fault_chosen.n)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "brigade/error.h"
 
@@ -15,6 +16,10 @@ int store_failed(struct brg_error *err, int code, const char *path, int64_t offs
 /* Each returns 0 or -errno (open: a descriptor). A write stops at RLIMIT_FSIZE with -EFBIG rather
  * than raise SIGXFSZ, which would end the program. *done (may be NULL): bytes written before. */
 int store_io_open(const char *path, int flags, unsigned mode);
+/* Bytes read, fewer than n only where the file ends; -errno. Another node may have made it longer,
+ * and this node's client of a network file system not say so yet, even to one who has just opened
+ * it: where it seems to end, its size is asked for past the client's caches. */
+ssize_t store_io_read(int fd, void *buf, size_t n, uint64_t offset);
 int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_t *done);
 /* Whether a write can only end as the file system ends it: no limit, no fault. */
 int store_io_plain(void);

@@ -199,7 +199,7 @@ static int copy_data(int from, int to, uint64_t *at, uint64_t end, int holes)
             continue;
         }
         if (!by_kernel) {
-            n = brg_io_pread(from, buf, end - *at < sizeof buf ? end - *at : sizeof buf, *at);
+            n = store_io_read(from, buf, end - *at < sizeof buf ? end - *at : sizeof buf, *at);
             rc = n < 0 ? (int)n : 0;
             if (!rc && !(holes && all_zeros(buf, (size_t)n)))
                 rc = store_io_write(to, buf, (size_t)n, *at, NULL);

@@ -43,7 +43,7 @@ int store_read(struct io_store *s, void *buf, size_t bytes, uint64_t offset, siz
     io_fault_step();
     ssize_t n = io_fault_at(IO_FAULT_READ, s->read + bytes)
                     ? -EIO
-                    : brg_io_pread(s->fd, buf, bytes, offset);
+                    : store_io_read(s->fd, buf, bytes, offset);
     if (n < 0) /* EBADF: opened to be written only */
         return store_failed(err, n == -EBADF ? -EACCES : (int)n, s->token.path, (int64_t)offset,
                             "read");
@@ -78,7 +78,7 @@ int store_read_raw(struct io_store *s, void *buf, size_t bytes, uint64_t offset,
     int rc = store_need_file(s, err);
     if (rc)
         return rc;
-    ssize_t got = brg_io_pread(s->fd, buf, bytes, offset);
+    ssize_t got = store_io_read(s->fd, buf, bytes, offset);
     if (got < 0)
         return store_failed(err, (int)got, s->token.path, (int64_t)offset, "read");
     memset((char *)buf + got, 0, bytes - (size_t)got);

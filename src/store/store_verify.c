@@ -63,7 +63,7 @@ static int sum_block(struct io_store *s, const char *buf, size_t bytes, uint64_t
         } else {
             if (from < offset && n > offset - from)
                 n = (size_t)(offset - from);
-            ssize_t got = brg_io_pread(s->fd, piece, n, from);
+            ssize_t got = store_io_read(s->fd, piece, n, from);
             if (got < (ssize_t)n)
                 return got < 0 ? (int)got : -EIO;
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "store/store_io.h"
 #include "store/xxh3.h"
 
 static uint64_t sum_at(uint64_t block)
@@ -293,7 +294,7 @@ static int read_back(int data, uint64_t from, uint64_t to, uint64_t *sum, uint64
     XXH3_64bits_reset(&state);
     while (from < to) {
         size_t n = to - from < sizeof bytes ? (size_t)(to - from) : sizeof bytes;
-        ssize_t got = brg_io_pread(data, bytes, n, from);
+        ssize_t got = store_io_read(data, bytes, n, from);
         if (got < (ssize_t)n) {
             *failed = from;
             return got < 0 ? (int)got : -EIO;

@@ -60,7 +60,7 @@ static int read_sections(struct sums_file *f, const struct sums_head *head, uint
     int rc = 0;
     for (uint32_t i = 0; !rc && i < head->n_sections; i++) {
         struct sums_section *s = &f->section[i];
-        ssize_t got = brg_io_pread(f->fd, s, sizeof *s, at);
+        ssize_t got = store_io_read(f->fd, s, sizeof *s, at);
         if (got < 0)
             return store_failed(err, (int)got, path, -1, "read");
         if (got < (ssize_t)sizeof *s || s->n_blocks > (bytes - at - sizeof *s) / 8)
@@ -83,7 +83,7 @@ int sums_file_open(struct sums_file *f, const char *path, struct brg_error *err)
     if (f->fd < 0)
         return store_failed(err, -errno, path, -1, "open");
     int rc = fstat(f->fd, &st) ? -errno : 0;
-    ssize_t got = rc ? rc : brg_io_pread(f->fd, &head, sizeof head, 0);
+    ssize_t got = rc ? rc : store_io_read(f->fd, &head, sizeof head, 0);
     if (got < 0)
         rc = store_failed(err, (int)got, path, -1, "read");
     else if (got < 8 || head.magic != SUMS_MAGIC)
@@ -110,7 +110,7 @@ void sums_file_close(struct sums_file *f)
 int sums_file_get(const struct sums_file *f, uint32_t section, uint64_t first, size_t n,
                   uint64_t *sums)
 {
-    ssize_t got = brg_io_pread(f->fd, sums, 8 * n, f->at[section] + 8 * first);
+    ssize_t got = store_io_read(f->fd, sums, 8 * n, f->at[section] + 8 * first);
     return got < 0 ? (int)got : (size_t)got < 8 * n ? -EBADMSG : 0;
 }
 

@@ -41,7 +41,8 @@ int sums_pad_make(struct sums_pad *pad)
     pad->fd = fd;
     if (pad->page)
         pad->page[SUMS_PAGE_FILE] = 1;
-    return 0;
+    /* Nodes that see it empty first may go on doing so for a while. */
+    return pad->page ? 0 : store_io_write(fd, "", 1, SUMS_PAGE - 1, NULL);
 }
 
 int sums_pad_put(struct sums_pad *pad, const void *bytes, size_t n, uint64_t at)
@@ -61,7 +62,7 @@ int sums_pad_get(struct sums_pad *pad, void *bytes, size_t n, uint64_t at)
         return 0;
     }
     int is_there = !pad->page || pad->page[SUMS_PAGE_FILE], rc = is_there ? need_file(pad) : 0;
-    ssize_t got = rc || !is_there ? rc : brg_io_pread(pad->fd, bytes, n, at);
+    ssize_t got = rc || !is_there ? rc : store_io_read(pad->fd, bytes, n, at);
     if (got < 0)
         return (int)got;
     memset((char *)bytes + got, 0, n - (size_t)got);
