@@ -22,7 +22,7 @@ Examples:
   brigade bench cache                                   a minute, here
   brigade bench cache --dir /scratch/me --figure cache.png
   brigade bench cache --sizes 4k,1M --patterns back,fsync --memory 256M
-  brigade bench cache --json > study.json
+  brigade bench cache --json > study.json    and then: brigade model cache --compare study.json
 
 \b
 Patterns:

@@ -8,6 +8,7 @@ from brigade.cli import LazyGroup
 
 # name -> one line for `brigade model --help`
 MODELS = {
+    "cache": "The page cache: what writes and reads take, and what stays cached.",
     "checkpoint": "When to checkpoint, how, through how many writers, at what rate.",
 }
 
@@ -19,6 +20,7 @@ MODELS = {
     epilog="""\b
 Examples:
   brigade model checkpoint --nodes 1024 --node-size 64G --rate 500G
+  brigade model cache --memory 64G --write 2G --read 3G
   brigade model COMMAND --help                       more about a model, with examples""",
 )
 def command() -> None:

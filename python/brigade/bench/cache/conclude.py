@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from brigade.bench.cache.plan import PATTERNS
+from brigade.model.cache.compare import cached
 from brigade.report.table import size
 
 _FELL = 2.0  # a rate that is so many times less has fallen
@@ -49,13 +50,6 @@ def knee(step: dict[str, Any]) -> tuple[float, float, float] | None:
 def perceived(step: dict[str, Any]) -> float:
     """Bytes a second of the calls alone: sleeps and fsyncs are not in it."""
     return float(step["bytes"] / max(sum(one[1] for one in step["samples"]), 1e-9))
-
-
-def in_cache(step: dict[str, Any], first: float = 0.0, past: float = 1.0) -> float:
-    """Share of a file, or of a part of it, that a `look` found cached."""
-    parts, pages = step["parts"], step["pages"]
-    low, high = round(first * len(parts)), round(past * len(parts))
-    return float(sum(parts[low:high]) / max(1.0, pages * (high - low) / len(parts)))
 
 
 def threshold(pages: Sequence[Sequence[float]]) -> float | None:
@@ -120,6 +114,12 @@ def _back(
         f"The longest single write, of {size(worst['size'])}, took {_time(longest)}: "
         f"{longest / max(typical, 1e-9):,.0f} times the median."
     )
+    refused = sum(one.get("refused", 0) for one in named.values())
+    if refused:
+        found.append(
+            f"{refused:,} times a write found the memory full of dirty pages and was refused "
+            "(ENOMEM): cgroups of version 1 slow no writer down. It was tried again."
+        )
     later = [named[f"{one['name']} fsync"]["seconds"] for one in steps]
     whole = [one["seconds"] + after for one, after in zip(steps, later)]
     found.append(
@@ -172,10 +172,10 @@ def _direct(
 
 def _stays(named: dict[str, Any], report: dict[str, Any]) -> list[str]:
     look, memory = named["large after write"], report["room"]["bytes"]
-    times, halves = look["bytes"] / memory, (in_cache(look, 0, 0.5), in_cache(look, 0.5, 1))
+    times, halves = look["bytes"] / memory, (cached(look, 0, 0.5), cached(look, 0.5, 1))
     which = f"of {times:.1f} times the memory" if times >= 1 else "that fits into the memory"
     found = [
-        f"Of a file {which}, {100 * in_cache(look):.0f}% are cached after it was written serially: "
+        f"Of a file {which}, {100 * cached(look):.0f}% are cached after it was written serially: "
         f"{100 * halves[0]:.0f}% of the first half, {100 * halves[1]:.0f}% of the second."
     ]
     found += _pages(named["large pages"]["pages"])
@@ -183,12 +183,12 @@ def _stays(named: dict[str, Any], report: dict[str, Any]) -> list[str]:
     found.append(
         f"Reading all of it again goes at {rate(again['bytes'] / again['seconds'])}, "
         f"{again['bytes'] / again['seconds'] / report['rates']['read']:.1f} times the device's "
-        f"own; {100 * in_cache(after):.0f}% are cached then."
+        f"own; {100 * cached(after):.0f}% are cached then."
     )
     small, other = named["small after other"], named["other after write"]
     queue = min(1.0, max(0.0, (memory - other["bytes"]) / small["bytes"]))
     found.append(
-        f"Of a file of {size(small['bytes'])} that was read twice, {100 * in_cache(small):.0f}% "
+        f"Of a file of {size(small['bytes'])} that was read twice, {100 * cached(small):.0f}% "
         f"outlive a write of {size(other['bytes'])}; a strict first-in first-out cache would keep "
         f"{100 * queue:.0f}%."
     )

@@ -120,6 +120,8 @@ def result(step: Step, said: dict[str, Any], state: list[list[float]]) -> dict[s
         found["bytes"] = said["bytes"]
     if "close_ns" in said:
         found["close_s"] = said["close_ns"] / 1e9
+    if "refused" in said:
+        found["refused"] = said["refused"]
     for name in ("samples", "fsyncs"):
         if name in said:
             found[name] = [

@@ -141,6 +141,9 @@ def _make(folder: Path, version: int, bytes_: int) -> None:
     """Make it, and see that a process may go into it."""
     folder.mkdir()
     (folder / _FILES[version]).write_text(str(bytes_))
+    if version == 1:  # a writer that finds it full of dirty pages is refused, not killed
+        with suppress(OSError):
+            (folder / "memory.oom_control").write_text("1")
     tried = subprocess.run(
         ["sh", "-c", 'echo 0 > "$0"', str(folder / "cgroup.procs")], stderr=subprocess.DEVNULL
     )

@@ -19,7 +19,7 @@ PATTERNS = {
 }
 MIB = 1 << 20
 LEAST, MOST = 32 * MIB, 128 * MIB  # of the memory that it limits itself to
-_CALL = 8 * MIB  # of calibration: larger ones are no faster
+_CALL = 2 * MIB  # of calibration
 _BEYOND = 1.5  # a write that shall meet the limit is so many times the memory
 _SHARE = 0.25  # of the memory, that is read twice and then stands against a write of more
 
@@ -51,15 +51,15 @@ def calibration(direct: bool, seconds: float = 1.0) -> list[Step]:
     }
     cached: dict[str, Any] = {"bytes": 16 * MIB, "file": "memory"}
     wait = 0 if direct else 1  # for fsync, where it cannot be had directly
-    steps = [
+    steps = [  # small calls first: large ones leave a limited device busy for a while
+        Step("write", "small", label="call write", fsync=wait * 4096, **small),
+        Step("drop", "small"),
+        Step("read", "small", label="call read", **small),
+        Step("remove", "small"),
         Step("write", "device", 1 << 30, fsync=wait * _CALL, label="device write", **call),
         Step("drop", "device"),
-        Step("read", "device", 1 << 30, label="device read", **call),
-        Step("write", "small", label="small write", fsync=wait * 4096, **small),
-        Step("drop", "small"),
-        Step("read", "small", label="small read", **small),
+        Step("read", "device", 1 << 34, label="device read", **call),
         Step("remove", "device"),
-        Step("remove", "small"),
     ]  # fmt: skip
     for size, name in ((MIB, "large"), (4096, "small")):
         steps += [

@@ -12,16 +12,19 @@ from brigade.errors import BrigadeError
 def rates(results: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Rates in bytes a second, times of a call in seconds:
 
-    write, read (the device), write_latency, read_latency (of a call of 4 KiB, less what its bytes
+    write, read (the device), write_burst, read_burst (bytes that it takes or gives at once, before
+    it goes on at that rate), write_latency, read_latency (of a call of 4 KiB, less what its bytes
     take at that rate), memory_write, memory_read, and write_call, read_call of the kernel.
     """
     named = {one["name"]: one for one in results}
     found = {}
     for way in ("write", "read"):
         device = named[f"device {way}"]
-        found[way] = _steady(device)
-        small = named[f"small {way}"]
-        found[f"{way}_latency"] = max(0.0, _call(small) - small["size"] / found[way])
+        found[way], found[f"{way}_burst"] = _steady(device)
+        small = named[f"call {way}"]
+        at_once = found[f"{way}_burst"] > 8 * small["size"]
+        moved = 0.0 if at_once else small["size"] / found[way]
+        found[f"{way}_latency"] = max(0.0, _call(small) - moved)
         large, small = (named[f"memory {way} {size}"] for size in ("large", "small"))
         # seconds of a call = write_call + bytes / memory_write, through two points
         seconds = _call(large) - _call(small)
@@ -30,17 +33,25 @@ def rates(results: Sequence[dict[str, Any]]) -> dict[str, float]:
     return found
 
 
-def _steady(step: dict[str, Any]) -> float:
-    """Bytes a second from the first call's end on: what a device takes in at once is not its."""
-    seconds = step["seconds"] - step["close_s"]
-    first = step["samples"][0] if step["samples"] else None
-    if first is None or seconds <= 0:
+def _steady(step: dict[str, Any]) -> tuple[float, float]:
+    """(bytes a second, bytes that it takes or gives at once before): the line through the ends of
+    the calls of the second half, and where it meets the begin."""
+    points = []
+    done, waited = 0.0, 0.0
+    fsyncs = step.get("fsyncs") or []
+    for number, (begin, took, calls, _) in enumerate(step["samples"]):
+        done += step["size"] * calls
+        if number < len(fsyncs):  # one after each call
+            waited = fsyncs[number][0] + fsyncs[number][1]
+        points.append((max(begin + took, waited), done))
+    if not points or points[-1][0] <= 0:
         raise BrigadeError(f"{step['name']}: nothing was moved", hint="is the file system full?")
-    if step["bytes"] <= step["size"] * first[2]:
-        return float(step["bytes"] / seconds)
-    fsync = step.get("fsyncs")
-    begin = fsync[0][0] + fsync[0][1] if fsync else first[0] + first[1]
-    return float((step["bytes"] - step["size"] * first[2]) / (seconds - begin))
+    later = points[len(points) // 2 :]
+    if len(later) < 4:
+        return points[-1][1] / points[-1][0], 0.0
+    at, bytes_ = (statistics.fmean(column) for column in zip(*later))
+    rate = sum((x - at) * (y - bytes_) for x, y in later) / sum((x - at) ** 2 for x, _ in later)
+    return rate, max(0.0, bytes_ - rate * at)
 
 
 def _call(step: dict[str, Any]) -> float:

@@ -29,7 +29,8 @@
 
 enum {
     PARTS = 512, /* of a file, in the answer to `look` */
-    FSYNCS = 1 << 16
+    FSYNCS = 1 << 16,
+    AGAIN_NS = 10000000
 };
 
 struct step {
@@ -82,6 +83,20 @@ static int opened(const struct step *s, int flags)
     return fd;
 }
 
+/* Makes room for more samples: every two become one. */
+static void halve_samples(void)
+{
+    uint64_t used = samples_used / 2;
+    for (uint64_t i = 0; i < used; i++) {
+        struct sample *a = &samples[2 * i], *b = a + 1;
+        uint64_t longest = a->longest > b->longest ? a->longest : b->longest;
+        samples[i] = (struct sample){a->begin, a->sum + b->sum, a->calls + b->calls, longest};
+    }
+    if (samples_used % 2)
+        samples[used++] = samples[samples_used - 1];
+    samples_used = used;
+}
+
 static void print_samples(const char *name, const struct sample *list, uint64_t used)
 {
     printf(",\"%s\":[", name);
@@ -102,11 +117,33 @@ static void synced(int fd, const struct step *s, uint64_t begin)
     }
 }
 
-/* Writes or reads `bytes` from `at`, in calls of `size`. */
+/* One call's bytes, all of them when it writes. A cgroup of version 1 slows no writer down, so that a
+ * write may find its memory full of dirty pages (ENOMEM): it is begun again a little later. */
+static ssize_t all_of(int fd, const struct step *s, int writing, uint64_t *refused)
+{
+    uint64_t done = 0;
+    if (!writing)
+        return read(fd, buffer, s->size);
+    while (done < s->size) {
+        ssize_t got = write(fd, buffer + done, s->size - done);
+        if (got >= 0) {
+            done += (uint64_t)got;
+        } else if (errno == ENOMEM) {
+            ++*refused;
+            pause_ns(AGAIN_NS);
+        } else {
+            return -1;
+        }
+    }
+    return (ssize_t)done;
+}
+
+/* Writes or reads `bytes` from `at`, in calls of `size`. A read that has a time to fill begins anew
+ * where the file ends. */
 static void moved(const struct step *s, int writing)
 {
-    uint64_t calls = s->bytes / s->size, each = calls / samples_most + 1, done = 0;
-    uint64_t since_sleep = 0, since_fsync = 0, in_sample = 0;
+    uint64_t each = 1, done = 0;
+    uint64_t since_sleep = 0, since_fsync = 0, in_sample = 0, refused = 0;
     samples_used = fsyncs_used = 0;
     int fd = opened(s, writing ? O_WRONLY | O_CREAT : O_RDONLY);
     if (lseek(fd, (off_t)s->at, SEEK_SET) < 0)
@@ -114,13 +151,17 @@ static void moved(const struct step *s, int writing)
     uint64_t begin = now_ns();
     while (done + s->size <= s->bytes) {
         uint64_t before = now_ns();
-        ssize_t got = writing ? write(fd, buffer, s->size) : read(fd, buffer, s->size);
+        ssize_t got = all_of(fd, s, writing, &refused);
         uint64_t after = now_ns(), took = after - before;
-        if (got < 0 || (writing && (uint64_t)got != s->size))
+        if (got < 0)
             die(writing ? "write" : "read", s->file);
-        if (!got)
+        if (!got && !(s->limit_ns && done && lseek(fd, (off_t)s->at, SEEK_SET) >= 0))
             break;
         done += (uint64_t)got;
+        if (!in_sample && samples_used == samples_most) {
+            halve_samples();
+            each *= 2;
+        }
         if (!in_sample)
             samples[samples_used++] = (struct sample){before - begin, 0, 0, 0};
         struct sample *sample = &samples[samples_used - 1];
@@ -145,6 +186,8 @@ static void moved(const struct step *s, int writing)
     uint64_t all_ns = now_ns() - begin;
     printf(",\"bytes\":%" PRIu64 ",\"ns\":%" PRIu64 ",\"close_ns\":%" PRIu64, done, all_ns,
            all_ns - moved_ns);
+    if (refused)
+        printf(",\"refused\":%" PRIu64, refused);
     print_samples("samples", samples, samples_used);
     if (s->fsync)
         print_samples("fsyncs", fsyncs, fsyncs_used);

@@ -1,0 +1,204 @@
+"""The page cache, measured by `brigade bench cache` and simulated by `brigade model cache`: how far
+apart are they, on file systems whose devices write and read at limited rates?
+
+    python bench/cache.py --out bench/results/cache.json           root; a minute a cell and round
+    python bench/cache.py --out FILE --again FILE                   simulate anew what was measured
+
+A cell is a file system, its rates of writing and reading (MiB/s), and which limit of dirty bytes is
+met first: the machine's (vm.dirty_bytes, 64 MiB meanwhile), the device's own (bdi strict_limit), or
+none before the memory is full, as in cgroups of version 1. The machine that is simulated has the
+kernel's settings and what a study calibrates before it measures anything; nothing is fitted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from support import limited
+from support.samples import save
+
+from brigade.bench.cache.plan import MIB
+from brigade.model.cache import compare, from_study, simulate, workload
+from brigade.model.cache.settings import POLICIES
+
+_KEPT = 24  # samples of a step
+
+
+@dataclass(frozen=True)
+class Cell:
+    kind: str  # of the file system
+    write: int  # MiB/s
+    read: int
+    limit: str = "machine"  # whose limit of dirty bytes is met first
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.write}/{self.read} {self.limit}"
+
+
+CELLS = [
+    Cell("ext4", 80, 80),
+    Cell("ext4", 60, 200),
+    Cell("xfs", 80, 80),
+    Cell("xfs", 60, 200),
+    Cell("xfs", 150, 50),
+    Cell("ext4", 60, 200, "device"),
+    Cell("ext4", 60, 200, "memory"),
+    Cell("xfs", 60, 200, "memory"),
+]
+
+
+@contextlib.contextmanager
+def place(cell: Cell, base: Path) -> Iterator[Path]:
+    with contextlib.ExitStack() as stack:
+        if cell.limit == "machine":
+            stack.enter_context(limited.dirty_limits(32 * MIB, 64 * MIB))
+        strict = 48 * MIB if cell.limit == "device" else 0
+        yield stack.enter_context(
+            limited.file_system(cell.kind, base, 4 << 30, cell.write * MIB, cell.read * MIB, strict)
+        )
+
+
+def measured(cell: Cell, base: Path, seconds: float) -> dict[str, Any]:
+    """A study of the cell."""
+    with place(cell, base) as folder:
+        words = ["--dir", str(folder), "--json", "--seconds", str(seconds), "--sizes", "4k,1M"]
+        command = [sys.executable, "-m", "brigade", "bench", "cache", *words]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return shortened(json.loads(done.stdout))
+
+
+def shortened(study: dict[str, Any]) -> dict[str, Any]:
+    """A study with fewer samples: several in a row become one."""
+    for one in study["results"]:
+        one.pop("state", None)
+        if "samples" in one:
+            one["samples"] = merged(one["samples"])
+    return {key: value for key, value in study.items() if key not in ("calibration", "host")}
+
+
+def merged(samples: list[list[float]]) -> list[list[float]]:
+    each = -(-len(samples) // _KEPT)
+    groups = [samples[at : at + each] for at in range(0, len(samples), each)]
+    return [
+        [
+            group[0][0],
+            round(sum(one[1] for one in group), 6),
+            sum(one[2] for one in group),
+            max(one[3] for one in group),
+        ]
+        for group in groups
+    ]
+
+
+def judged(studies: list[dict[str, Any]]) -> dict[str, Any]:
+    """The medians of a cell's rounds beside the medians of their simulations, by policy."""
+    steps = workload.parse("\n".join(studies[0]["steps"]))
+    direct = [step.direct for step in steps]
+    found: dict[str, Any] = {}
+    for policy in POLICIES:
+        runs = []
+        for study in studies:
+            own = workload.parse("\n".join(study["steps"]))
+            simulated = simulate.run(own, from_study.machine(study, policy))
+            pairs = list(zip(direct, study["results"], simulated))
+            runs.append([_phase(*one) for one in pairs])
+            looks = compare.looks(study["results"], simulated)
+        phases = [_middle([run[at] for run in runs]) for at in range(len(steps))]
+        kept = [one for one in phases if one and one.measured >= compare.LEAST_S]
+        found[policy] = {
+            "phases": [[p.name, p.kind, p.measured, p.simulated, p.error] for p in kept],
+            "summary": compare.summary(kept),
+            "cached": [[one.name, one.measured[0], one.simulated[0]] for one in looks],
+        }
+    return found
+
+
+def _phase(direct: bool, one: dict[str, Any], other: dict[str, Any]) -> compare.Phase | None:
+    kind = "direct" if direct else one["operation"]
+    if kind not in compare.KINDS:
+        return None
+    return compare.Phase(one["name"], kind, compare.busy(one), compare.busy(other))
+
+
+def _middle(same: list[compare.Phase | None]) -> compare.Phase | None:
+    there = [one for one in same if one]
+    if not there:
+        return None
+    return compare.Phase(
+        there[0].name,
+        there[0].kind,
+        median(one.measured for one in there),
+        median(one.simulated for one in there),
+    )
+
+
+def table(cells: dict[str, Any]) -> None:
+    """Markdown: mean and largest error of each kind of phase, and what is cached."""
+    kinds = ("write", "fsync", "read", "cache", "direct")
+    print(f"| cell | {' | '.join(kinds)} | fifo | cached: measured, linux, fifo |")
+    print("|---|" + "---|" * (len(kinds) + 2))
+    for name, found in cells.items():
+        errors = [_error(found["linux"]["summary"].get(kind)) for kind in kinds]
+        fifo = _error(found["fifo"]["summary"].get("cache"))
+        small = [
+            (a, b, c)
+            for (look, a, b), (_, _, c) in zip(found["linux"]["cached"], found["fifo"]["cached"])
+            if look == "small after other"
+        ]
+        shares = ", ".join(f"{100 * share:.0f}%" for one in small for share in one)
+        print(f"| {name} | {' | '.join(errors)} | {fifo} | {shares} |")
+
+
+def _error(one: dict[str, float] | None) -> str:
+    return f"{100 * one['mean']:.0f}% ({100 * one['max']:.0f}%)" if one else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True, help="where the samples go")
+    parser.add_argument("--again", type=Path, help="what was measured already: only simulate")
+    parser.add_argument(
+        "--study",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="a study from elsewhere, as a cell; several of a name are its rounds",
+    )
+    parser.add_argument("--base", type=Path, default=Path("/var/tmp"), help="where images lie")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of a study, about")
+    chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was set is put back
+    studies: dict[str, list[dict[str, Any]]] = {}
+    if chosen.again:
+        studies = json.loads(chosen.again.read_text())["samples"]
+    else:
+        for number in range(chosen.rounds):
+            for cell in CELLS:
+                print(f"round {number + 1}: {cell.name}", file=sys.stderr, flush=True)
+                found = measured(cell, chosen.base, chosen.seconds)
+                studies.setdefault(cell.name, []).append(found)
+    for word in chosen.study:
+        name, _, path = word.partition("=")
+        studies.setdefault(name, []).append(shortened(json.loads(Path(path).read_text())))
+    cells = {name: judged(found) for name, found in studies.items()}
+    settings = {"rounds": chosen.rounds, "seconds": chosen.seconds}
+    save(chosen.out, "cache", settings, studies, cells=cells)
+    table(cells)
+
+
+if __name__ == "__main__":
+    main()
