@@ -7,7 +7,7 @@ from typing import Any
 
 from brigade.bench.cache.conclude import curve, knee, perceived, rate
 from brigade.bench.cache.plan import PATTERNS
-from brigade.errors import BrigadeError
+from brigade.model.cache.figure import save
 from brigade.page.figure import COLOURS
 from brigade.report.table import size
 
@@ -65,12 +65,7 @@ def draw(report: dict[str, Any], path: str) -> None:
     figure.suptitle(
         f"{report['kernel']['filesystem']}, {size(report['room']['bytes'])} of memory", fontsize=10
     )
-    try:
-        figure.savefig(path, dpi=130)
-    except OSError as error:
-        raise BrigadeError(f"{path}: {error.strerror}", hint="choose another place") from error
-    finally:
-        plt.close(figure)
+    save(figure, axes, path)
 
 
 def _rates(axis: Any, steps: Sequence[dict[str, Any]], device: float) -> None:
@@ -86,7 +81,6 @@ def _rates(axis: Any, steps: Sequence[dict[str, Any]], device: float) -> None:
         )
     axis.axhline(device / 2**20, color="black", linewidth=0.8, linestyle="--", label="device")
     axis.set(yscale="log", xlabel="seconds", ylabel="MiB/s of each write")
-    _finish(axis)
 
 
 def _cached(axis: Any, named: dict[str, dict[str, Any]]) -> None:
@@ -104,7 +98,6 @@ def _cached(axis: Any, named: dict[str, dict[str, Any]]) -> None:
         )
     axis.set(xlabel="place in the file, %", ylabel="cached, % of the pages there")
     axis.set_title("what is cached (mincore)", fontsize=9)
-    _finish(axis)
 
 
 def _pages(axis: Any, named: dict[str, dict[str, Any]]) -> None:
@@ -121,11 +114,3 @@ def _pages(axis: Any, named: dict[str, dict[str, Any]]) -> None:
             )
         axis.set(yscale="log", xlabel="place in the file, %", ylabel="microseconds of a page")
     axis.set_title("timed reads of single pages, after the write", fontsize=9)
-    _finish(axis)
-
-
-def _finish(axis: Any) -> None:
-    axis.grid(alpha=0.3)
-    axis.spines[["top", "right"]].set_visible(False)
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(frameon=False, fontsize=7)

@@ -26,7 +26,7 @@ def draw(results: Results, path: str) -> None:
     for number, one in enumerate(one for one in results if one["operation"] == "look"):
         _place(places, one, COLOURS[number % len(COLOURS)], "-", one["name"])
     places.set(xlabel="place in the file, %", ylabel="cached, %", ylim=(-5, 105))
-    _save(figure, [rates, places], path)
+    save(figure, [rates, places], path)
 
 
 def draw_comparison(
@@ -54,7 +54,7 @@ def draw_comparison(
             _place(axis, results[at], colour, "--", f"simulated, {name}")
         axis.set_title(measured[at]["name"], fontsize=9)
         axis.set(xlabel="place in the file, %", ylabel="cached, %", ylim=(-5, 105))
-    _save(figure, list(grid.flat), path)
+    save(figure, list(grid.flat), path)
 
 
 def _slows(one: dict[str, Any]) -> bool:
@@ -98,7 +98,8 @@ def _place(axis: Any, step: dict[str, Any], colour: str, line: str, label: str) 
     )  # fmt: skip
 
 
-def _save(figure: Any, axes: Sequence[Any], path: str) -> None:
+def save(figure: Any, axes: Sequence[Any], path: str) -> None:
+    """Finish the axes, and write the figure. Raises BrigadeError if it cannot be written."""
     import matplotlib.pyplot as plt
 
     for axis in axes:
