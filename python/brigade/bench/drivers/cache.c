@@ -117,8 +117,8 @@ static void synced(int fd, const struct step *s, uint64_t begin)
     }
 }
 
-/* One call's bytes, all of them when it writes. A cgroup of version 1 slows no writer down, so
- * that a write may find its memory full of dirty pages (ENOMEM): it is begun again a little later. */
+/* One call's bytes, all of them when it writes. A cgroup of version 1 slows no writer down, so a
+ * write may find its memory full of dirty pages (ENOMEM): it is begun again a little later. */
 static ssize_t all_of(int fd, const struct step *s, int writing, uint64_t *refused)
 {
     uint64_t done = 0;
