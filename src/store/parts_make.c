@@ -82,9 +82,9 @@ static int part_of(const char *folder, uint64_t number, struct parts_part *part,
     char name[PARTS_NAME];
     struct stat data, sums;
     parts_name(name, folder, number, "");
-    int rc = stat(name, &data) ? -errno : 0;
+    int rc = store_io_stat(-1, name, &data);
     parts_name(name, folder, number, ".sums");
-    rc = rc ? rc : stat(name, &sums) ? -errno : 0;
+    rc = rc ? rc : store_io_stat(-1, name, &sums);
     if (!rc)
         *part = (struct parts_part){number, (uint64_t)data.st_size, first,
                                     (uint64_t)sums.st_size / sizeof(uint64_t)};

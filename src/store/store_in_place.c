@@ -23,8 +23,9 @@ int store_size(struct io_store *s, uint64_t *size, struct brg_error *err)
     int rc = store_need_file(s, err);
     if (rc)
         return rc;
-    if (fstat(s->fd, &st))
-        return store_failed(err, -errno, s->token.path, -1, "find the size of");
+    rc = store_io_stat(s->fd, NULL, &st);
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "find the size of");
     *size = (uint64_t)st.st_size;
     return 0;
 }

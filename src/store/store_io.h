@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "brigade/error.h"
@@ -20,6 +21,9 @@ int store_io_open(const char *path, int flags, unsigned mode);
  * and this node's client of a network file system not say so yet, even to one who has just opened
  * it: where it seems to end, its size is asked for past the client's caches. */
 ssize_t store_io_read(int fd, void *buf, size_t n, uint64_t offset);
+/* The same of its size: type, mode, owner, links, inode, device and size of `path`, or of fd where
+ * that is NULL. */
+int store_io_stat(int fd, const char *path, struct stat *st);
 int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_t *done);
 /* Whether a write can only end as the file system ends it: no limit, no fault. */
 int store_io_plain(void);

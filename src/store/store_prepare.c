@@ -51,11 +51,10 @@ static int resolve(const char *path, char *out, struct brg_error *err)
 /* 0 with *st filled (st_nlink 0: nothing is there), or what keeps it from being used. */
 static int look(const char *path, unsigned flags, struct stat *st, struct brg_error *err)
 {
-    if (stat(path, st)) {
+    int rc = store_io_stat(-1, path, st);
+    if (rc) {
         memset(st, 0, sizeof *st);
-        if (errno == ENOENT && flags & BRG_CREATE)
-            return 0;
-        return store_failed(err, -errno, path, -1, "open");
+        return rc == -ENOENT && flags & BRG_CREATE ? 0 : store_failed(err, rc, path, -1, "open");
     }
     if (flags & BRG_EXCLUSIVE)
         return store_failed(err, -EEXIST, path, -1, "create");

@@ -63,6 +63,13 @@ int main(void)
     CHECK(store_io_read(fd, text, 1, 9) == 1 && text[0] == '9', "stale from the beginning");
     begins(4);
     CHECK(store_io_read(fd, text, 16, 2) == 8, "stale, and past the end");
+    struct stat real, told;
+    begins(4);
+    CHECK(fstat(fd, &real) == 0 && store_io_stat(fd, NULL, &told) == 0, "no stat");
+    CHECK(told.st_size == 10 && told.st_ino == real.st_ino && told.st_dev == real.st_dev &&
+              told.st_mode == real.st_mode && told.st_nlink == real.st_nlink && believed < 0,
+          "%ld bytes", (long)told.st_size);
+    CHECK(store_io_stat(-1, "/nothing/here", &told) == -ENOENT, "of nothing");
     begins(-1);
     fails = EIO;
     CHECK(store_io_read(fd, text, 1, 0) == -EIO, "a failed read");
