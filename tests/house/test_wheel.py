@@ -20,6 +20,7 @@ PARTS = [
     *LIBRARIES,
     "libbrigade_pmpi.so",
     "libbrigade_mpiio.so",
+    "libbrigade_buffer.so",
     *INJECTED,
     "brigade-stage",
     "brigade-land",

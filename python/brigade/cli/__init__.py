@@ -22,6 +22,7 @@ COMMANDS = {
     "image": "Create, look into and check images.",
     "file": "Shared files and checkpoints: convert, look into, check.",
     "mpiio": "Collective I/O of unmodified MPI programs through few writers.",
+    "buffer": "File I/O of unmodified programs through buffers in their memory.",
     "clean": "Remove what dead jobs have left in nodes' memory.",
     "doctor": "Say what this machine allows, what would be chosen, and why.",
     "profile": "What a start-up costs the file system, why, and what to do.",

@@ -1,0 +1,49 @@
+"""The report of `brigade buffer --report`, for people."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from brigade.buffer.advice import advice, typical
+from brigade.report.table import size
+
+_MOST = 12
+
+
+def print_files(files: list[dict[str, Any]], processes: int) -> None:
+    """The files that cost most, on standard error."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=sys.stderr, highlight=False)
+    if not files:
+        console.print("brigade buffer: no file was buffered: no pattern fits a name")
+        return
+    table = Table(title=f"Buffered files, {processes} processes", title_justify="left")
+    for name in ("file", "calls", "bytes", "typical", "from memory", "seconds", "behind"):
+        table.add_column(name, justify="left" if name == "file" else "right")
+    for entry in files[:_MOST]:
+        for what in ("read", "write"):
+            if entry[f"{what}s"]:
+                table.add_row(*_row(entry, what))
+    console.print(table)
+    if len(files) > _MOST:
+        console.print(f"and {len(files) - _MOST} files that cost less")
+    for entry in files[:_MOST]:
+        for line in advice(entry):
+            console.print(f"{entry['path']}: {line}", soft_wrap=True, markup=False)
+
+
+def _row(entry: dict[str, Any], what: str) -> list[str]:
+    calls = entry[f"{what}s"]
+    at_once = entry["direct_writes"] if what == "write" else calls - entry["read_hits"]
+    return [
+        f"{entry['path']} ({what})",
+        f"{calls:,}",
+        size(entry[f"{what}_bytes"]),
+        typical(entry[f"{what}_sizes"]) or "-",
+        f"{100 * (calls - at_once) / calls:.0f}%",
+        f"{entry[f'{what}_s']:.2f}",
+        f"{entry['background_s']:.2f}" if what == "write" else "",
+    ]

@@ -1,0 +1,517 @@
+/* See file.h. */
+#include "buffer/file.h"
+#include "buffer/signals.h"
+#include "buffer/worker.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+struct desc *table[TABLE_FDS];
+struct file files[FILES_MOST];
+static struct desc descs[DESCS_MOST];
+struct desc owing;
+static int owed[TABLE_FDS];
+struct rules rules;
+int buffer_active;
+unsigned n_files, n_pending, vforks;
+uint32_t epoch;
+uint64_t file_limit_bytes = UINT64_MAX;
+static int top_fd, own_pid;
+static struct lock
+    global; /* files and descs are taken with it held; taken before any file's lock */
+
+#define BANNED_MOST 4096
+static struct {
+    dev_t dev;
+    ino_t ino;
+} banned[BANNED_MOST];
+static unsigned n_banned;
+
+/* Whether this is a child between vfork and exec, which shares our memory. */
+static int in_vforked_child(void)
+{
+    return sys_getpid() != own_pid;
+}
+
+void file_vforked(void)
+{
+    own_pid = own_pid ? own_pid : sys_getpid();
+    __atomic_store_n(&vforks, 1, __ATOMIC_SEQ_CST);
+}
+
+struct desc *file_enter(int fd, int *err)
+{
+    *err = 0;
+    if (me.inside)
+        return NULL; /* a handler that was not deferred: the kernel's answer is all we have */
+    inside_enter();
+    for (;;) {
+        struct desc *d = desc_of(fd);
+        if (!d)
+            break;
+        if (d == &owing) {
+            *err = __atomic_exchange_n(&owed[fd], 0, __ATOMIC_ACQ_REL);
+            __atomic_store_n(&table[fd], NULL, __ATOMIC_RELEASE);
+            break;
+        }
+        if (__builtin_expect(vforks, 0) && in_vforked_child())
+            break;
+        struct file *f = d->file;
+        lock_take(&f->lock);
+        if (__builtin_expect(table[fd] == d && d->file == f && f->used, 1))
+            return d;
+        lock_leave(&f->lock);
+    }
+    inside_leave();
+    return NULL;
+}
+
+void file_leave(struct file *f)
+{
+    lock_leave(&f->lock);
+    inside_leave();
+}
+
+int file_wait(struct file *f)
+{
+    uint32_t generation = f->generation, count = __atomic_load_n(&f->event.count, __ATOMIC_SEQ_CST);
+    lock_leave(&f->lock);
+    event_wait(&f->event, count, NULL);
+    lock_take(&f->lock);
+    return f->generation == generation ? 0 : REAL_CALL;
+}
+
+int file_take_error(struct file *f)
+{
+    int err = f->error;
+    if (err) {
+        f->error = 0;
+        file_drop_locked(f, "an error in the background");
+    }
+    return err;
+}
+
+static void identity(const struct statx *st, dev_t *dev, ino_t *ino)
+{
+    *dev = makedev(st->stx_dev_major, st->stx_dev_minor);
+    *ino = st->stx_ino;
+}
+
+/* What a descriptor leads to, from what the kernel has at hand. */
+static int identify(int fd, struct statx *st)
+{
+    return (int)sys_call(SYS_statx, fd, (long)"", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+                         STATX_TYPE | STATX_INO, (long)st, 0);
+}
+
+int file_is(const struct file *f, int fd)
+{
+    struct statx st;
+    dev_t dev;
+    ino_t ino;
+    if (identify(fd, &st) < 0)
+        return 0;
+    identity(&st, &dev, &ino);
+    return dev == f->dev && ino == f->ino;
+}
+
+static struct file *find(dev_t dev, ino_t ino)
+{
+    for (struct file *f = files; f < files + FILES_MOST; f++)
+        if (f->used && f->ino == ino && f->dev == dev)
+            return f;
+    return NULL;
+}
+
+static int is_banned(dev_t dev, ino_t ino)
+{
+    unsigned n = __atomic_load_n(&n_banned, __ATOMIC_ACQUIRE);
+    if (n >= BANNED_MOST)
+        return 1; /* a program of many surprises */
+    for (unsigned i = 0; i < n; i++)
+        if (banned[i].ino == ino && banned[i].dev == dev)
+            return 1;
+    return 0;
+}
+
+static void ban(dev_t dev, ino_t ino)
+{
+    if (is_banned(dev, ino))
+        return;
+    unsigned i = __atomic_fetch_add(&n_banned, 1, __ATOMIC_ACQ_REL);
+    if (i < BANNED_MOST) {
+        banned[i].dev = dev;
+        banned[i].ino = ino;
+    }
+}
+
+/* Whether a descriptor that we do not know leads to the same inode: opened before, inherited,
+ * received. Whatever is done with it would bypass the buffers. */
+static int open_elsewhere(int fd, dev_t dev, ino_t ino)
+{
+    char names[2048];
+    int found = 0, folder = sys_open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (folder < 0)
+        return 1;
+    long n;
+    while (!found && (n = sys_call(SYS_getdents64, folder, (long)names, sizeof names, 0, 0, 0)) > 0)
+        for (long at = 0; at < n && !found;) {
+            struct statx st;
+            const char *name = names + at + 19; /* of struct linux_dirent64 */
+            dev_t its_dev;
+            ino_t its_ino;
+            int other = 0;
+            for (; *name >= '0' && *name <= '9'; name++)
+                other = other * 10 + *name - '0';
+            at += *(unsigned short *)(names + at + 16);
+            if (*name || other == fd || other == folder || desc_of(other) ||
+                identify(other, &st) < 0)
+                continue;
+            identity(&st, &its_dev, &its_ino);
+            found = its_dev == dev && its_ino == ino;
+        }
+    sys_close(folder);
+    return found;
+}
+
+/* No descriptor of ours is above top_fd. */
+static void raise_top(int fd)
+{
+    int top = __atomic_load_n(&top_fd, __ATOMIC_SEQ_CST);
+    while (fd > top &&
+           !__atomic_compare_exchange_n(&top_fd, &top, fd, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        continue;
+}
+
+static struct desc *new_desc(struct file *f, int fd, int flags)
+{
+    for (struct desc *d = descs; d < descs + DESCS_MOST; d++) {
+        if (__atomic_load_n(&d->n_fds, __ATOMIC_ACQUIRE))
+            continue;
+        *d = (struct desc){.file = f,
+                           .fd = fd,
+                           .n_fds = 1,
+                           .mode = flags & O_ACCMODE,
+                           .append = (flags & O_APPEND) != 0,
+                           .direct_writes = f->rule.safe || (flags & (O_SYNC | O_DSYNC)) != 0};
+        /* fopen("a") has gone to the end already */
+        long at = sys_call(SYS_lseek, fd, 0, 1 /* SEEK_CUR */, 0, 0, 0);
+        d->position = at > 0 ? (uint64_t)at : 0;
+        f->n_descs++;
+        raise_top(fd);
+        return d;
+    }
+    return NULL;
+}
+
+static struct file *new_file(const struct rule *rule, const char *path, dev_t dev, ino_t ino)
+{
+    struct file *f = files;
+    while (f < files + FILES_MOST && f->used)
+        f++;
+    if (f == files + FILES_MOST)
+        return NULL;
+    lock_take(&f->lock); /* by somebody who has just read an old entry */
+    f->used = 1;
+    f->dev = dev;
+    f->ino = ino;
+    f->rule = *rule;
+    f->n_descs = f->n_busy = f->n_queued = f->n_filled = 0;
+    f->shared_append = f->appending = f->counted = 0;
+    f->error = 0;
+    f->open = NULL;
+    f->low = UINT64_MAX;
+    f->high = 0;
+    f->record = report_of(path, rule->verbose);
+    __atomic_add_fetch(&n_files, 1, __ATOMIC_SEQ_CST);
+    return f;
+}
+
+/* The locked file's slot is free again. */
+static void forget(struct file *f)
+{
+    file_discard_reads(f, 0, UINT64_MAX);
+    f->used = 0;
+    f->generation++;
+    __atomic_sub_fetch(&n_files, 1, __ATOMIC_SEQ_CST);
+    event_tell(&f->event);
+}
+
+void file_opened(int fd, const char *path, int flags)
+{
+    struct statx st;
+    dev_t dev;
+    ino_t ino;
+    if ((unsigned)fd >= TABLE_FDS || !buffer_active || me.inside ||
+        (__builtin_expect(vforks, 0) && in_vforked_child()))
+        return;
+    const struct rule *rule = path ? rules_find(&rules, path) : NULL;
+    if (rule && rule->off)
+        rule = NULL;
+    if ((!rule && !__atomic_load_n(&n_files, __ATOMIC_ACQUIRE)) || (flags & O_PATH))
+        return;
+    if (identify(fd, &st) < 0 || !S_ISREG(st.stx_mode))
+        return;
+    identity(&st, &dev, &ino);
+    int plain = !(flags & O_DIRECT);
+    inside_enter();
+    lock_take(&global);
+    struct file *f = find(dev, ino);
+    if (f) {
+        lock_take(&f->lock);
+        if (f->used && f->ino == ino && f->dev == dev) {
+            if (plain) { /* what others have closed before this open is seen */
+                file_discard_reads(f, 0, UINT64_MAX);
+                __atomic_store_n(&table[fd], new_desc(f, fd, flags), __ATOMIC_RELEASE);
+                f->record->opens++;
+            }
+            if (!desc_of(fd))
+                file_drop_locked(f, plain ? "too many open files" : "opened with O_DIRECT");
+        }
+        lock_leave(&f->lock);
+    } else if (rule && plain && !is_banned(dev, ino) && !open_elsewhere(fd, dev, ino)) {
+        f = new_file(rule, path, dev, ino);
+        if (f) {
+            __atomic_store_n(&table[fd], new_desc(f, fd, flags), __ATOMIC_RELEASE);
+            f->record->opens++;
+            if (!desc_of(fd))
+                forget(f);
+            lock_leave(&f->lock);
+        }
+    }
+    lock_leave(&global);
+    inside_leave();
+    signals_watch();
+}
+
+/* Another descriptor of the same desc, when the one it goes by is closed. */
+static void replace_fd(struct desc *d)
+{
+    for (int fd = 0; fd <= top_fd; fd++)
+        if (table[fd] == d) {
+            d->fd = fd;
+            return;
+        }
+}
+
+static void forget_fd(int fd)
+{
+    struct desc *d = table[fd];
+    struct file *f = d->file;
+    __atomic_store_n(&table[fd], NULL, __ATOMIC_RELEASE);
+    if (__atomic_sub_fetch(&d->n_fds, 1, __ATOMIC_RELEASE) == 0) {
+        if (--f->n_descs == 0)
+            forget(f);
+    } else if (d->fd == fd) {
+        /* the kernel's position of a description is one, whoever asks */
+        replace_fd(d);
+    }
+}
+
+int file_closing(int fd)
+{
+    int err;
+    struct desc *d = file_enter(fd, &err);
+    if (!d)
+        return -err;
+    struct file *f = d->file;
+    if (file_drain(f) == 0) {
+        while (f->n_busy && table[fd] == d && d->file == f)
+            if (file_wait(f))
+                break;
+    }
+    if (table[fd] == d && d->file == f && f->used) {
+        err = f->error;
+        f->error = 0;
+        if (err && f->n_descs > 1)
+            file_drop_locked(f, "an error in the background");
+        else
+            forget_fd(fd);
+    }
+    file_leave(f);
+    if (!err && desc_of(fd) == &owing) { /* dropped meanwhile */
+        file_enter(fd, &err);
+        err = -err;
+    }
+    return err;
+}
+
+void file_duplicated(int from, int to)
+{
+    int err;
+    if ((unsigned)to >= TABLE_FDS) {
+        file_drop(from, "descriptor number too high");
+        return;
+    }
+    struct desc *d = file_enter(from, &err);
+    if (!d)
+        return;
+    d->n_fds++;
+    raise_top(to);
+    __atomic_store_n(&table[to], d, __ATOMIC_RELEASE);
+    file_leave(d->file);
+}
+
+static void tell_position(const struct desc *d)
+{
+    sys_call(SYS_lseek, d->fd, (long)d->position, 0 /* SEEK_SET */, 0, 0, 0);
+}
+
+static int any_busy(const struct file *f)
+{
+    if (f->n_busy || f->open || f->n_queued)
+        return 1;
+    for (int fd = 0; fd <= top_fd; fd++)
+        if (table[fd] && table[fd]->file == f && table[fd]->busy)
+            return 1;
+    return 0;
+}
+
+void file_drop_locked(struct file *f, const char *why)
+{
+    uint32_t generation = f->generation;
+    while (any_busy(f))
+        if (file_drain(f) || f->generation != generation || (any_busy(f) && file_wait(f)))
+            return;
+    for (int fd = 0; fd <= top_fd; fd++) {
+        struct desc *d = table[fd];
+        if (!d || d == &owing || d->file != f)
+            continue;
+        if (d->fd == fd)
+            tell_position(d);
+        if (f->error && d->mode != O_RDONLY) {
+            owed[fd] = -f->error;
+            f->error = 0;
+            __atomic_store_n(&table[fd], &owing, __ATOMIC_RELEASE);
+        } else
+            __atomic_store_n(&table[fd], NULL, __ATOMIC_RELEASE);
+        __atomic_sub_fetch(&d->n_fds, 1, __ATOMIC_RELEASE);
+    }
+    if (!f->record->dropped)
+        f->record->dropped = why;
+    ban(f->dev, f->ino);
+    forget(f);
+}
+
+int file_drop(int fd, const char *why)
+{
+    int err;
+    struct desc *d = file_enter(fd, &err);
+    if (!d)
+        return -err;
+    struct file *f = d->file;
+    if (file_drain(f) == 0) {
+        err = f->error;
+        f->error = 0;
+        file_drop_locked(f, why);
+    }
+    file_leave(f);
+    return err;
+}
+
+/* For each file in use: locked, `act`, left. */
+static void each_file(void (*act)(struct file *f, const void *argument), const void *argument)
+{
+    if (!__atomic_load_n(&n_files, __ATOMIC_ACQUIRE) || me.inside ||
+        (__builtin_expect(vforks, 0) && in_vforked_child()))
+        return;
+    for (struct file *f = files; f < files + FILES_MOST; f++) {
+        if (!__atomic_load_n(&f->used, __ATOMIC_ACQUIRE))
+            continue;
+        file_lock_in(f);
+        if (f->used)
+            act(f, argument);
+        file_leave(f);
+    }
+}
+
+void file_lock_in(struct file *f)
+{
+    inside_enter();
+    lock_take(&f->lock);
+}
+
+struct drop_order {
+    const char *why;
+    int keep_private;
+};
+
+static void drain_one(struct file *f, const void *positions)
+{
+    if (file_drain(f) || !positions)
+        return;
+    for (int fd = 0; fd <= top_fd; fd++)
+        if (table[fd] && table[fd]->file == f && table[fd]->fd == fd)
+            tell_position(table[fd]);
+}
+
+static void drop_one(struct file *f, const void *argument)
+{
+    const struct drop_order *order = argument;
+    int shared = !order->keep_private;
+    for (int fd = 0; fd <= top_fd && !shared; fd++)
+        shared = table[fd] && table[fd]->file == f && !(sys_fcntl(fd, F_GETFD, 0) & FD_CLOEXEC);
+    if (shared)
+        file_drop_locked(f, order->why);
+    else
+        drain_one(f, f);
+}
+
+void file_drop_all(const char *why, int keep_private)
+{
+    struct drop_order order = {why, keep_private};
+    each_file(drop_one, &order);
+}
+
+void file_drain_all(int positions)
+{
+    if (positions || __atomic_load_n(&n_pending, __ATOMIC_ACQUIRE))
+        each_file(drain_one, positions ? "" : NULL);
+}
+
+int file_drain_inode(dev_t dev, ino_t ino)
+{
+    if (!__atomic_load_n(&n_files, __ATOMIC_ACQUIRE) || me.inside)
+        return 0;
+    int was = 0;
+    struct file *f = find(dev, ino);
+    if (!f)
+        return 0;
+    file_lock_in(f);
+    if (f->used && f->dev == dev && f->ino == ino) {
+        was = 1;
+        file_drain(f);
+    }
+    file_leave(f);
+    return was;
+}
+
+void file_fork_begin(void)
+{
+    file_drop_all("fork: parent and child share the position", 0);
+    inside_enter();
+    lock_take(&global);
+    for (struct file *f = files; n_files && f < files + FILES_MOST; f++) {
+        if (!f->used)
+            continue;
+        lock_take(&f->lock);
+        if (f->used)
+            file_drop_locked(f, "fork: parent and child share the position");
+        lock_leave(&f->lock);
+    }
+    worker_fork_begin();
+}
+
+void file_fork_end(int in_child)
+{
+    worker_fork_end(in_child);
+    if (in_child) {
+        own_pid = 0;
+        vforks = 0;
+        for (struct file *f = files; f < files + FILES_MOST; f++)
+            f->lock = (struct lock){0};
+    }
+    lock_leave(&global);
+    inside_leave();
+}

@@ -1,0 +1,77 @@
+/* What the hooked functions share: their declarations and the next definitions.
+ *
+ * The rules of this hostile ground are those of view/hooks.h: a hook is called before any
+ * constructor has run, from signal handlers, between vfork and exec, from threads with small
+ * stacks; it leaves errno as the function itself would. What is not buffered costs one look into
+ * an array.
+ */
+#ifndef BRG_BUFFER_HOOKS_H
+#define BRG_BUFFER_HOOKS_H
+
+#include "buffer/file.h"
+
+#include <aio.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <utime.h>
+
+typedef void brigade_handler(int);
+
+#define BRG_SECTION_ALL
+#define BRG_HOOK(type, name, parameters) \
+    type hook_##name parameters __asm__(#name) __attribute__((visibility("default")));
+#include "buffer/hooks.def"
+
+/* The definitions that the program would have got without us. */
+struct real_calls {
+#define BRG_HOOK(type, name, parameters) type(*name) parameters;
+#include "buffer/hooks.def"
+};
+#undef BRG_SECTION_ALL
+extern struct real_calls real;
+extern int buffer_started;
+void *real_find(const char *name);
+
+/* The next definition; before the library has started, looked up on the spot. */
+#define REAL(name)                                                   \
+    (real.name || __atomic_load_n(&buffer_started, __ATOMIC_RELAXED) \
+         ? real.name                                                 \
+         : (__typeof__(real.name))real_find(#name))
+
+/* An export that is the same code as a hook of this file. */
+#define BRG_DEFINE_ALIAS(name, of)                          \
+    extern __typeof__(hook_##of) hook_##name __asm__(#name) \
+        __attribute__((alias(#of), visibility("default")));
+
+/* Whether a call on fd concerns us. */
+#define IS_OURS(fd) (__builtin_expect(desc_of(fd) != NULL, 0))
+
+/* Sets errno of a result -errno. */
+static inline long told(long result)
+{
+    if (result >= 0)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+/* A file is left to the kernel: 0, or -1 with errno set if an error was still to be told. */
+static inline int left(int fd, const char *why)
+{
+    return IS_OURS(fd) ? (int)told(file_drop(fd, why)) : 0;
+}
+
+/* glibc's FILE reaches read and write by these; see stdio.c. */
+extern int stdio_hooked;
+void stdio_start(void);
+
+#endif

@@ -1,0 +1,368 @@
+/* Reading: after two reads in a row that go on where the last one ended, more is read than asked
+ * for, in growing pieces up to the rule's size; on storage that is slower than memory, the pieces
+ * after it are read in the background.
+ *
+ * Bytes read ahead are used only while they are fresh: no older than the rule says, not written
+ * over, and not from before something that may have told this process that others have written
+ * (an open, a lock, a child that ended: each changes `epoch`). The end of the file is never
+ * remembered: it is the kernel that says it. A read that wants bytes on their way to the file takes
+ * them from the open block if they are all there, else waits until the file has them.
+ */
+#include "base/clock.h"
+#include "buffer/copy.h"
+#include "buffer/worker.h"
+
+#include <errno.h>
+
+#define WINDOW_LEAST 65536u
+#define SLOW_BYTES_A_US 1500 /* below, reading ahead in the background pays */
+
+static uint64_t coarse_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void empty(struct file *f, struct read_block *r)
+{
+    if (r->state == READ_EMPTY)
+        return;
+    r->state = READ_EMPTY;
+    f->n_filled--;
+    if (r->data)
+        memory_give(r->data, r->room_bytes);
+    r->data = NULL;
+}
+
+void file_discard_reads(struct file *f, uint64_t from, uint64_t to)
+{
+    if (!f->n_filled)
+        return;
+    for (struct read_block *r = f->read; r < f->read + READ_BLOCKS; r++) {
+        uint64_t end = r->start + (r->state == READ_FILLING ? r->want : r->len);
+        if (r->state == READ_EMPTY || from >= end || to <= r->start)
+            continue;
+        if (r->state == READ_FILLING)
+            r->stale = 1;
+        else
+            empty(f, r);
+    }
+}
+
+/* The block that has, or will have, the byte at `at`. */
+static struct read_block *covering(struct file *f, uint64_t at)
+{
+    if (!f->n_filled)
+        return NULL;
+    for (struct read_block *r = f->read; r < f->read + READ_BLOCKS; r++) {
+        uint64_t n = r->state == READ_READY ? r->len : r->state == READ_FILLING ? r->want : 0;
+        if (at - r->start < n && !(r->state == READ_FILLING && r->stale))
+            return r;
+    }
+    return NULL;
+}
+
+static int is_fresh(const struct file *f, const struct read_block *r)
+{
+    return r->epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE) &&
+           coarse_ns() - r->stamp_ns <= f->rule.fresh_ns;
+}
+
+/* A block to read into, already marked as being filled; NULL if there is none. */
+static struct read_block *begin_fill(struct file *f, uint64_t at, uint64_t want)
+{
+    struct read_block *best = NULL;
+    unsigned n = f->rule.count < READ_BLOCKS ? f->rule.count : READ_BLOCKS;
+    for (struct read_block *r = f->read; r < f->read + n; r++) {
+        if (r->state == READ_EMPTY) {
+            best = r;
+            break;
+        }
+        if (r->state == READ_READY && (!best || r->stamp_ns < best->stamp_ns))
+            best = r;
+    }
+    if (!best)
+        return NULL;
+    empty(f, best);
+    best->data = memory_take(f->rule.size_bytes);
+    if (!best->data)
+        return NULL;
+    best->room_bytes = f->rule.size_bytes;
+    best->state = READ_FILLING;
+    best->stale = best->ahead = 0;
+    best->start = at;
+    best->want = want;
+    best->len = 0;
+    best->epoch = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
+    best->stamp_ns = coarse_ns();
+    f->n_filled++;
+    f->n_busy++;
+    return best;
+}
+
+static void end_fill(struct file *f, struct read_block *r, int64_t got)
+{
+    f->n_busy--;
+    f->record->fills++;
+    f->record->fill_bytes += got > 0 ? (uint64_t)got : 0;
+    r->len = got > 0 ? (uint64_t)got : 0;
+    r->state = READ_READY;
+    if (r->stale || got <= 0)
+        empty(f, r);
+    event_tell(&f->event);
+}
+
+static int64_t fill(int fd, struct read_block *r)
+{
+    uint64_t got = 0;
+    while (got < r->want) {
+        long n = sys_pread(fd, r->data + got, r->want - got, (int64_t)(r->start + got));
+        if (n == 0 || (n < 0 && n != -EINTR && got))
+            break;
+        if (n < 0 && n != -EINTR)
+            return n;
+        got += n > 0 ? (uint64_t)n : 0;
+    }
+    return (int64_t)got;
+}
+
+int64_t block_read(struct block *b)
+{
+    struct file *f = b->file;
+    return file_is(f, b->fd) ? fill(b->fd, &f->read[b->slot]) : -EBADF;
+}
+
+void block_filled(struct block *b, int64_t rc)
+{
+    end_fill(b->file, &b->file->read[b->slot], rc);
+}
+
+/* Has the worker read what follows the block `last`. */
+static void read_ahead(struct desc *d, const struct read_block *last)
+{
+    struct file *f = d->file;
+    uint64_t at = last->start + last->want;
+    unsigned most = f->rule.prefetch < f->rule.count ? f->rule.prefetch : f->rule.count - 1;
+    if (file_pending(f) || last->len < last->want)
+        return;
+    for (unsigned i = 0; i < most && i < READ_BLOCKS - 1; i++) {
+        struct read_block *r = covering(f, at);
+        if (!r) {
+            struct block *b = block_take(0);
+            r = b ? begin_fill(f, at, d->window) : NULL;
+            if (!r) {
+                if (b)
+                    block_give(b);
+                return;
+            }
+            r->ahead = 1;
+            b->file = f;
+            b->fd = d->fd;
+            b->reads = 1;
+            b->slot = (unsigned)(r - f->read);
+            f->record->ahead++;
+            worker_push(b);
+        }
+        at = r->start + r->want;
+    }
+}
+
+/* Reads a window at `at`. Returns the bytes it has, 0 at the file's end, or -1: not this way. */
+static int64_t fill_window(struct desc *d, uint64_t at, uint64_t asked)
+{
+    struct file *f = d->file;
+    const uint64_t size = f->rule.size_bytes;
+    uint64_t window = d->window ? d->window * 4 : asked * 4;
+    window = window < WINDOW_LEAST ? WINDOW_LEAST : window;
+    window = window > size ? size : window;
+    d->window = window;
+    uint64_t cut = (at + window) & 4095, want = window > cut ? window - cut : window;
+    struct read_block *r = begin_fill(f, at, want);
+    if (!r)
+        return -1;
+    int fd = d->fd;
+    lock_leave(&f->lock);
+    uint64_t begin = brg_clock_ns();
+    int64_t got = fill(fd, r);
+    uint64_t ns = brg_clock_ns() - begin;
+    lock_take(&f->lock);
+    int stale = r->stale, usable = !stale && got > 0;
+    end_fill(f, r, got);
+    if (!usable)
+        return got == 0 && !stale ? 0 : -1;
+    if ((uint64_t)got * 1000 < ns * SLOW_BYTES_A_US && f->rule.prefetch && f->rule.count > 1) {
+        r->ahead = 2; /* go on reading ahead when the next is begun */
+        read_ahead(d, r);
+    }
+    return got;
+}
+
+static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
+{
+    struct iovec rest[1024];
+    struct iovec one[1];
+    struct file *f = d->file;
+    struct iovec *pieces = c->n == 1 ? one : rest;
+    int n = cursor_rest(c, pieces, c->n == 1 ? 1 : 1024), fd = d->fd;
+    f->record->direct_reads++;
+    f->n_busy++;
+    lock_leave(&f->lock);
+    long r = sys_call(SYS_preadv, fd, (long)pieces, n, (long)at, 0, 0);
+    lock_take(&f->lock);
+    f->n_busy--;
+    event_tell(&f->event);
+    return r;
+}
+
+/* Bytes from blocks, filling them if the program reads on and on. Returns how many; *end: it was
+ * the end of the file, or the program's memory is not there: there is no more to do. */
+static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint64_t total, int *end)
+{
+    struct file *f = d->file;
+    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes && !file_pending(f);
+    uint64_t done = 0;
+    *end = 0;
+    while (done < total) {
+        struct read_block *r = covering(f, at + done);
+        if (r && r->state == READ_FILLING) {
+            f->record->waits++;
+            if (file_wait(f))
+                return done;
+            continue;
+        }
+        if (r && !is_fresh(f, r)) {
+            empty(f, r);
+            continue;
+        }
+        if (r) {
+            uint64_t have = r->start + r->len - (at + done), left = total - done;
+            uint64_t now = have < left ? have : left;
+            if (copy_out(r->data + (at + done - r->start), c, now)) {
+                *end = done != 0;
+                return done;
+            }
+            if (r->ahead == 1) {
+                f->record->ahead_used++;
+                r->ahead = 2;
+                read_ahead(d, r);
+            }
+            done += now;
+            continue;
+        }
+        if (!may_fill)
+            return done;
+        int64_t got = fill_window(d, at + done, total);
+        if (got <= 0) {
+            *end = got == 0;
+            return done;
+        }
+    }
+    return done;
+}
+
+/* All of it is in the open block: what was written last, so it is right whatever is queued. */
+static int from_open_block(struct file *f, struct cursor *c, uint64_t at, uint64_t total)
+{
+    const struct block *b = f->open;
+    return b && !b->append && at >= b->start && at + total <= b->start + b->len &&
+           copy_out(b->data + (at - b->start), c, total) == 0;
+}
+
+static ssize_t read_at(struct desc *d, struct cursor *c, uint64_t at, uint64_t total)
+{
+    struct file *f = d->file;
+    int end;
+    if (file_pending(f) && at < f->high && at + total > f->low) {
+        if (from_open_block(f, c, at, total)) {
+            f->record->read_hits++;
+            return (ssize_t)total;
+        }
+        if (file_drain(f))
+            return REAL_CALL;
+        if (f->error) {
+            d->busy = 0; /* whoever drops the file waits for us else */
+            return file_take_error(f);
+        }
+    }
+    uint32_t generation = f->generation;
+    uint64_t fills = f->record->fills;
+    uint64_t done = from_blocks(d, c, at, total, &end);
+    f->record->read_hits += done == total && fills == f->record->fills;
+    if (done == total || end || f->generation != generation)
+        return f->generation == generation ? (ssize_t)done : REAL_CALL;
+    for (;;) {
+        /* what is written beyond makes the file longer than the kernel knew when it was asked */
+        uint64_t high = file_pending(f) ? f->high : 0;
+        long r = read_rest(d, c, at + done);
+        if (r >= 0 && (uint64_t)r < total - done && high > at + done + (uint64_t)r) {
+            if (file_drain(f))
+                return REAL_CALL;
+            continue;
+        }
+        if (r < 0)
+            return done ? (ssize_t)done : r;
+        return (ssize_t)done + r;
+    }
+}
+
+static ssize_t read_locked(struct desc *d, const struct iovec *iov, int n, off_t at)
+{
+    struct file *f = d->file;
+    struct cursor c = {iov, n, 0};
+    uint64_t total = cursor_bytes(iov, n);
+    if (d->mode == O_WRONLY || total == 0 || (at < 0 && at != AT_POSITION)) {
+        if (at != AT_POSITION)
+            return sys_call(SYS_preadv, d->fd, (long)iov, n, (long)at, 0, 0);
+        if (file_drain(f))
+            return REAL_CALL;
+        ssize_t r = sys_call(SYS_preadv, d->fd, (long)iov, n, (long)d->position, 0, 0);
+        d->position += r > 0 ? (uint64_t)r : 0;
+        return r;
+    }
+    uint64_t where = at == AT_POSITION ? d->position : (uint64_t)at;
+    if (where == d->next_read)
+        d->streak += d->streak < 100;
+    else {
+        d->streak = 1;
+        d->window = 0;
+    }
+    ssize_t r = read_at(d, &c, where, total);
+    if (r >= 0 && d->file == f) {
+        d->next_read = where + (uint64_t)r;
+        if (at == AT_POSITION)
+            d->position = where + (uint64_t)r;
+    }
+    return r;
+}
+
+ssize_t file_read(struct desc *d, const struct iovec *iov, int n, off_t at)
+{
+    struct file *f = d->file;
+    uint64_t begin = report_wanted ? brg_clock_ns() : 0;
+    uint32_t generation = f->generation;
+    ssize_t r = 0;
+    while (at == AT_POSITION && d->busy && r == 0)
+        r = file_wait(f);
+    if (r == 0)
+        r = file_take_error(f);
+    if (r == 0) {
+        d->busy = at == AT_POSITION;
+        r = read_locked(d, iov, n, at);
+        if (at == AT_POSITION && f->generation == generation) {
+            d->busy = 0;
+            event_tell(&f->event);
+        }
+    }
+    if (r != REAL_CALL) {
+        f->record->reads++;
+        if (r > 0) {
+            f->record->read_bytes += (uint64_t)r;
+            f->record->read_sizes[report_size((uint64_t)r)]++;
+        }
+        if (begin)
+            f->record->read_ns += brg_clock_ns() - begin;
+    }
+    file_leave(f);
+    return r;
+}
