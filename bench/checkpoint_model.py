@@ -42,6 +42,7 @@ from brigade.model.checkpoint import pattern
 from brigade.model.checkpoint.simulate import band
 
 SOURCE = Path(__file__).parent / "support/failing.c"
+Remove = Callable[[str], None]
 Start = Callable[[list[str]], "subprocess.Popen[str]"]
 
 
@@ -52,8 +53,9 @@ def main() -> int:
     os.environ["OMPI_MCA_odls_base_sigkill_timeout"] = "0"
     program = compiled(options)
     for fs in options.fs:
-        with place(fs, options) as (folder, start):
-            measure(fs, Program(program, folder / "failing.ckpt", start, options), options)
+        with place(fs, options) as (folder, start, remove):
+            file = folder / "failing.ckpt"
+            measure(fs, Program(program, file, start, remove, options), options)
     return 0
 
 
@@ -90,15 +92,19 @@ def compiled(options: argparse.Namespace) -> Path:
 
 
 @contextmanager
-def place(fs: str, options: argparse.Namespace) -> Iterator[tuple[Path, Start]]:
-    """A folder on the file system, and a way to start a launcher."""
+def place(fs: str, options: argparse.Namespace) -> Iterator[tuple[Path, Start, Remove]]:
+    """A folder on the file system, and ways to start a launcher and to remove files there."""
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     if fs == "disk":
         folder = options.dir / f"brigade-failing-{os.getpid()}"
         folder.mkdir()
         launcher = ["mpirun.openmpi", "--oversubscribe", "-n", str(options.ranks)]
         try:
-            yield folder, lambda argv: subprocess.Popen([*launcher, *argv], cwd="/", **pipes)
+            yield (
+                folder,
+                lambda argv: subprocess.Popen([*launcher, *argv], cwd="/", **pipes),
+                lambda names: subprocess.run(["sh", "-c", f"rm -f {names}"], check=True),
+            )
         finally:
             for path in folder.iterdir():
                 path.unlink()
@@ -110,6 +116,7 @@ def place(fs: str, options: argparse.Namespace) -> Iterator[tuple[Path, Start]]:
         yield (
             Path(lab.shared),
             lambda argv: lab.popen(lab.nodes[0], [*launcher, *argv], cwd="/", **pipes),
+            lambda names: lab.run(["sh", "-c", f"rm -f {names}"], cwd="/", check=True),
         )
     finally:
         lab.down()
@@ -131,6 +138,7 @@ class Program:
     path: Path
     file: Path
     start: Start
+    remove: Remove
     options: argparse.Namespace
     loops: int = 100_000
 
@@ -144,6 +152,8 @@ class Program:
         def listen() -> None:
             assert job.stdout
             for line in job.stdout:
+                if not line.startswith("{"):
+                    continue  # what mpirun says about a kill
                 said = json.loads(line)
                 if said["event"] == "pid":
                     pids.append(said["pid"])
@@ -171,8 +181,7 @@ class Program:
         return found
 
     def forget(self) -> None:
-        for path in self.file.parent.glob(self.file.name + "*"):
-            path.unlink()
+        self.remove(f"{self.file}* {self.file.parent}/.{self.file.name}*")
 
 
 def kill(pid: int) -> None:

@@ -23,13 +23,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support.options import lab_parser
 
-from brigade.bench import interfere_report
+from brigade.bench import interfere_report, overlap
+from brigade.bench.checkpoint import program
 from brigade.lab import Lab
 
 
 def main() -> int:
     options = arguments()
     os.environ["BRIGADE_CACHE"] = str(options.cache)
+    words = overlap.words([options.mpicc])  # here: nodes only use it
+    program.compiled(options.cache / "bench", "overlap", words, [overlap.SOURCE])
     lab = Lab.up(name=options.lab, nodes=options.nodes, fs="moosefs")
     try:
         limit(lab, options.link)
