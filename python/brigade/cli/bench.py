@@ -12,7 +12,14 @@ import click
 
 from brigade.bench import layout
 from brigade.bench.plan import PRESETS, Cload, Pynamic, Settings
-from brigade.cli import bench_cache, bench_checkpoint, bench_interfere, bench_ior, bench_overlap
+from brigade.cli import (
+    bench_all,
+    bench_cache,
+    bench_checkpoint,
+    bench_interfere,
+    bench_ior,
+    bench_overlap,
+)
 from brigade.cli.counting import counted
 from brigade.errors import UsageError
 
@@ -29,6 +36,7 @@ Examples:
   brigade bench align -n 8 --block 64M --dir /scratch/me
   brigade bench overlap -n 64 --size 256M --dir /scratch/me -- srun -n {n}
   brigade bench interfere -n 16,256 --size 256M --dir /scratch/me -- srun -n {n}
+  brigade bench all --quick
   brigade bench ior -a MPIIO,LAMINAR -c -b 1m -t 1m -s 64 -C -w -r -- srun -n {n}
   brigade bench cache --dir /scratch/me --figure cache.png"""
 )
@@ -42,7 +50,7 @@ def command() -> None:
     turn, and compare them (the MPI's compiler is needed). overlap takes the time of a program's
     barriers while its checkpoint is written, interfere percentiles of barriers and allreduces
     before, during and after. ior has IOR's options and table. cache shows what the page cache does
-    to writes and reads of one program.
+    to writes and reads of one program. all runs every one of them, and writes one page.
     """
 
 
@@ -50,6 +58,7 @@ command.add_command(bench_checkpoint.checkpoint)
 command.add_command(bench_checkpoint.align)
 command.add_command(bench_overlap.overlap)
 command.add_command(bench_interfere.interfere)
+command.add_command(bench_all.all_)
 command.add_command(bench_ior.ior)
 command.add_command(bench_cache.cache)
 
