@@ -3,11 +3,14 @@ apart are they, on file systems whose devices write and read at limited rates?
 
     python bench/cache.py --out bench/results/cache.json           root; a minute a cell and round
     python bench/cache.py --out FILE --again FILE                   simulate anew what was measured
+    python bench/cache.py --out FILE --again FILE --cells NAME,…    and measure these, too
 
 A cell is a file system, its rates of writing and reading (MiB/s), and which limit of dirty bytes is
-met first: the machine's (vm.dirty_bytes, 64 MiB meanwhile), the device's own (bdi strict_limit), or
-none before the memory is full, as in cgroups of version 1. The machine that is simulated has the
-kernel's settings and what a study calibrates before it measures anything; nothing is fitted.
+met first: the machine's (vm.dirty_bytes, 64 MiB meanwhile), the device's own (bdi strict_limit),
+none before the memory is full, as in cgroups of version 1, or that of the client of a shared file
+system: MooseFS in the lab, its node's link limited in each direction. The machine that is simulated
+has the kernel's settings and what a study calibrates before it measures anything; nothing is
+fitted.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from support import limited
 from support.samples import save
 
 from brigade.bench.cache.plan import MIB
+from brigade.lab import Lab
 from brigade.model.cache import compare, from_study, simulate, workload
 from brigade.model.cache.settings import POLICIES
 
@@ -55,6 +59,7 @@ CELLS = [
     Cell("ext4", 60, 200, "device"),
     Cell("ext4", 60, 200, "memory"),
     Cell("xfs", 60, 200, "memory"),
+    Cell("moosefs", 60, 200, "client"),
 ]
 
 
@@ -71,11 +76,29 @@ def place(cell: Cell, base: Path) -> Iterator[Path]:
 
 def measured(cell: Cell, base: Path, seconds: float) -> dict[str, Any]:
     """A study of the cell."""
+    words = ["-m", "brigade", "bench", "cache", "--json", "--seconds", str(seconds)]
+    command = [sys.executable, *words, "--sizes", "4k,1M", "--dir"]
+    if cell.kind == "moosefs":
+        return shortened(json.loads(in_lab(cell, command)))
     with place(cell, base) as folder:
-        words = ["--dir", str(folder), "--json", "--seconds", str(seconds), "--sizes", "4k,1M"]
-        command = [sys.executable, "-m", "brigade", "bench", "cache", *words]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run([*command, str(folder)], stdout=subprocess.PIPE, check=True)
     return shortened(json.loads(done.stdout))
+
+
+def in_lab(cell: Cell, command: list[str]) -> str:
+    """What a command prints on a node of a lab with MooseFS and a limited link."""
+    lab = Lab.up(name="cache", nodes=1, fs="moosefs")
+    try:
+        for member, device, rate in (("n0", "eth0", cell.write), ("hub", "v-n0", cell.read)):
+            limit = ["rate", f"{8 * rate * MIB}bit", "burst", "256k", "latency", "400ms"]
+            words = ["tc", "qdisc", "add", "dev", device, "root", "tbf", *limit]
+            lab.exec(member, words, check=True)
+        done = lab.exec(
+            "n0", [*command, lab.shared], cwd="/", check=True, stdout=subprocess.PIPE, text=True
+        )
+        return str(done.stdout)
+    finally:
+        lab.down()
 
 
 def shortened(study: dict[str, Any]) -> dict[str, Any]:
@@ -178,6 +201,7 @@ def main() -> None:
         help="a study from elsewhere, as a cell; several of a name are its rounds",
     )
     parser.add_argument("--base", type=Path, default=Path("/var/tmp"), help="where images lie")
+    parser.add_argument("--cells", help="names, with commas between; without: all")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60.0, help="of a study, about")
     chosen = parser.parse_args()
@@ -185,9 +209,10 @@ def main() -> None:
     studies: dict[str, list[dict[str, Any]]] = {}
     if chosen.again:
         studies = json.loads(chosen.again.read_text())["samples"]
-    else:
+    if chosen.cells or not chosen.again:
+        names = chosen.cells.split(",") if chosen.cells else [cell.name for cell in CELLS]
         for number in range(chosen.rounds):
-            for cell in CELLS:
+            for cell in (one for one in CELLS if one.name in names):
                 print(f"round {number + 1}: {cell.name}", file=sys.stderr, flush=True)
                 found = measured(cell, chosen.base, chosen.seconds)
                 studies.setdefault(cell.name, []).append(found)

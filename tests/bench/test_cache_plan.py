@@ -149,6 +149,14 @@ def test_what_a_device_takes_in_at_once_is_not_its_rate() -> None:
     assert at_once == pytest.approx(4 * 8 * MIB, rel=0.02)
 
 
+def test_where_fsync_stands_for_the_device_its_ends_tell_the_rate() -> None:
+    begins = [0.001 * number for number in range(10)]
+    waits = [[begin + 0.0005, 0.1, 1, 0.1] for begin in begins[1::2]]
+    samples = [[begin, 0.0001, 1, 0.0001] for begin in begins]
+    found = {"name": "x", "samples": samples, "fsyncs": waits[:2], "size": MIB}
+    assert rates._steady(found)[0] == pytest.approx(4 * MIB / 0.1035)
+
+
 def test_a_fall_is_found_where_it_was() -> None:
     first, until, last = conclude.knee(step("back", MIB, [0.001] * 100 + [0.02] * 50)) or (0, 0, 0)
     assert (first, last) == pytest.approx((MIB / 0.001, MIB / 0.02))
@@ -194,6 +202,6 @@ def test_conclusions_follow_from_the_samples() -> None:
     assert "0% of the first half, 100% of the second" in said
     assert "say the same as mincore of 90%" in said
     assert "read twice, 100% outlive" in said and "would keep 0%" in said
-    assert "O_DIRECT is refused here" in said
+    assert "O_DIRECT is refused" in said
     other = " ".join(conclude.conclude(study_of(fall=False, small_cached=2)))
     assert "No fall was seen" in other and "read twice, 20% outlive" in other

@@ -21,6 +21,7 @@ Examples:
   brigade model cache --client-dirty 256M --write-through  mfsmount, or another client's cache
   brigade model cache --policy fifo --figure fifo.png
   brigade model cache --machine study.json --workload steps
+  brigade model cache --trace traced --memory 16G           what brigade-trace wrote
   brigade model cache --compare study.json --figure compared.png
 
 \b
@@ -37,6 +38,10 @@ Policies:
 
 @click.command(epilog=EPILOG)
 @click.option("--workload", type=click.Path(exists=True, dir_okay=False), help="What is done.")
+@click.option(
+    "--trace", type=click.Path(exists=True, file_okay=False),
+    help="What a program did: the folder that brigade-trace wrote.",
+)  # fmt: skip
 @click.option(
     "--machine", type=click.Path(exists=True, dir_okay=False),
     help="The machine of a study: `brigade bench cache --json`.",
@@ -66,6 +71,7 @@ Policies:
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")
 def command(
     workload: str | None,
+    trace: str | None,
     machine: str | None,
     compare: str | None,
     policy: str,
@@ -86,12 +92,24 @@ def command(
 
         figures.check(figure)
     if compare:
-        if machine or workload or any(value not in (None, False) for value in given.values()):
+        if (
+            machine
+            or workload
+            or trace
+            or any(value not in (None, False) for value in given.values())
+        ):
             raise UsageError("--compare takes machine and workload of the study: give only that")
         _compare(compare, policy, figure, as_json)
         return
     described = _machine(machine, policy, given)
-    if workload:
+    if trace and workload:
+        raise UsageError("give one of --trace and --workload")
+    if trace:
+        from brigade.model.cache import from_trace
+        from brigade.trace import native
+
+        steps = from_trace.steps(native.load(trace))
+    elif workload:
         steps = workloads.parse(Path(workload).read_text("utf-8"), workload)
     else:
         twice = 2 * described.memory.bytes

@@ -82,7 +82,11 @@ def _room(report: dict[str, Any]) -> list[str]:
     how = "a cgroup of its own" if room["own"] else "what there is"
     if not room["own"] and room["why"]:
         how += f" (no cgroup: {room['why']})"
-    missing = [] if report["direct"] else [f"O_DIRECT is refused here: no {PATTERNS['direct']}."]
+    missing = (
+        []
+        if report["direct"]
+        else [f"O_DIRECT is refused here, or means little: no {PATTERNS['direct']}."]
+    )
     return [
         f"The program had {size(room['bytes'])} of memory: {how}. By itself the device writes "
         f"{rate(device['write'])} and reads {rate(device['read'])}.",

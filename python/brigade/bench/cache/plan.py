@@ -56,7 +56,7 @@ def calibration(direct: bool, seconds: float = 1.0) -> list[Step]:
         Step("drop", "small"),
         Step("read", "small", label="call read", **small),
         Step("remove", "small"),
-        Step("write", "device", 1 << 30, fsync=wait * _CALL, label="device write", **call),
+        Step("write", "device", 1 << 30, fsync=wait * 8 * _CALL, label="device write", **call),
         Step("drop", "device"),
         Step("read", "device", 1 << 34, label="device read", **call),
         Step("remove", "device"),

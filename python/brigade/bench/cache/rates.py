@@ -37,13 +37,15 @@ def _steady(step: dict[str, Any]) -> tuple[float, float]:
     """(bytes a second, bytes that it takes or gives at once before): the line through the ends of
     the calls of the second half, and where it meets the begin."""
     points = []
-    done, waited = 0.0, 0.0
-    fsyncs = step.get("fsyncs") or []
-    for number, (begin, took, calls, _) in enumerate(step["samples"]):
-        done += step["size"] * calls
-        if number < len(fsyncs):  # one after each call
-            waited = fsyncs[number][0] + fsyncs[number][1]
-        points.append((max(begin + took, waited), done))
+    if step.get("fsyncs"):  # what came before one is on the device when it ends
+        for begin, took, _, _ in step["fsyncs"]:
+            calls = sum(one[2] for one in step["samples"] if one[0] < begin)
+            points.append((begin + took, step["size"] * calls))
+    else:
+        done = 0
+        for begin, took, calls, _ in step["samples"]:
+            done += step["size"] * calls
+            points.append((begin + took, done))
     if not points or points[-1][0] <= 0:
         raise BrigadeError(f"{step['name']}: nothing was moved", hint="is the file system full?")
     later = points[len(points) // 2 :]

@@ -30,9 +30,11 @@ def run(
     made: Path, folder: Path, wanted: Wanted, progress: measure.Progress = None
 ) -> dict[str, Any]:
     """The report, with all samples. Files are made below `folder`, and removed."""
-    direct = measure.takes_direct(folder)
-    first = plan.calibration(direct, min(1.0, wanted.seconds / 40))
     whole = memory.in_force()
+    # FUSE passes it on to a daemon, which may well have a cache
+    fuse = kernel.settings(folder, whole)["filesystem"].startswith("fuse")
+    direct = not fuse and measure.takes_direct(folder)
+    first = plan.calibration(direct, min(1.0, wanted.seconds / 40))
     calibrated = measure.run(made, first, folder, whole, progress)
     found = rates(calibrated)
     patterns = [one for one in wanted.patterns if one != "direct" or direct]

@@ -13,6 +13,10 @@ _TOGETHER: dict[str, dict[str, Any]] = {
     "xfs": {"together_folios": 4096},
     "ext4": {"together": 8 << 20},
 }
+# What a client of a shared file system keeps by itself before a writer waits: mfsmount's
+# mfswritecachesize, if it is as built. Of another FUSE a request, which a writer waits for.
+_CLIENTS = {"fuse.mfs": 256 << 20, "fuse.moosefs": 256 << 20}
+_REQUEST = 1 << 20
 
 
 def machine(study: dict[str, Any], policy: str = "linux") -> Machine:
@@ -36,6 +40,10 @@ def kernel(about: dict[str, Any], policy: str = "linux") -> Kernel:
     if about.get("strict_limit"):
         most = min(about["max_bytes"] or hard, hard * about.get("max_ratio", 100) / 100 or hard)
         found.append(Limits(most * background / hard, most, strict=True))
+    name = about.get("filesystem", "")
+    fuse = name.startswith("fuse")
+    if fuse:
+        found.append(Limits(0, _CLIENTS.get(name, _REQUEST), blocking=True))
     shares: tuple[float, ...] = ()
     if about["cgroup"] == 2:
         available = max(1.0, about["available"])
@@ -43,7 +51,7 @@ def kernel(about: dict[str, Any], policy: str = "linux") -> Kernel:
     return Kernel(
         tuple(found), shares, about["dirty_expire_cs"] / 100, about["dirty_writeback_cs"] / 100,
         (about.get("read_ahead_kb") or 128) << 10, policy=policy,
-        **_TOGETHER.get(about.get("filesystem", ""), {}),
+        write_through=fuse, close_waits=fuse, **_TOGETHER.get(name, {}),
     )  # fmt: skip
 
 

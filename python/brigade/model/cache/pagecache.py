@@ -274,4 +274,6 @@ class PageCache:
         self.writing -= lump.bytes
         if file.wanted and not file.dirty:
             file.wanted = False
+        if not self.writing:
+            self.clock.at(self.clock.now + throttle.INTERVAL_S, lambda: self._measure(None))
         self._written.fire()

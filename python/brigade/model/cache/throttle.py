@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from brigade.model.cache.settings import Limits
 
 MAX_PAUSE_S = 0.2
-_INTERVAL_S = 0.2  # between two estimates (BANDWIDTH_INTERVAL)
+INTERVAL_S = 0.2  # between two estimates (BANDWIDTH_INTERVAL)
 _PERIOD_S = 3.0  # over which write-back's rate is taken
 
 
@@ -50,7 +50,7 @@ class BaseRate:
         """To be called often. `done`, `dirtied`: bytes in all so far; `limits`: those that slow
         writers down, None: nobody is."""
         elapsed = now - self._since
-        if elapsed < _INTERVAL_S:
+        if elapsed < INTERVAL_S:
             return
         share = min(1.0, elapsed / _PERIOD_S)
         self.written += share * ((done - self._done) / elapsed - self.written)
@@ -59,7 +59,10 @@ class BaseRate:
         self._since, self._done, self._dirtied = now, done, dirtied
 
     def begin(self, now: float, done: float, dirtied: float) -> None:
-        """Write-back begins after nothing was under way: that time says nothing."""
+        """Write-back begins and nothing was under way: what was longer than it takes to notice the
+        end of the last says nothing."""
+        if now - self._since <= INTERVAL_S:
+            return
         self._since, self._done, self._dirtied = now, done, dirtied
 
     def _follow(self, dirty_rate: float, dirty: float, limits: Limits) -> None:
