@@ -243,9 +243,10 @@ static void look(const struct file *f, const struct io_hints *hints, struct stor
                  struct brg_error *failure)
 {
     unsigned flags = STORE_IN_PLACE | (f->can_write ? BRG_WRITE : BRG_READ);
-    if (store_prepare(f->path, flags, hints, NULL, token, failure) == 0 &&
-        token->layout != IO_SHARED)
-        brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
+    if (store_prepare(f->path, flags, hints, NULL, token, failure) || token->layout == IO_SHARED)
+        return;
+    store_abandon(token);
+    brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
 }
 
 static int open_store(const struct io_hints *hints, const struct store_token *token, uint32_t rank,
@@ -261,13 +262,15 @@ struct opening {
     struct found found; /* by rank 0 */
     struct brg_error failure;
     int64_t failed;
+    int is_first; /* rank 0 */
 };
 
 static void say(void *opening, struct io_world *w)
 {
     struct opening *o = opening;
     io_fault_start(w->rank);
-    if (!o->failure.code && w->rank == 0)
+    o->is_first = w->rank == 0;
+    if (!o->failure.code && o->is_first)
         look(o->file, &o->found.hints, &o->found.token, &o->failure);
     o->failed = world_failure_key(w, &o->failure);
 }
@@ -285,6 +288,8 @@ static int open_together(struct file *f, struct opening *o)
     if (rc)
         *failure = world;
     rc = rc ? rc : world_failure_of(r->world, o->failed, failure);
+    if (rc && o->is_first)
+        store_abandon(&o->found.token);
     if (rc)
         return rc;
     r->hints = o->found.hints;
@@ -301,6 +306,7 @@ int file_reach(struct file *f)
     if (r->opened)
         return 0;
     memset(&o.found, 0, sizeof o.found);
+    o.found.token.lock = o.found.token.file = -1;
     int rc = open_together(f, &o);
     r->opened = rc == 0;
     r->unable = !rc && o.failure.code;

@@ -35,7 +35,7 @@ static int damaged(struct brg_error *err, const char *path, uint64_t offset, con
     return -EBADMSG;
 }
 
-static int read_head(int fd, const char *path, struct parts_head *head, struct brg_error *err)
+int parts_head_of(int fd, const char *path, struct parts_head *head, struct brg_error *err)
 {
     struct stat st;
     ssize_t got = store_io_read(fd, head, sizeof *head, 0);
@@ -60,7 +60,7 @@ int parts_head_read(const char *path, struct parts_head *head, struct brg_error 
     int fd = store_io_open(path, O_RDONLY, 0);
     if (fd < 0)
         return store_failed(err, fd, path, -1, "open");
-    int rc = read_head(fd, path, head, err);
+    int rc = parts_head_of(fd, path, head, err);
     close(fd);
     return rc;
 }
@@ -97,7 +97,7 @@ int parts_index_open(struct parts_index *x, const char *path, struct brg_error *
     x->fd = store_io_open(path, O_RDONLY, 0);
     if (x->fd < 0)
         return store_failed(err, x->fd, path, -1, "open");
-    int rc = read_head(x->fd, path, &x->head, err);
+    int rc = parts_head_of(x->fd, path, &x->head, err);
     rc = rc ? rc : check_table(x, path, err);
     if (rc)
         parts_index_close(x);

@@ -59,6 +59,7 @@ uint64_t parts_head_checksum(const struct parts_head *head);
 /* Reads the head. 0; -ENOENT; -EMEDIUMTYPE: something else than an index; -EBADMSG: damaged, with
  * *err (may be NULL); -errno. */
 int parts_head_read(const char *path, struct parts_head *head, struct brg_error *err);
+int parts_head_of(int fd, const char *path, struct parts_head *head, struct brg_error *err);
 
 /* Opens an index; head and table are checked, pages when they are used. It returns what
  * parts_head_read does; close what succeeded. */

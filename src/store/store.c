@@ -30,6 +30,8 @@ void store_begin(struct io_store *s, const struct store_token *token, const stru
                  uint32_t rank, char *page)
 {
     s->token = *token;
+    s->fd = rank == 0 ? token->file : -1;
+    s->token.file = -1;
     s->sync = hints->sync;
     s->checksums = hints->checksums && !store_in_place(token);
     s->verify = hints->verify && !(token->flags & BRG_WRITE);

@@ -39,6 +39,7 @@ struct store_token {
     unsigned flags;             /* BRG_*, STORE_IN_PLACE */
     char place[160];            /* for people: how it lies on its servers */
     int lock;                   /* rank 0's descriptor of base; of no meaning elsewhere */
+    int file;                   /* rank 0's of the file that is there, for its store; or -1 */
 };
 
 struct io_store;
@@ -50,7 +51,7 @@ struct io_store;
  * one, what they tell each other of the checksums of some hundred MiB takes no file. */
 int store_prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
                   struct store_token *token, struct brg_error *err);
-/* Rank 0 only: undoes store_prepare where no store was opened. */
+/* Rank 0 only: undoes store_prepare, or ends what it left open, where no store was opened. */
 void store_abandon(const struct store_token *token);
 
 /* Every rank. Opens nothing before the first write or read. In two steps, of which only the first

@@ -60,6 +60,8 @@ static int look(const char *path, unsigned flags, struct stat *st, struct brg_er
         return store_failed(err, -EEXIST, path, -1, "create");
     if (!S_ISREG(st->st_mode))
         return refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, path, "it is no plain file");
+    if (flags & BRG_READ && !(flags & BRG_WRITE))
+        return 0; /* it will be opened at once */
     if (flags & BRG_READ && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
         return store_failed(err, -errno, path, -1, "read");
     if (flags & BRG_WRITE && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
@@ -67,12 +69,23 @@ static int look(const char *path, unsigned flags, struct stat *st, struct brg_er
     return 0;
 }
 
+/* Once for all that is asked of it, where it is read or written in place: each opening is a request
+ * to a shared file system. A file that may be written but not read is opened later. */
+static int open_there(struct store_token *token, struct brg_error *err)
+{
+    int reads = token->flags & BRG_READ && !(token->flags & BRG_WRITE);
+    int fd = store_io_open(token->path, reads ? O_RDONLY : O_RDWR, 0);
+    token->file = fd < 0 ? -1 : fd;
+    return fd < 0 && reads ? store_failed(err, fd, token->path, -1, "read") : 0;
+}
+
 /* A file that is there has the layout that it has. */
 static int look_for_parts(struct store_token *token, struct brg_error *err)
 {
     struct parts_head head;
     struct brg_error found;
-    int rc = parts_head_read(token->path, &head, &found);
+    int rc = token->file < 0 ? parts_head_read(token->path, &head, &found)
+                             : parts_head_of(token->file, token->path, &head, &found);
     token->layout = rc == -EMEDIUMTYPE ? IO_SHARED : IO_PARTS;
     if (rc == -EMEDIUMTYPE)
         return 0;
@@ -131,6 +144,8 @@ static int find_place(struct store_token *token, const struct io_hints *hints,
 {
     if (strcmp(token->temporary, token->path) != 0)
         return place_of(token->lock, 1, token, hints, err);
+    if (token->file >= 0)
+        return place_of(token->file, 0, token, hints, err);
     int fd = store_io_open(token->path, token->flags & BRG_READ ? O_RDONLY : O_WRONLY, 0);
     int rc = fd < 0 ? store_failed(err, fd, token->path, -1, "open")
                     : place_of(fd, 0, token, hints, err);
@@ -317,17 +332,20 @@ static int prepare_in_place(struct store_token *token, const struct io_hints *hi
     return rc;
 }
 
-int store_prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
-                  struct store_token *token, struct brg_error *err)
+static int prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
+                   struct store_token *token, struct brg_error *err)
 {
     struct stat old;
-    *token = (struct store_token){.flags = flags, .layout = hints->layout, .lock = -1};
     int rc = resolve(path, token->path, err);
     rc = rc ? rc : look(token->path, flags, &old, err);
     if (rc)
         return rc;
     token->size = (uint64_t)old.st_size;
     int keeps = !(flags & BRG_CREATE) || flags & STORE_IN_PLACE;
+    if (old.st_nlink && (flags & STORE_IN_PLACE || flags & BRG_READ))
+        rc = open_there(token, err);
+    if (rc)
+        return rc;
     rc = old.st_nlink && keeps ? look_for_parts(token, err) : 0;
     if (rc)
         return rc;
@@ -354,8 +372,22 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
     return rc;
 }
 
+int store_prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
+                  struct store_token *token, struct brg_error *err)
+{
+    *token = (struct store_token){.flags = flags, .layout = hints->layout, .lock = -1, .file = -1};
+    int rc = prepare(path, flags, hints, page, token, err);
+    if (rc && token->file >= 0) {
+        close(token->file);
+        token->file = -1;
+    }
+    return rc;
+}
+
 void store_abandon(const struct store_token *token)
 {
+    if (token->file >= 0)
+        close(token->file);
     if (!token->base[0])
         return;
     store_remove_all(token);

@@ -17,6 +17,7 @@ WORKS = {
     "files_at_the_same_time": ("all",),
     "hints_of_each_rank": ("hints0", "hints1", "hints2", "hints3"),
     "a_child_that_exits": ("forked",),
+    "descriptors_that_are_given_back": ("reread",),
     "another_folder": ("relative",),
     "a_link": ("target/file",),
 }

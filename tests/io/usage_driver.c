@@ -2,6 +2,8 @@
  * for every rank: what was done, the code that it gave, and of a failure its rank and offset. */
 #include <mpi.h>
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +186,36 @@ static int a_file_that_shrinks(struct brg_error *err)
     return rc;
 }
 
+static int count_descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int n = 0;
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* Reading, and opening for what a file does not allow, again and again: none is left open. */
+static int descriptors_that_are_given_back(struct brg_error *err)
+{
+    brg_file *f;
+    int before = 0, rc = make("reread", err);
+    for (int i = 0; !rc && i < 20; i++) {
+        if (i == 10) /* MPI has what it wants */
+            before = count_descriptors();
+        rc = brg_file_open(MPI_COMM_WORLD, "reread", BRG_READ, hints, &f, err);
+        rc = rc ? rc : brg_file_close(f, err);
+        if (!rc && brg_file_open(MPI_COMM_WORLD, "reread", BRG_WRITE | BRG_CREATE | BRG_EXCLUSIVE,
+                                 hints, &f, err) != -EEXIST)
+            return -1;
+        if (!rc && brg_file_open(MPI_COMM_WORLD, "folder/", BRG_READ, hints, &f, err) == 0)
+            return -1;
+    }
+    return rc ? rc : count_descriptors() - before;
+}
+
 static int open_until_the_end(struct brg_error *err)
 {
     brg_file *f;
@@ -210,6 +242,7 @@ int main(int argc, char **argv)
     DO(a_child_that_exits);
     DO(another_folder);
     DO(a_link);
+    DO(descriptors_that_are_given_back);
     DO(a_link_to_nothing);
     DO(no_name);
     DO(two_names);
