@@ -32,10 +32,11 @@ from support.samples import save
 
 from brigade.bench.cache.plan import MIB
 from brigade.lab import Lab
-from brigade.model.cache import compare, from_study, simulate, workload
+from brigade.model.cache import compare, figure, from_study, simulate, workload
 from brigade.model.cache.settings import POLICIES
 
 _KEPT = 24  # samples of a step
+_PARTS = 4  # of a file, become one
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,14 @@ def in_lab(cell: Cell, command: list[str]) -> str:
 
 
 def shortened(study: dict[str, Any]) -> dict[str, Any]:
-    """A study with fewer samples: several in a row become one."""
+    """A study with fewer samples: several in a row become one, and so do parts of files."""
     for one in study["results"]:
         one.pop("state", None)
         if "samples" in one:
             one["samples"] = merged(one["samples"])
+        if "parts" in one and len(one["parts"]) % _PARTS == 0:
+            parts = one["parts"]
+            one["parts"] = [sum(parts[i : i + _PARTS]) for i in range(0, len(parts), _PARTS)]
     return {key: value for key, value in study.items() if key not in ("calibration", "host")}
 
 
@@ -167,24 +171,48 @@ def _middle(same: list[compare.Phase | None]) -> compare.Phase | None:
 
 
 def table(cells: dict[str, Any]) -> None:
-    """Markdown: mean and largest error of each kind of phase, and what is cached."""
-    kinds = ("write", "fsync", "read", "cache", "direct")
-    print(f"| cell | {' | '.join(kinds)} | fifo | cached: measured, linux, fifo |")
-    print("|---|" + "---|" * (len(kinds) + 2))
+    """Markdown: mean (largest) error of the phases that go through the cache, how far all their
+    time is off, and which share of a file that was read twice outlives a large write."""
+    names = (
+        "write",
+        "fsync",
+        "read",
+        "all",
+        "without sleeps",
+        "fifo, without sleeps",
+        "1 s",
+        "time",
+    )
+    print(f"| cell | {' | '.join(names)} | kept: measured, linux, fifo |")
+    print("|---|" + "---|" * (len(names) + 1))
     for name, found in cells.items():
-        errors = [_error(found["linux"]["summary"].get(kind)) for kind in kinds]
-        fifo = _error(found["fifo"]["summary"].get("cache"))
-        small = [
-            (a, b, c)
+        through, queue = (_through(found[policy]) for policy in ("linux", "fifo"))
+        awake, queue_awake = (
+            [one for one in phases if not one.name.startswith("sleep")]
+            for phases in (through, queue)
+        )
+        kinds = [[one for one in through if one.kind == kind] for kind in compare.KINDS[:3]]
+        long = [one for one in through if one.measured >= 1]
+        cells_ = [_error(one) for one in (*kinds, through, awake, queue_awake, long)]
+        time = sum(one.simulated for one in through) / sum(one.measured for one in through)
+        shares = [
+            f"{100 * share:.0f}%"
             for (look, a, b), (_, _, c) in zip(found["linux"]["cached"], found["fifo"]["cached"])
             if look == "small after other"
+            for share in (a, b, c)
         ]
-        shares = ", ".join(f"{100 * share:.0f}%" for one in small for share in one)
-        print(f"| {name} | {' | '.join(errors)} | {fifo} | {shares} |")
+        print(f"| {name} | {' | '.join(cells_)} | {100 * time - 100:+.0f}% | {', '.join(shares)} |")
 
 
-def _error(one: dict[str, float] | None) -> str:
-    return f"{100 * one['mean']:.0f}% ({100 * one['max']:.0f}%)" if one else ""
+def _through(found: dict[str, Any]) -> list[compare.Phase]:
+    return [compare.Phase(*one[:4]) for one in found["phases"] if one[1] != "direct"]
+
+
+def _error(phases: list[compare.Phase]) -> str:
+    if not phases:
+        return ""
+    errors = [abs(one.error) for one in phases]
+    return f"{100 * sum(errors) / len(errors):.0f}% ({100 * max(errors):.0f}%)"
 
 
 def main() -> None:
@@ -192,6 +220,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, required=True, help="where the samples go")
+    parser.add_argument("--figure", type=Path, help="draw one cell's first round, and all phases")
+    parser.add_argument("--of", default="xfs 60/200 machine", help="the cell that is drawn")
     parser.add_argument("--again", type=Path, help="what was measured already: only simulate")
     parser.add_argument(
         "--study",
@@ -223,6 +253,27 @@ def main() -> None:
     settings = {"rounds": chosen.rounds, "seconds": chosen.seconds}
     save(chosen.out, "cache", settings, studies, cells=cells)
     table(cells)
+    if chosen.figure:
+        draw(studies[chosen.of][0], cells, chosen.figure)
+
+
+def draw(study: dict[str, Any], cells: dict[str, Any], path: Path) -> None:
+    """All cells' phases, and what one study measured beside both policies."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    steps = workload.parse("\n".join(study["steps"]))
+    simulated = {one: simulate.run(steps, from_study.machine(study, one)) for one in POLICIES}
+    phases = {
+        policy: [
+            compare.Phase(*one[:4])
+            for found in cells.values()
+            for one in found[policy]["phases"]
+            if one[1] != "direct"
+        ]
+        for policy in POLICIES
+    }
+    figure.draw_comparison(study["results"], simulated, phases, str(path))
 
 
 if __name__ == "__main__":

@@ -328,6 +328,7 @@ def test_a_writers_rate_is_twice_the_base_then_the_base_then_nothing() -> None:
     limits = Limits(32, 64)
     assert (limits.free_run, limits.setpoint) == (48, 56)
     assert [throttle.position(at, limits) for at in (48, 56, 64, 70)] == [2, 1, 0, 0]
+    assert [throttle.position(at, limits) for at in (52, 60)] == [1.125, 0.875], "a cubic"
     assert throttle.tightest(48, [limits]) is None
     assert throttle.tightest(50, [limits, Limits(1, 51)]) == Limits(1, 51)
 
