@@ -37,7 +37,7 @@ def command(folder: Path, *words: str) -> list[str]:
 
 
 def environment(cache: Path) -> dict[str, str]:
-    return {**os.environ, "BRIGADE_CACHE": str(cache), "COLUMNS": "100"}
+    return {**os.environ, "BRIGADE_CACHE": str(cache), "COLUMNS": "80"}
 
 
 def bench(cache: Path, folder: Path, *words: str) -> str:
@@ -74,6 +74,14 @@ def test_every_step_has_its_samples_and_nothing_is_left(cache: Path, tmp_path: P
     assert figure.stat().st_size > 10_000
     assert [one.name for one in tmp_path.iterdir()] == ["cache.png"], "no file is left"
     assert cgroups() <= before, "no cgroup is left"
+
+
+@needs_compiler
+def test_the_table_fits_eighty_columns(cache: Path, tmp_path: Path) -> None:
+    lines = bench(cache, tmp_path, *SMALL).splitlines()
+    table = lines[: next(n for n, line in enumerate(lines) if line.startswith("- "))]
+    assert [line.split()[0] for line in table[3:]] == ["back", "sleep", "fsync", "direct"]
+    assert all(len(line.rstrip()) <= 80 and "…" not in line for line in table)
 
 
 @needs_compiler

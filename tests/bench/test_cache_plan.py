@@ -180,7 +180,7 @@ def study_of(fall: bool, small_cached: int) -> dict[str, Any]:
         {"name": "back-1048576 fsync", "seconds": 1.0},
         step("large write", MIB, calls),
         {"name": "large after write", "parts": [0] * 50 + [20] * 50, **looks, "pages": 2000},
-        {"name": "large pages", "pages": [[0, 1000, 1]] * 9 + [[0, 90_000, 1]]},
+        {"name": "large pages", "pages": [[0, 1000, 1]] * 8 + [[0, 9e4, 1], [0, 9e4, 0]]},
         step("large read", MIB, [0.01] * 100, operation="read"),
         {"name": "large after read", "parts": [10] * 100, **looks},
         {"name": "small after other", "parts": [small_cached] * 100, **looks},
@@ -192,6 +192,20 @@ def study_of(fall: bool, small_cached: int) -> dict[str, Any]:
         "direct": False,
         "results": results,
     }
+
+
+def test_pages_of_one_kind_are_not_told_apart_by_their_times() -> None:
+    (said,) = conclude._pages([[0, 1000, 1], [1, 90_000, 1], [2, 1000, 1]])
+    assert said == "Of 3 pages that were read by themselves mincore had all: 1 us."
+
+
+def test_version_2_makes_a_cgroup_below_one_that_hands_memory_on(tmp_path: Path) -> None:
+    own = tmp_path / "user" / "session"
+    own.mkdir(parents=True)
+    for folder, controllers in ((tmp_path, "cpu memory"), (tmp_path / "user", "memory"), (own, "")):
+        (folder / "cgroup.subtree_control").write_text(controllers + "\n")
+    assert memory._parents(2, tmp_path, own) == [tmp_path / "user", tmp_path]
+    assert memory._parents(1, tmp_path, own) == [own]
 
 
 def test_conclusions_follow_from_the_samples() -> None:

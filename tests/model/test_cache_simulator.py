@@ -64,6 +64,7 @@ MACHINES = {
     "strict": kernel(limits=(Limits(32 * MIB, 64 * MIB), Limits(8 * MIB, 16 * MIB, strict=True))),
     "client": kernel(limits=(Limits(0, 16 * MIB, blocking=True),), write_through=True),
     "cgroup": kernel(limits=(), cgroup=(0.1, 0.2)),
+    "slow": replace(MACHINE, device=replace(DEVICE, write=256 << 10)),
     "lumps": kernel(together=8 * MIB),
 }
 

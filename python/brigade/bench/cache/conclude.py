@@ -201,6 +201,13 @@ def _stays(named: dict[str, Any], report: dict[str, Any]) -> list[str]:
 
 def _pages(pages: Sequence[Sequence[float]]) -> list[str]:
     """Whether timed reads and mincore agree."""
+    there = sum(1 for one in pages if one[2])
+    if there in (0, len(pages)):
+        typical = _time(statistics.median(one[1] for one in pages) / 1e9)
+        which = "none" if not there else "all"
+        return [
+            f"Of {len(pages)} pages that were read by themselves mincore had {which}: {typical}."
+        ]
     limit = threshold(pages)
     if limit is None:
         return ["Times of single pages do not tell cached ones from others here."]

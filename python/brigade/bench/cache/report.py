@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from brigade.bench.cache.conclude import curve, knee, perceived, rate
+from brigade.bench.cache.conclude import curve, knee, perceived
 from brigade.bench.cache.plan import PATTERNS
 from brigade.model.cache.figure import save
 from brigade.page.figure import COLOURS
@@ -33,21 +33,29 @@ def print_report(report: dict[str, Any]) -> None:
         f"{about['filesystem']} on {about['source']}, {size(report['room']['bytes'])} of memory",
         markup=False,
     )
-    table = Table(box=None, pad_edge=False)
-    for text in ("pattern", "write of", "in all", "as seen", "at first", "until", "at last", "max"):
+    table = Table(
+        title="MiB/s: as the calls saw it; and where it fell to less than half",
+        box=None, pad_edge=False, title_justify="left",
+    )  # fmt: skip
+    for text in ("pattern", "writes of", "MiB", "seen", "first", "until MiB", "last", "longest ms"):
         table.add_column(text, justify="left" if text == "pattern" else "right", no_wrap=True)
     for pattern in PATTERNS:
         for step in series(report, pattern):
-            fell = knee(step)
-            shown = (rate(fell[0]), size(fell[1]), rate(fell[2])) if fell else ("", "", "")
+            fell = knee(step) if pattern == "back" else None
+            shown = [
+                f"{one / 2**20:,.0f}" for one in (step["bytes"], perceived(step), *(fell or ()))
+            ]
             longest = max(one[3] for one in step["samples"])
             table.add_row(
-                pattern, size(step["size"]), size(step["bytes"]), rate(perceived(step)), *shown,
-                f"{1e3 * longest:.1f} ms",
-            )  # fmt: skip
+                pattern,
+                size(step["size"]),
+                *shown,
+                *[""] * (5 - len(shown)),
+                f"{1e3 * longest:.1f}",
+            )
     console.print(table)
     for sentence in report["conclusions"]:
-        console.print(f"- {sentence}", markup=False)
+        console.print(f"- {sentence}", markup=False, soft_wrap=True)
 
 
 def draw(report: dict[str, Any], path: str) -> None:
