@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
 struct desc *table[TABLE_FDS];
@@ -184,6 +185,33 @@ static void raise_top(int fd)
         continue;
 }
 
+/* Files that are made up when they are read, /proc and its like, stay the kernel's. A device is
+ * asked what it is once, as that is a request to a server on some. */
+static int is_made_up(int fd, dev_t dev)
+{
+    static const unsigned long kinds[] = {
+        0x9fa0,     0x62656572, 0x27e0eb,   0x63677270, 0x64626720, 0x74726163,
+        0x73636673, 0x62656570, 0xcafe4a11, 0xde5e81e4, 0x6165676c, 0x42494e4d,
+    };
+    static struct {
+        dev_t dev;
+        int made_up;
+    } known[64];
+    static unsigned n_known;
+    struct statfs st;
+    for (unsigned i = 0; i < n_known; i++)
+        if (known[i].dev == dev)
+            return known[i].made_up;
+    int is = sys_call(SYS_fstatfs, fd, (long)&st, 0, 0, 0, 0) < 0;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        is |= (unsigned long)st.f_type == kinds[i];
+    if (n_known < sizeof known / sizeof *known) {
+        known[n_known].dev = dev;
+        known[n_known++].made_up = is;
+    }
+    return is;
+}
+
 static struct desc *new_desc(struct file *f, int fd, int flags)
 {
     for (struct desc *d = descs; d < descs + DESCS_MOST; d++) {
@@ -270,7 +298,8 @@ void file_opened(int fd, const char *path, int flags)
                 file_drop_locked(f, plain ? "too many open files" : "opened with O_DIRECT");
         }
         lock_leave(&f->lock);
-    } else if (rule && plain && !is_banned(dev, ino) && !open_elsewhere(fd, dev, ino)) {
+    } else if (rule && plain && !is_banned(dev, ino) && !is_made_up(fd, dev) &&
+               !open_elsewhere(fd, dev, ino)) {
         f = new_file(rule, path, dev, ino);
         if (f) {
             __atomic_store_n(&table[fd], new_desc(f, fd, flags), __ATOMIC_RELEASE);
@@ -489,7 +518,6 @@ int file_drain_inode(dev_t dev, ino_t ino)
 
 void file_fork_begin(void)
 {
-    file_drop_all("fork: parent and child share the position", 0);
     inside_enter();
     lock_take(&global);
     for (struct file *f = files; n_files && f < files + FILES_MOST; f++) {

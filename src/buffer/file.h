@@ -89,6 +89,7 @@ struct desc {
     unsigned n_fds;
     int mode; /* O_ACCMODE */
     char append, direct_writes, busy;
+    char slow; /* storage, when last read from */
     uint64_t position;
     uint64_t next_read; /* where the last read ended */
     unsigned streak;

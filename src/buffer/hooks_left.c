@@ -130,8 +130,12 @@ long hook_syscall(long number, ...)
     if (__atomic_load_n(&n_files, __ATOMIC_RELAXED)) {
         int maps = number == SYS_mmap, ends = number == SYS_exit_group || number == SYS_exit;
         int rings = number == 425 /* io_uring_setup */ || number == SYS_io_setup;
-        if (rings)
-            file_drop_all("io_uring or aio by number", 0);
+        int clones = number == SYS_clone || number == 435 /* clone3 */;
+#ifdef SYS_fork
+        clones |= number == SYS_fork || number == SYS_vfork;
+#endif
+        if (rings || clones)
+            file_drop_all("a system call by number", 0);
         else if (ends || number == SYS_execve)
             file_drain_all(1);
         else if (left(maps                            ? (int)a[4]

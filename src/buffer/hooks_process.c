@@ -3,6 +3,7 @@
 #include "buffer/worker.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 /* A child has ended, or was waited for: it may have written what was read ahead. */
@@ -17,6 +18,20 @@ pid_t hook__Fork(void) /* runs no handlers of pthread_atfork */
     pid_t pid = REAL(_Fork)();
     file_fork_end(pid == 0);
     return pid;
+}
+
+/* A process by clone begins in `start`, not here: so its files are left before, as by fork. */
+int hook_clone(int (*start)(void *), void *stack, int flags, void *argument, ...)
+{
+    va_list list;
+    va_start(list, argument);
+    pid_t *parent = va_arg(list, pid_t *);
+    void *tls = va_arg(list, void *);
+    pid_t *child = va_arg(list, pid_t *);
+    va_end(list);
+    if (!(flags & CLONE_THREAD))
+        file_drop_all("clone: parent and child share the position", 0);
+    return REAL(clone)(start, stack, flags, argument, parent, tls, child);
 }
 
 /* A new program goes on where the old one is; its descriptors are the old one's. */

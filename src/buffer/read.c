@@ -1,9 +1,9 @@
 /* Reading: after two reads in a row that go on where the last one ended, more is read than asked
- * for, in growing pieces up to the rule's size; on storage that is slower than memory, the pieces
- * after it are read in the background.
+ * for, in growing pieces: up to what a processor's own cache holds, or up to the rule's size on
+ * storage that is slower than memory; there, the pieces after it are read in the background.
  *
  * Bytes read ahead are used only while they are fresh: no older than the rule says, not written
- * over, and not from before something that may have told this process that others have written
+ * over, not behind where the program has read already, and not from before something that may have told this process that others have written
  * (an open, a lock, a child that ended: each changes `epoch`). The end of the file is never
  * remembered: it is the kernel that says it. A read that wants bytes on their way to the file takes
  * them from the open block if they are all there, else waits until the file has them.
@@ -15,7 +15,8 @@
 #include <errno.h>
 
 #define WINDOW_LEAST 65536u
-#define SLOW_BYTES_A_US 1500 /* below, reading ahead in the background pays */
+#define WINDOW_FAST 131072u
+#define SLOW_BYTES_A_US 500 /* below, reading ahead in the background pays */
 
 static uint64_t coarse_ns(void)
 {
@@ -175,7 +176,8 @@ static int64_t fill_window(struct desc *d, uint64_t at, uint64_t asked)
     const uint64_t size = f->rule.size_bytes;
     uint64_t window = d->window ? d->window * 4 : asked * 4;
     window = window < WINDOW_LEAST ? WINDOW_LEAST : window;
-    window = window > size ? size : window;
+    uint64_t most = d->slow || size < WINDOW_FAST ? size : WINDOW_FAST;
+    window = window > most ? most : window;
     d->window = window;
     uint64_t cut = (at + window) & 4095, want = window > cut ? window - cut : window;
     struct read_block *r = begin_fill(f, at, want);
@@ -191,7 +193,8 @@ static int64_t fill_window(struct desc *d, uint64_t at, uint64_t asked)
     end_fill(f, r, got);
     if (!usable)
         return got == 0 && !stale ? 0 : -1;
-    if ((uint64_t)got * 1000 < ns * SLOW_BYTES_A_US && f->rule.prefetch && f->rule.count > 1) {
+    d->slow = (uint64_t)got * 1000 < ns * SLOW_BYTES_A_US;
+    if (d->slow && f->rule.prefetch && f->rule.count > 1) {
         r->ahead = 2; /* go on reading ahead when the next is begun */
         read_ahead(d, r);
     }
@@ -326,6 +329,8 @@ static ssize_t read_locked(struct desc *d, const struct iovec *iov, int n, off_t
     else {
         d->streak = 1;
         d->window = 0;
+        if (where < d->next_read) /* what is read again is asked for again */
+            file_discard_reads(f, 0, UINT64_MAX);
     }
     ssize_t r = read_at(d, &c, where, total);
     if (r >= 0 && d->file == f) {

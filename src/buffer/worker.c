@@ -23,6 +23,7 @@ static struct queue {
     uint32_t n_open;
     int state; /* 0 no thread, 1 running, -1 cannot start */
     int tid;   /* of the last thread */
+    int pid;   /* its process: a clone of ours has none */
     int end;   /* as soon as there is nothing to do */
 } queues[WORKERS];
 
@@ -208,6 +209,7 @@ static int start(struct queue *q)
     pthread_t thread;
     q->end = 0;
     q->tid = 0;
+    q->pid = sys_getpid();
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int rc = pthread_create(&thread, &attributes, worker, q);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -216,13 +218,21 @@ static int start(struct queue *q)
     return rc == 0;
 }
 
+/* Whether a thread serves the queue, whose lock is held; started if there is none. */
+static int runs(struct queue *q)
+{
+    if (q->state == 1 && q->pid != sys_getpid())
+        q->state = 0;
+    return q->state == 1 || (q->state == 0 && start(q));
+}
+
 void worker_push(struct block *b)
 {
     struct queue *q = queue_of(b->file);
     b->next = NULL;
     lock_take(&q->lock);
-    int runs = q->state == 1 || (q->state == 0 && start(q));
-    if (runs) {
+    int served = runs(q);
+    if (served) {
         if (q->tail)
             q->tail->next = b;
         else
@@ -230,7 +240,7 @@ void worker_push(struct block *b)
         q->tail = b;
     }
     lock_leave(&q->lock);
-    if (runs) {
+    if (served) {
         event_tell(&q->event);
         return;
     }
@@ -246,10 +256,9 @@ void worker_opened(const struct file *f)
     struct queue *q = queue_of(f);
     if (__atomic_add_fetch(&q->n_open, 1, __ATOMIC_SEQ_CST) != 1)
         return;
-    if (__atomic_load_n(&q->state, __ATOMIC_SEQ_CST) == 0) {
+    if (__atomic_load_n(&q->state, __ATOMIC_SEQ_CST) != 1 || q->pid != sys_getpid()) {
         lock_take(&q->lock);
-        if (q->state == 0)
-            start(q);
+        runs(q);
         lock_leave(&q->lock);
     }
     event_tell(&q->event);

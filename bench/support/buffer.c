@@ -1,0 +1,51 @@
+/* `buffer FILE BYTES TOTAL WAY`: TOTAL bytes in calls of BYTES, from open to close. WAY is write, read,
+ * stream-write or stream-read. Prints the seconds. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int calls(const char *path, char *buf, size_t n, long times, int writes)
+{
+    int fd = open(path, writes ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY, 0644);
+    for (long i = 0; i < times; i++)
+        if ((writes ? write(fd, buf, n) : read(fd, buf, n)) != (ssize_t)n)
+            return 1;
+    return close(fd);
+}
+
+static int streams(const char *path, char *buf, size_t n, long times, int writes)
+{
+    FILE *f = fopen(path, writes ? "w" : "r");
+    for (long i = 0; f && i < times; i++)
+        if ((writes ? fwrite(buf, 1, n, f) : fread(buf, 1, n, f)) != n)
+            return 1;
+    return f ? fclose(f) : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static char buf[1 << 20];
+    if (argc != 5)
+        return 2;
+    size_t n = (size_t)atol(argv[2]);
+    long times = atol(argv[3]) / (long)n;
+    int writes = strstr(argv[4], "write") != NULL, stream = strncmp(argv[4], "stream", 6) == 0;
+    memset(buf, 'b', sizeof buf);
+    double begin = now();
+    if ((stream ? streams : calls)(argv[1], buf, n, times, writes)) {
+        perror(argv[1]);
+        return 1;
+    }
+    printf("%.6f\n", now() - begin);
+    return 0;
+}
