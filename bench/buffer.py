@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measure `brigade buffer`: small sequential writes and reads, plain, buffered, and with a rule
-that fits no file, on the local disk and on the lab's MooseFS, where one node writes and another reads.
+that fits no file, on the local disk and on the lab's MooseFS (one node writes, another reads).
 
     python bench/buffer.py --quick               half a minute: the disk, few rounds
     python bench/buffer.py --fs disk --dir /scratch

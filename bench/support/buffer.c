@@ -1,5 +1,5 @@
-/* `buffer FILE BYTES TOTAL WAY`: TOTAL bytes in calls of BYTES, from open to close. WAY is write, read,
- * stream-write or stream-read. Prints the seconds. */
+/* `buffer FILE BYTES TOTAL WAY`: TOTAL bytes in calls of BYTES, from open to close. WAY is write,
+ * read, stream-write or stream-read. Prints the seconds. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

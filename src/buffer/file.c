@@ -1,12 +1,11 @@
 /* See file.h. */
 #include "buffer/file.h"
+#include "buffer/inode.h"
 #include "buffer/signals.h"
 #include "buffer/worker.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/statfs.h>
-#include <sys/sysmacros.h>
 
 struct desc *table[TABLE_FDS];
 struct file files[FILES_MOST];
@@ -21,13 +20,6 @@ uint64_t file_limit_bytes = UINT64_MAX;
 static int top_fd, own_pid;
 static struct lock
     global; /* files and descs are taken with it held; taken before any file's lock */
-
-#define BANNED_MOST 4096
-static struct {
-    dev_t dev;
-    ino_t ino;
-} banned[BANNED_MOST];
-static unsigned n_banned;
 
 /* Whether this is a child between vfork and exec, which shares our memory. */
 static int in_vforked_child(void)
@@ -93,28 +85,11 @@ int file_take_error(struct file *f)
     return err;
 }
 
-static void identity(const struct statx *st, dev_t *dev, ino_t *ino)
-{
-    *dev = makedev(st->stx_dev_major, st->stx_dev_minor);
-    *ino = st->stx_ino;
-}
-
-/* What a descriptor leads to, from what the kernel has at hand. */
-static int identify(int fd, struct statx *st)
-{
-    return (int)sys_call(SYS_statx, fd, (long)"", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-                         STATX_TYPE | STATX_INO, (long)st, 0);
-}
-
 int file_is(const struct file *f, int fd)
 {
-    struct statx st;
     dev_t dev;
     ino_t ino;
-    if (identify(fd, &st) < 0)
-        return 0;
-    identity(&st, &dev, &ino);
-    return dev == f->dev && ino == f->ino;
+    return inode_of(fd, &dev, &ino) && dev == f->dev && ino == f->ino;
 }
 
 static struct file *find(dev_t dev, ino_t ino)
@@ -125,57 +100,6 @@ static struct file *find(dev_t dev, ino_t ino)
     return NULL;
 }
 
-static int is_banned(dev_t dev, ino_t ino)
-{
-    unsigned n = __atomic_load_n(&n_banned, __ATOMIC_ACQUIRE);
-    if (n >= BANNED_MOST)
-        return 1; /* a program of many surprises */
-    for (unsigned i = 0; i < n; i++)
-        if (banned[i].ino == ino && banned[i].dev == dev)
-            return 1;
-    return 0;
-}
-
-static void ban(dev_t dev, ino_t ino)
-{
-    if (is_banned(dev, ino))
-        return;
-    unsigned i = __atomic_fetch_add(&n_banned, 1, __ATOMIC_ACQ_REL);
-    if (i < BANNED_MOST) {
-        banned[i].dev = dev;
-        banned[i].ino = ino;
-    }
-}
-
-/* Whether a descriptor that we do not know leads to the same inode: opened before, inherited,
- * received. Whatever is done with it would bypass the buffers. */
-static int open_elsewhere(int fd, dev_t dev, ino_t ino)
-{
-    char names[2048];
-    int found = 0, folder = sys_open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (folder < 0)
-        return 1;
-    long n;
-    while (!found && (n = sys_call(SYS_getdents64, folder, (long)names, sizeof names, 0, 0, 0)) > 0)
-        for (long at = 0; at < n && !found;) {
-            struct statx st;
-            const char *name = names + at + 19; /* of struct linux_dirent64 */
-            dev_t its_dev;
-            ino_t its_ino;
-            int other = 0;
-            for (; *name >= '0' && *name <= '9'; name++)
-                other = other * 10 + *name - '0';
-            at += *(unsigned short *)(names + at + 16);
-            if (*name || other == fd || other == folder || desc_of(other) ||
-                identify(other, &st) < 0)
-                continue;
-            identity(&st, &its_dev, &its_ino);
-            found = its_dev == dev && its_ino == ino;
-        }
-    sys_close(folder);
-    return found;
-}
-
 /* No descriptor of ours is above top_fd. */
 static void raise_top(int fd)
 {
@@ -183,33 +107,6 @@ static void raise_top(int fd)
     while (fd > top &&
            !__atomic_compare_exchange_n(&top_fd, &top, fd, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         continue;
-}
-
-/* Files that are made up when they are read, /proc and its like, stay the kernel's. A device is
- * asked what it is once, as that is a request to a server on some. */
-static int is_made_up(int fd, dev_t dev)
-{
-    static const unsigned long kinds[] = {
-        0x9fa0,     0x62656572, 0x27e0eb,   0x63677270, 0x64626720, 0x74726163,
-        0x73636673, 0x62656570, 0xcafe4a11, 0xde5e81e4, 0x6165676c, 0x42494e4d,
-    };
-    static struct {
-        dev_t dev;
-        int made_up;
-    } known[64];
-    static unsigned n_known;
-    struct statfs st;
-    for (unsigned i = 0; i < n_known; i++)
-        if (known[i].dev == dev)
-            return known[i].made_up;
-    int is = sys_call(SYS_fstatfs, fd, (long)&st, 0, 0, 0, 0) < 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        is |= (unsigned long)st.f_type == kinds[i];
-    if (n_known < sizeof known / sizeof *known) {
-        known[n_known].dev = dev;
-        known[n_known++].made_up = is;
-    }
-    return is;
 }
 
 static struct desc *new_desc(struct file *f, int fd, int flags)
@@ -268,7 +165,6 @@ static void forget(struct file *f)
 
 void file_opened(int fd, const char *path, int flags)
 {
-    struct statx st;
     dev_t dev;
     ino_t ino;
     if ((unsigned)fd >= TABLE_FDS || !buffer_active || me.inside ||
@@ -279,9 +175,8 @@ void file_opened(int fd, const char *path, int flags)
         rule = NULL;
     if ((!rule && !__atomic_load_n(&n_files, __ATOMIC_ACQUIRE)) || (flags & O_PATH))
         return;
-    if (identify(fd, &st) < 0 || !S_ISREG(st.stx_mode))
+    if (!S_ISREG(inode_of(fd, &dev, &ino)))
         return;
-    identity(&st, &dev, &ino);
     int plain = !(flags & O_DIRECT);
     inside_enter();
     lock_take(&global);
@@ -298,8 +193,8 @@ void file_opened(int fd, const char *path, int flags)
                 file_drop_locked(f, plain ? "too many open files" : "opened with O_DIRECT");
         }
         lock_leave(&f->lock);
-    } else if (rule && plain && !is_banned(dev, ino) && !is_made_up(fd, dev) &&
-               !open_elsewhere(fd, dev, ino)) {
+    } else if (rule && plain && !inode_is_banned(dev, ino) && !inode_is_made_up(fd, dev) &&
+               !inode_is_open_elsewhere(fd, dev, ino)) {
         f = new_file(rule, path, dev, ino);
         if (f) {
             __atomic_store_n(&table[fd], new_desc(f, fd, flags), __ATOMIC_RELEASE);
@@ -419,7 +314,7 @@ void file_drop_locked(struct file *f, const char *why)
     }
     if (!f->record->dropped)
         f->record->dropped = why;
-    ban(f->dev, f->ino);
+    inode_ban(f->dev, f->ino);
     forget(f);
 }
 

@@ -3,10 +3,11 @@
  * storage that is slower than memory; there, the pieces after it are read in the background.
  *
  * Bytes read ahead are used only while they are fresh: no older than the rule says, not written
- * over, not behind where the program has read already, and not from before something that may have told this process that others have written
- * (an open, a lock, a child that ended: each changes `epoch`). The end of the file is never
- * remembered: it is the kernel that says it. A read that wants bytes on their way to the file takes
- * them from the open block if they are all there, else waits until the file has them.
+ * over, not behind where the program has read already, and not from before something that may have
+ * told this process that others have written (an open, a lock, a child that ended: each changes
+ * `epoch`). The end of the file is never remembered: it is the kernel that says it. A read that
+ * wants bytes on their way to the file takes them from the open block if they are all there, else
+ * waits until the file has them.
  */
 #include "base/clock.h"
 #include "buffer/copy.h"
