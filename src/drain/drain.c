@@ -25,7 +25,6 @@
 #define MAX_ENTRIES 4096u /* waiting at once; a power of two */
 #define LARGE (64u << 10) /* entries from here on are aligned to pages, for stores that want it */
 #define PAGE 4096u
-#define PIECE (1u << 20)    /* written at once where the pace matters; blocks of checksums fit */
 #define LOOK_NS 50000000ull /* how often a drain that is held back looks around */
 
 struct entry {
@@ -88,7 +87,7 @@ void drain_begin(struct drain *d, struct io_store *store, const struct io_hints 
     struct watch_sums sums;
     yield_sums(&sums);
     pace_start(&d->pace, (double)hints->rate_bytes_s, hints->slowdown, &sums, brg_clock_ns());
-    d->paced = hints->rate_bytes_s || yield_known();
+    d->paced = hints->rate_bytes_s || (yield_known() && hints->slowdown < PACE_ANY);
 }
 
 int drain_open(struct io_store *store, const struct io_hints *hints, struct drain **drain,
@@ -127,11 +126,15 @@ static int let_go(struct drain *d, size_t bytes)
     uint64_t began = brg_clock_ns();
     while (!d->stop) {
         struct watch_sums sums;
+        struct watch_place place;
         uint64_t now = brg_clock_ns(), next;
         yield_sums(&sums);
+        yield_place(&place);
         pace_look(&d->pace, &sums, d->heard, now);
         d->heard = 0;
         next = pace_next_ns(&d->pace, d->waiting);
+        if (next <= now)
+            next = now + pace_gap_ns(&d->pace, bytes, &place, d->waiting);
         if (next <= now) {
             pace_go(&d->pace, bytes, d->waiting, now);
             d->held_ns += now - began;
@@ -166,6 +169,15 @@ static void write_piece(struct drain *d, const char *from, size_t bytes, uint64_
         d->failure = failure;
 }
 
+/* With the lock held. Bytes of the next piece; none crosses a multiple of the largest. */
+static size_t piece_at(struct drain *d, uint64_t offset)
+{
+    struct watch_place place;
+    yield_place(&place);
+    size_t piece = pace_piece(&d->pace, &place), room = PACE_LARGEST - offset % PACE_LARGEST;
+    return piece < room ? piece : room;
+}
+
 /* With the lock held. */
 static void write_oldest(struct drain *d)
 {
@@ -173,7 +185,7 @@ static void write_oldest(struct drain *d)
     const char *from = d->ring + entry->at % d->room;
     for (size_t done = 0; done < entry->bytes && !d->failure.code;) {
         uint64_t offset = entry->offset + done;
-        size_t left = entry->bytes - done, piece = d->paced ? PIECE - offset % PIECE : left;
+        size_t left = entry->bytes - done, piece = d->paced ? piece_at(d, offset) : left;
         if (piece > left)
             piece = left;
         if (!let_go(d, piece))

@@ -6,7 +6,7 @@ void pace_start(struct pace *pace, double cap, double slowdown, const struct wat
 {
     *pace = (struct pace){.cap = cap,
                           .slowdown = slowdown,
-                          .careful = sums->sorts > 0,
+                          .careful = sums->sorts > 0 && slowdown < PACE_ANY,
                           .mark = *sums,
                           .changed_ns = now_ns};
 }
@@ -55,10 +55,11 @@ static void faster(struct pace *pace)
 void pace_look(struct pace *pace, const struct watch_sums *sums, int heard, uint64_t now_ns)
 {
     uint64_t since = now_ns - pace->changed_ns;
-    if (since < PACE_SETTLE_NS || pace->full <= 0)
+    if (since < PACE_SETTLE_NS || pace->full <= 0 || pace->slowdown >= PACE_ANY)
         return;
-    enum pace_verdict verdict = pace_judge(&pace->mark, sums, pace->slowdown);
-    heard = heard && verdict != PACE_SLOW;
+    double allowed = pace->slowdown * (pace->gaps ? PACE_GAP_TRUST : 1);
+    enum pace_verdict verdict = pace_judge(&pace->mark, sums, allowed);
+    heard = heard && verdict != PACE_SLOW && !pace->gaps;
     if (heard)
         verdict = PACE_SLOW;
     else if (sums->calls <= pace->mark.calls && since >= PACE_SILENCE_NS) {
@@ -89,6 +90,70 @@ uint64_t pace_next_ns(const struct pace *pace, int hurry)
     return pace->last_ns + (uint64_t)((double)pace->last_bytes * 1e9 / rate);
 }
 
+/* Seconds that a piece is expected to take: a line through those of the last pieces, whose start is
+ * what each costs whatever its size; where all had one size, in proportion. */
+static double expected(const struct pace *pace, size_t bytes)
+{
+    if (pace->n <= 0)
+        return 0;
+    double mib = (double)bytes / (1 << 20), x = pace->x / pace->n, y = pace->y / pace->n;
+    double spread = pace->xx / pace->n - x * x;
+    double slope = spread > x * x / 400 ? (pace->xy / pace->n - x * y) / spread : y / x;
+    if (slope < 0 || y < slope * x)
+        slope = slope < 0 ? 0 : y / x;
+    return y + slope * (mib - x);
+}
+
+/* With what it may take longer. */
+static double takes(const struct pace *pace, size_t bytes)
+{
+    return expected(pace, bytes) + PACE_MISSES * pace->miss;
+}
+
+static void learn(struct pace *pace, size_t bytes, double seconds)
+{
+    double mib = (double)bytes / (1 << 20), missed = seconds - expected(pace, bytes);
+    pace->miss += pace->n > 0 ? ((missed < 0 ? -missed : missed) - pace->miss) / 8 : seconds / 8;
+    double kept = 15.0 / 16;
+    pace->n = pace->n * kept + 1;
+    pace->x = pace->x * kept + mib;
+    pace->y = pace->y * kept + seconds;
+    pace->xx = pace->xx * kept + mib * mib;
+    pace->xy = pace->xy * kept + mib * seconds;
+}
+
+static int uses_gaps(const struct pace *pace, const struct watch_place *place)
+{
+    return place->gap >= PACE_GAP && pace->slowdown < PACE_ANY;
+}
+
+size_t pace_piece(struct pace *pace, const struct watch_place *place)
+{
+    pace->gaps = uses_gaps(pace, place);
+    if (!pace->gaps)
+        return PACE_LARGEST;
+    if (pace->n <= 0)
+        return PACE_SMALLEST * 4;
+    double whole = place->gap * PACE_GAP_USED, left = whole - place->since;
+    if (place->inside || left < takes(pace, PACE_SMALLEST))
+        left = whole; /* it waits for the next one */
+    size_t bytes = PACE_LARGEST;
+    while (bytes > PACE_SMALLEST && takes(pace, bytes) > left)
+        bytes -= PACE_SMALLEST;
+    return bytes;
+}
+
+uint64_t pace_gap_ns(const struct pace *pace, size_t bytes, const struct watch_place *place,
+                     int hurry)
+{
+    double whole = place->gap * PACE_GAP_USED, needed = takes(pace, bytes);
+    if (hurry || !uses_gaps(pace, place) || needed > whole)
+        return 0;
+    if (!place->inside && place->since > place->gap * PACE_GAP_BROKEN)
+        return 0;
+    return place->inside || place->since + needed > whole ? PACE_POLL_NS : 0;
+}
+
 void pace_go(struct pace *pace, size_t bytes, int hurry, uint64_t now_ns)
 {
     /* A piece that goes a little late is not held against the next. */
@@ -100,7 +165,8 @@ void pace_go(struct pace *pace, size_t bytes, int hurry, uint64_t now_ns)
 void pace_gone(struct pace *pace, size_t bytes, uint64_t took_ns)
 {
     double speed = (double)bytes * 1e9 / (double)(took_ns ? took_ns : 1);
-    if (pace->full <= 0 && pace->careful)
+    learn(pace, bytes, (double)took_ns * 1e-9);
+    if (pace->full <= 0 && pace->careful && !pace->gaps)
         pace->rate = speed / PACE_FIRST;
     pace->full += pace->full > 0 ? (speed - pace->full) / 8 : speed;
 }

@@ -6,7 +6,11 @@
  * not: twofold until it was too much once, then half of the way to what was too much last, then
  * beyond it by small steps, then twofold again, as BIC-TCP looks for a rate (Xu, Harfoush and Rhee,
  * INFOCOM 2004). Where nothing can be told, there is no limit but the cap. At the least rate pieces
- * are so far apart that calls between them tell what is slow for reasons of its own (pmpi.h). */
+ * are so far apart that calls between them tell what is slow for reasons of its own (pmpi.h).
+ *
+ * Where the program computes between its calls for long enough, and for much the same time each
+ * time, pieces go in those gaps, as large as fit, and not slowly at first: what has gone when the
+ * next call begins cannot hold it up. */
 #ifndef BRG_IO_PACE_H
 #define BRG_IO_PACE_H
 
@@ -23,6 +27,16 @@
 #define PACE_LEAST_RATE 4194304.0     /* or, if that is less, bytes a second */
 #define PACE_LEAST_HEARD 32.0         /* the least part of it for what others say */
 
+#define PACE_ANY 100.0            /* allowed slowdown from which on nothing is held back */
+#define PACE_GAP 0.002            /* seconds: shorter ones are not waited for */
+#define PACE_GAP_USED 0.95        /* the part of a gap at the end of which all must have gone */
+#define PACE_GAP_BROKEN 4.0       /* gaps after which this one is another sort of gap */
+#define PACE_GAP_TRUST 4.0        /* times what is allowed, before what goes in gaps is held back */
+#define PACE_MISSES 2.0           /* what a piece takes longer than expected, by the mean miss */
+#define PACE_SMALLEST (16u << 10) /* bytes of a piece, of which it is a multiple, */
+#define PACE_LARGEST (1u << 20)   /* and blocks of checksums fit */
+#define PACE_POLL_NS 200000ull    /* how often the program's next gap is looked for */
+
 enum pace_verdict {
     PACE_UNKNOWN,
     PACE_FINE,
@@ -32,10 +46,14 @@ enum pace_verdict {
 struct pace {
     double cap;      /* bytes a second; 0: none */
     double slowdown; /* allowed */
-    int careful;     /* something is known of the calls: it begins slowly */
+    int careful;     /* something is known of the calls: it begins slowly, */
+    int gaps;        /* but where it uses gaps */
     double rate;     /* bytes a second for now; 0: no limit */
     double harmed;   /* the rate that was too much last; 0: none was */
     double full;     /* bytes a second that the file system takes, lately */
+    /* the last pieces, each counting 1/16 less than the next: how many, sums of MiB, of seconds,
+     * of their products; and how far from what was expected a piece's seconds were */
+    double n, x, y, xx, xy, miss;
     uint64_t changed_ns;
     struct watch_sums mark; /* sums when it changed */
     uint64_t last_ns;       /* when the last piece was let go, and its size */
@@ -54,6 +72,14 @@ void pace_look(struct pace *pace, const struct watch_sums *sums, int heard, uint
 
 /* When the next piece may go. `hurry`: the program waits for it, so only the cap counts. */
 uint64_t pace_next_ns(const struct pace *pace, int hurry);
+
+/* How many bytes the next piece has where the program is at this place. */
+size_t pace_piece(struct pace *pace, const struct watch_place *place);
+
+/* How long such a piece shall wait for the program's next gap before one looks again; 0: it may go,
+ * as far as gaps are concerned. */
+uint64_t pace_gap_ns(const struct pace *pace, size_t bytes, const struct watch_place *place,
+                     int hurry);
 
 /* A piece goes now, and after it: how long the store took. */
 void pace_go(struct pace *pace, size_t bytes, int hurry, uint64_t now_ns);

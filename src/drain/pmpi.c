@@ -17,6 +17,9 @@ static struct {
     unsigned long changes; /* of `files`: a call during which it changed is of neither kind */
     int going;             /* pieces */
     double last;           /* when a piece had gone; 0: none since a file began to be written */
+    int inside;            /* calls that threads of the program are in */
+    double ended;          /* when the last call did, and its sort; 0: there was none */
+    uint64_t sort;
     struct watch watch;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -55,6 +58,15 @@ void brg_pmpi_sums(struct watch_sums *sums)
     pthread_mutex_unlock(&state.lock);
 }
 
+void brg_pmpi_place(struct watch_place *place)
+{
+    double now = seconds_now();
+    pthread_mutex_lock(&state.lock);
+    *place = (struct watch_place){.inside = state.inside, .since = now - state.ended};
+    place->gap = state.sort ? watch_gap(&state.watch, state.sort) : 0;
+    pthread_mutex_unlock(&state.lock);
+}
+
 static uint64_t bytes_of(word count, word type)
 {
     static int (*type_size)(word, int *);
@@ -70,10 +82,12 @@ struct pmpi_visit pmpi_enter(void)
     struct pmpi_visit visit = {.outer = depth++ == 0};
     if (!visit.outer)
         return visit;
+    visit.began = seconds_now();
     pthread_mutex_lock(&state.lock);
     visit.changes = state.changes;
+    if (!state.inside++ && state.sort)
+        watch_note_gap(&state.watch, state.sort, visit.began - state.ended);
     pthread_mutex_unlock(&state.lock);
-    visit.began = seconds_now();
     return visit;
 }
 
@@ -83,11 +97,15 @@ void pmpi_leave(const struct pmpi_visit *visit, enum pmpi_kind kind, uintptr_t c
     depth--;
     if (!visit->outer)
         return;
-    double took = seconds_now() - visit->began;
+    double ended = seconds_now(), took = ended - visit->began;
+    uint64_t key = watch_key(kind, communicator, bytes);
     pthread_mutex_lock(&state.lock);
+    state.inside--;
+    state.ended = ended;
+    state.sort = key;
     int quiet = state.last > 0 && !state.going && visit->began - state.last > PMPI_QUIET_S;
     if (state.changes == visit->changes)
-        watch_note(&state.watch, watch_key(kind, communicator, bytes), took,
+        watch_note(&state.watch, key, took,
                    !state.files ? WATCH_ALONE
                    : quiet      ? WATCH_QUIET
                                 : WATCH_BUSY);

@@ -18,4 +18,7 @@ BRG_API void brg_pmpi_piece(int going);
 /* What the program's calls have taken while one was. */
 BRG_API void brg_pmpi_sums(struct watch_sums *sums);
 
+/* Whether the program is in a call now, and if not for how long it has not been and will not be. */
+BRG_API void brg_pmpi_place(struct watch_place *place);
+
 #endif

@@ -3,7 +3,10 @@
  *
  * Calls are told apart by what they are, on which communicator, and how many bytes they move (by
  * powers of 4). What such a call takes is learned while nothing is written; while something is,
- * each call of a known sort adds to the sums: its own seconds and what would have been expected. */
+ * each call of a known sort adds to the sums: its own seconds and what would have been expected.
+ *
+ * After a call of a sort the program computes for some time until its next call, often for much the
+ * same: the gap. What is written within it meets none of the program's messages. */
 #ifndef BRG_IO_WATCH_H
 #define BRG_IO_WATCH_H
 
@@ -25,6 +28,15 @@ struct watch_sort {
     uint64_t key; /* 0: free */
     unsigned calls;
     double seconds; /* expected */
+    unsigned gaps;
+    double gap; /* seconds until the next call, of any sort: a low estimate */
+};
+
+/* Where the program is: in a call, or so many seconds after one, after which it is not in the next
+ * for about `gap` seconds (0: not known). */
+struct watch_place {
+    int inside;
+    double since, gap;
 };
 
 struct watch {
@@ -42,5 +54,10 @@ enum watch_when {
     WATCH_BUSY   /* it counts */
 };
 void watch_note(struct watch *watch, uint64_t key, double seconds, enum watch_when when);
+
+/* So many seconds passed after a call of this sort until the next call began. */
+void watch_note_gap(struct watch *watch, uint64_t key, double seconds);
+/* What passes after such a call most times, at least; 0 until WATCH_LEARNT are known. */
+double watch_gap(struct watch *watch, uint64_t key);
 
 #endif

@@ -9,6 +9,7 @@ static struct {
     void (*busy)(int change);
     void (*piece)(int going);
     void (*sums)(struct watch_sums *sums);
+    void (*place)(struct watch_place *place);
 } pmpi = {.once = PTHREAD_ONCE_INIT};
 
 static void look_for_it(void)
@@ -16,6 +17,7 @@ static void look_for_it(void)
     *(void **)&pmpi.busy = dlsym(RTLD_DEFAULT, "brg_pmpi_busy");
     *(void **)&pmpi.piece = dlsym(RTLD_DEFAULT, "brg_pmpi_piece");
     *(void **)&pmpi.sums = dlsym(RTLD_DEFAULT, "brg_pmpi_sums");
+    *(void **)&pmpi.place = dlsym(RTLD_DEFAULT, "brg_pmpi_place");
 }
 
 void yield_busy(int change)
@@ -43,4 +45,12 @@ void yield_sums(struct watch_sums *sums)
     *sums = (struct watch_sums){.calls = 0};
     if (yield_known())
         pmpi.sums(sums);
+}
+
+void yield_place(struct watch_place *place)
+{
+    *place = (struct watch_place){.inside = 0};
+    pthread_once(&pmpi.once, look_for_it);
+    if (pmpi.place)
+        pmpi.place(place);
 }

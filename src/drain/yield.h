@@ -17,4 +17,7 @@ int yield_known(void);
 /* *sums stay zero where nothing is known. */
 void yield_sums(struct watch_sums *sums);
 
+/* *place stays zero where nothing is known. */
+void yield_place(struct watch_place *place);
+
 #endif

@@ -48,6 +48,7 @@ struct io_store {
     /* store_push: the last ones */
     struct store_range pushed[STORE_PUSHES];
     unsigned pushes;
+    int push_kind; /* 0: not asked yet */
 };
 
 static inline int store_in_place(const struct store_token *token)

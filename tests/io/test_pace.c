@@ -214,8 +214,107 @@ static void what_another_rank_suffers_slows_this_one(void)
     CHECK(pace.rate == FULL / 2, "%g", pace.rate);
 }
 
+/* A program that computes `gap` seconds between barriers of a millisecond, and a store that takes
+ * 25 MB/s: what part of its speed the pieces keep, and of barriers, how many met one. While it is
+ * written, barriers are `slower` times as long, whatever goes when. */
+static void drain_in_gaps(double gap, double slowdown, double slower, double *kept, double *met)
+{
+    static struct watch watch;
+    struct pace pace;
+    uint64_t key = watch_key(1, 7, 0);
+    double now = 0, speed = 25e6, start = 0.002, busy_until = 0, bytes = 0;
+    int calls = 0, hit = 0;
+    memset(&watch, 0, sizeof watch);
+    for (int i = 0; i < 20; i++) {
+        watch_note(&watch, key, BARRIER, WATCH_ALONE);
+        watch_note_gap(&watch, key, gap);
+    }
+    pace_start(&pace, 0, slowdown, &watch.sums, 0);
+    for (; calls < 500; calls++) {
+        double ends = now + gap, left = now + BARRIER + gap;
+        struct watch_place place = {.gap = watch_gap(&watch, key)};
+        for (double at = now > busy_until ? now : busy_until; at < left;) {
+            place.inside = at >= ends;
+            place.since = place.inside ? 0 : at - now;
+            size_t piece = pace_piece(&pace, &place);
+            uint64_t wait = pace_gap_ns(&pace, piece, &place, 0);
+            uint64_t due = pace_next_ns(&pace, 0), at_ns = (uint64_t)(at * 1e9);
+            if (wait || due > at_ns) {
+                at += due > at_ns ? (double)(due - at_ns) * 1e-9 + 1e-9 : (double)wait * 1e-9;
+                continue;
+            }
+            /* what a piece costs whatever its size, and ends within a tenth of what is usual */
+            double took = start + (double)piece / speed * (0.95 + 0.1 * rand() / RAND_MAX);
+            pace_go(&pace, piece, 0, at_ns);
+            pace_gone(&pace, piece, (uint64_t)(took * 1e9));
+            bytes += (double)piece;
+            at = busy_until = at + took;
+        }
+        hit += busy_until > ends;
+        watch_note(&watch, key, BARRIER * slower, WATCH_BUSY);
+        pace_look(&pace, &watch.sums, calls % 10 == 0, (uint64_t)(left * 1e9));
+        watch_note_gap(&watch, key, gap);
+        now = left;
+    }
+    *kept = bytes / now / speed;
+    *met = (double)hit / calls;
+}
+
+static void where_the_program_computes_pieces_go_between_its_calls(void)
+{
+    static const double gaps[] = {0.005, 0.02, 0.1, 0.3}, least[] = {0.2, 0.6, 0.8, 0.85};
+    for (int i = 0; i < 4; i++) {
+        double kept, met;
+        drain_in_gaps(gaps[i], 1.1, 1, &kept, &met);
+        CHECK(met < 0.05, "gaps of %g s: %g of the calls met a piece", gaps[i], met);
+        CHECK(kept > least[i], "gaps of %g s: %g of the speed", gaps[i], kept);
+        drain_in_gaps(gaps[i], 1.1, 3, &kept, &met);
+        CHECK(kept > least[i], "slow for other reasons, gaps of %g s: %g kept", gaps[i], kept);
+        drain_in_gaps(gaps[i], 1.1, 12, &kept, &met);
+        CHECK(kept < 0.1, "slow by far, gaps of %g s: %g kept", gaps[i], kept);
+        drain_in_gaps(gaps[i], PACE_ANY, 1, &kept, &met);
+        CHECK(met > 0.9 && kept > 0.95, "unlimited: %g met, %g kept", met, kept);
+    }
+}
+
+static void a_gap_is_known_by_the_call_before_it_and_by_its_shorter_ones(void)
+{
+    static struct watch watch;
+    uint64_t one = watch_key(1, 7, 0), two = watch_key(4, 7, 8);
+    for (int i = 0; i < 40; i++) {
+        CHECK(i >= (int)WATCH_LEARNT || watch_gap(&watch, one) == 0, "known after %d", i);
+        watch_note_gap(&watch, one, i % 10 == 9 ? 0.03 : 0.02);
+        watch_note_gap(&watch, two, 1e-6);
+    }
+    double gap = watch_gap(&watch, one);
+    CHECK(gap > 0.0195 && gap < 0.022, "%g", gap);
+    CHECK(watch_gap(&watch, two) < 2e-6, "%g", watch_gap(&watch, two));
+}
+
+static void a_gap_that_is_no_gap_holds_nothing_back(void)
+{
+    struct watch_sums none = {0};
+    struct pace pace;
+    pace_start(&pace, 0, 1.1, &none, 0);
+    for (int i = 1; i < 16; i++)
+        pace_gone(&pace, (size_t)i << 16, ((uint64_t)i << 16) * 40);
+    struct watch_place short_one = {.since = 0.0005, .gap = 0.001}, unknown = {0};
+    struct watch_place inside = {.inside = 1, .gap = 0.02}, late = {.since = 0.019, .gap = 0.02};
+    struct watch_place silent = {.since = 0.2, .gap = 0.02};
+    CHECK(pace_gap_ns(&pace, 65536, &unknown, 0) == 0, "unknown");
+    CHECK(pace_gap_ns(&pace, 65536, &short_one, 0) == 0, "short");
+    CHECK(pace_gap_ns(&pace, 65536, &silent, 0) == 0, "it computes for longer");
+    CHECK(pace_gap_ns(&pace, 65536, &inside, 1) == 0, "the program waits for it");
+    CHECK(pace_gap_ns(&pace, 1 << 20, &inside, 0) == 0, "a piece that fits in no gap");
+    CHECK(pace_gap_ns(&pace, 65536, &inside, 0) == PACE_POLL_NS, "in a call");
+    CHECK(pace_gap_ns(&pace, 65536, &late, 0) == PACE_POLL_NS, "too late in the gap");
+}
+
 int main(void)
 {
+    where_the_program_computes_pieces_go_between_its_calls();
+    a_gap_is_known_by_the_call_before_it_and_by_its_shorter_ones();
+    a_gap_that_is_no_gap_holds_nothing_back();
     without_harm_there_is_no_limit_however_noisy_the_calls();
     harm_is_held_within_what_is_allowed();
     harm_below_what_is_allowed_costs_no_speed();

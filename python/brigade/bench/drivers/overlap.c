@@ -7,7 +7,7 @@
  * unless DOUBLES is 0, an allreduce of so many); each rank writes BYTES; steps again until the file
  * is there, at least BARRIERS; and AFTER more. Modes:
  *   sync    brg_file_commit
- *   async   brg_file_commit_start; the request is asked every tenth step
+ *   async   brg_file_commit_start; the request is asked every tenth step, or each long one
  *   plain   each rank writes a file of its own and leaves the rest to the kernel
  *   fsync   the same in a thread, which then waits for fsync
  *   direct  the same past the page cache (O_DIRECT), and fsync
@@ -29,6 +29,7 @@
 #define MOST 50000 /* steps of a turn */
 #define PIECE (1u << 20)
 #define ALIGNED 4096u
+#define LONG_US 5000 /* after a step of so much work the request is asked each time */
 
 struct turn {
     int number, step_us, barriers, doubles, after;
@@ -185,7 +186,7 @@ static int take(const struct turn *turn, char *buf)
         done = 0;
     while (!rc && (!done || within.n < turn->barriers)) {
         step(&within, turn, start);
-        if (!done && within.n % 10 == 0) {
+        if (!done && (abs(turn->step_us) >= LONG_US || within.n % 10 == 0)) {
             if (request)
                 rc = brg_request_test(request, &done, &err);
             else
