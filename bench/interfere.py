@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -26,6 +27,7 @@ from support.options import lab_parser
 from brigade.bench import interfere_report, overlap
 from brigade.bench.checkpoint import program
 from brigade.lab import Lab
+from brigade.report.host import host
 
 
 def main() -> int:
@@ -41,6 +43,7 @@ def main() -> int:
         lab.down()
     name = f"interfere-{options.link}"
     options.out.mkdir(parents=True, exist_ok=True)
+    report["host"] = host()
     report["settings"] |= {"nodes": options.nodes, "link": options.link, "fs": "moosefs"}
     path = options.out / f"{name}.json"
     path.write_text(json.dumps({"benchmark": "interfere", **report}) + "\n", encoding="utf-8")
@@ -68,7 +71,7 @@ def limit(lab: Lab, link: str) -> None:
         lab.exec(node, ["tc", "qdisc", "add", "dev", "eth0", "root", *bucket], check=True)
 
 
-def measure(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
+def measure(lab: Lab, options: argparse.Namespace) -> dict[str, Any]:
     yields = "OMPI_MCA_mpi_yield_when_idle=1"  # ranks that spin take the servers' processors
     command = [
         "env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", yields,
@@ -80,7 +83,7 @@ def measure(lab: Lab, options: argparse.Namespace) -> dict[str, object]:
     done = lab.run(command, cwd="/", stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"brigade bench interfere ended with {done.returncode}")
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
