@@ -68,6 +68,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--mib", type=int, default=64, help="of a checkpoint, each rank")
     parser.add_argument("--step", type=float, default=0.01, help="seconds of a step, about")
+    parser.add_argument(
+        "--busy", action="store_true", help="steps compute; else they sleep, whoever else computes"
+    )
     parser.add_argument("--work", type=float, default=6.0, help="seconds of computing of a job")
     parser.add_argument("--interval", type=float, default=0.75, help="seconds of computing")
     parser.add_argument("--mtbf", type=float, default=3.0, help="seconds between kills, mean")
@@ -202,12 +205,20 @@ def pace(attempts: list[Attempt], event: str) -> float:
     return sum(one["seconds"] for one in said) / count if count else 0.0
 
 
+def ending(one: Attempt) -> float:
+    """Seconds from the end of its work to that of its job."""
+    at = {said["event"]: said["at"] for said in one.events}
+    return one.wall_s - one.started - (at["end"] - at["begin"])
+
+
 def measure(fs: str, program: Program, options: argparse.Namespace) -> None:
     steps, every = round(options.work / options.step), round(options.interval / options.step)
     steps = max(2, round(steps / every)) * every  # whole intervals, as the model has them
-    trial = program.attempt("none", 100, 100, None)
-    program.loops = round(program.loops * options.step / pace([trial], "steps"))
-    program.attempt("none", 100, 100, None)
+    if options.busy:
+        trial = program.attempt("none", 100, 100, None)
+        program.loops = round(program.loops * options.step / pace([trial], "steps"))
+    else:
+        program.loops = -round(options.step * 1e6)
     result: dict[str, Any] = {}
     rng = random.Random(options.seed)
     for way in options.ways:
@@ -218,7 +229,7 @@ def measure(fs: str, program: Program, options: argparse.Namespace) -> None:
             starts.append(program.attempt(way, steps + every, every, options.step * every))
             jobs.append(killed(program, way, steps, every, rng, options))
         timing = values(way, quiet, starts, every, options)
-        predicted = statistics.fmean(one.started for one in quiet)
+        predicted = statistics.fmean(one.started + ending(one) for one in quiet)
         predicted += pattern.total_s(timing, steps * timing.work_s / every)
         walls = [sum(one.wall_s for one in attempts) for attempts in jobs]
         result[way] = report(fs, way, timing, predicted, walls, jobs)

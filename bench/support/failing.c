@@ -2,8 +2,9 @@
  *
  *     failing PATH WAY STEPS EVERY LOOPS BYTES
  *
- * Each of STEPS steps is LOOPS rounds of arithmetic and an allreduce. After each EVERY steps all
- * ranks write BYTES each, and how many steps are done, through libbrigade_io:
+ * Each of STEPS steps is LOOPS rounds of arithmetic (or, if negative, so many microseconds of sleep,
+ * as if the work were done elsewhere) and an allreduce. After each EVERY steps all ranks write BYTES
+ * each, and how many steps are done, through libbrigade_io:
  *   sync     the program waits for brg_file_commit
  *   partial  it waits for the copy to the file's buffer; the request is asked each step, and waited
  *            for before the next checkpoint
@@ -60,6 +61,8 @@ static void check(int rc, const struct brg_error *err)
 static void step(long loops)
 {
     double x = 1.0 + rank, sum;
+    if (loops < 0)
+        usleep((useconds_t)-loops);
     for (long i = 0; i < loops; i++)
         x = x * 0.999999 + 1.0 / (double)(i + 1);
     MPI_Allreduce(&x, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

@@ -178,7 +178,7 @@ def test_times_and_windows_are_in_seconds_and_bytes() -> None:
 
 
 def test_a_client_through_fuse_writes_at_once_into_a_cache_of_its_own() -> None:
-    kernel = from_study.kernel({**ABOUT, "filesystem": "fuse", "source": "mfs#x"})
+    kernel = from_study.kernel({**ABOUT, "filesystem": "fuse.mfs"})
     assert kernel.write_through and kernel.close_waits
     assert Limits(0, 256 * MIB, blocking=True) in kernel.limits
     assert not from_study.kernel(ABOUT).write_through

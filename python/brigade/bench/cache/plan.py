@@ -64,7 +64,6 @@ def calibration(direct: bool, seconds: float = 1.0) -> list[Step]:
     for size, name in ((MIB, "large"), (4096, "small")):
         steps += [
             Step("write", size=size, label=f"memory write {name}", **cached),
-            Step("read", size=size, **cached),  # an open may have emptied the cache
             Step("read", size=size, label=f"memory read {name}", **cached),
             Step("fsync", "memory"),
             Step("remove", "memory"),

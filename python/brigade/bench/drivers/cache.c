@@ -138,8 +138,8 @@ static ssize_t all_of(int fd, const struct step *s, int writing, uint64_t *refus
     return (ssize_t)done;
 }
 
-/* Writes or reads `bytes` from `at`, in calls of `size`. A direct read that has a time to fill
- * begins anew where the file ends. */
+/* Writes or reads `bytes` from `at`, in calls of `size`. A read that has a time to fill begins anew
+ * where the file ends. */
 static void moved(const struct step *s, int writing)
 {
     uint64_t each = 1, done = 0;
@@ -155,7 +155,7 @@ static void moved(const struct step *s, int writing)
         uint64_t after = now_ns(), took = after - before;
         if (got < 0)
             die(writing ? "write" : "read", s->file);
-        if (!got && !(s->direct && s->limit_ns && done && lseek(fd, (off_t)s->at, SEEK_SET) >= 0))
+        if (!got && !(s->limit_ns && done && lseek(fd, (off_t)s->at, SEEK_SET) >= 0))
             break;
         done += (uint64_t)got;
         if (!in_sample && samples_used == samples_most) {

@@ -12,7 +12,7 @@ KINDS = ("write", "fsync", "read", "direct")
 
 @dataclass(frozen=True)
 class Phase:
-    """Seconds of a step: of its calls, fsyncs and close, without sleeps."""
+    """Seconds of a step: of its calls and fsyncs, without sleeps."""
 
     name: str
     kind: str
@@ -35,11 +35,10 @@ class Look:
 
 
 def busy(step: dict[str, Any]) -> float:
-    """Seconds of a step's calls, fsyncs and close."""
+    """Seconds of a step's calls and fsyncs."""
     if "samples" not in step:
         return float(step.get("seconds", 0.0))
-    calls = sum(one[1] for one in [*step["samples"], *step.get("fsyncs", [])])
-    return float(calls + step.get("close_s", 0.0))
+    return float(sum(one[1] for one in [*step["samples"], *step.get("fsyncs", [])]))
 
 
 def phases(

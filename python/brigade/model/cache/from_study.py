@@ -15,7 +15,7 @@ _TOGETHER: dict[str, dict[str, Any]] = {
 }
 # What a client of a shared file system keeps by itself before a writer waits: mfsmount's
 # mfswritecachesize, if it is as built. Of another FUSE a request, which a writer waits for.
-_MOOSEFS = 256 << 20
+_CLIENTS = {"fuse.mfs": 256 << 20, "fuse.moosefs": 256 << 20}
 _REQUEST = 1 << 20
 
 
@@ -43,8 +43,7 @@ def kernel(about: dict[str, Any], policy: str = "linux") -> Kernel:
     name = about.get("filesystem", "")
     fuse = name.startswith("fuse")
     if fuse:
-        own = _MOOSEFS if about.get("source", "").startswith("mfs") else _REQUEST
-        found.append(Limits(0, own, blocking=True))
+        found.append(Limits(0, _CLIENTS.get(name, _REQUEST), blocking=True))
     shares: tuple[float, ...] = ()
     if about["cgroup"] == 2:
         available = max(1.0, about["available"])

@@ -72,7 +72,7 @@ class Kernel:
     read_ahead: int = 128 << 10
     together: int = 0  # most bytes of write-back that become clean at one moment; 0: each chunk
     together_folios: int = 0  # most folios of it; 0: any number
-    write_through: bool = False  # FUSE without its write-back cache: clean at once, gone at close
+    write_through: bool = False  # of FUSE without its write-back cache: pages are clean at once
     close_waits: bool = False  # close returns when the client's cache is empty
     policy: str = "linux"
 

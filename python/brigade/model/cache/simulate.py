@@ -172,8 +172,6 @@ class _Moving:
         closing = self._clock.now
         if self._machine.kernel.close_waits and self._writing and not step.direct:
             yield from self._cache.flush(step.file)
-        if self._machine.kernel.write_through and self._writing:
-            self._cache.drop(step.file)  # the next open finds that it has changed
         self._result.update(
             bytes=position - step.at, size=step.size, samples=self._samples,
             close_s=self._clock.now - closing,
