@@ -2,9 +2,9 @@
  *
  *     failing PATH WAY STEPS EVERY LOOPS BYTES
  *
- * Each of STEPS steps is LOOPS rounds of arithmetic (or, if negative, so many microseconds of sleep,
- * as if the work were done elsewhere) and an allreduce. After each EVERY steps all ranks write BYTES
- * each, and how many steps are done, through libbrigade_io:
+ * Each of STEPS steps is LOOPS rounds of arithmetic (or, if negative, so many microseconds of
+ * sleep, as if the work were done elsewhere) and an allreduce. After each EVERY steps all ranks
+ * write BYTES each, and how many steps are done, through libbrigade_io:
  *   sync     the program waits for brg_file_commit
  *   partial  it waits for the copy to the file's buffer; the request is asked each step, and waited
  *            for before the next checkpoint
