@@ -72,8 +72,8 @@ int store_write(struct io_store *store, const void *buf, size_t bytes, uint64_t 
  * stay. */
 void store_begin_call(struct io_store *store);
 /* These bytes, the last that were written, begin to go to the disk; waits for those of four pushes
- * ago; where only syncing is known to send them (FUSE), for these. A failure to write them comes out
- * here. With sync=no it does nothing. */
+ * ago; where only syncing is known to send them (FUSE), for these. A failure to write them comes
+ * out here. With sync=no it does nothing. */
 int store_push(struct io_store *store, size_t bytes, uint64_t offset, struct brg_error *err);
 /* Every rank, after its last write of a call and before the ranks agree on it: writes of later
  * calls come after those of this one. The file will have `size` bytes after it (0: not known). */

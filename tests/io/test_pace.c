@@ -243,7 +243,7 @@ static void drain_in_gaps(double gap, double slowdown, double slower, double *ke
                 at += due > at_ns ? (double)(due - at_ns) * 1e-9 + 1e-9 : (double)wait * 1e-9;
                 continue;
             }
-            /* what a piece costs whatever its size; the rest is up to a fifth more or less than usual */
+            /* what a piece costs whatever its size; the rest varies by a fifth */
             double took = start + (double)piece / speed * (0.8 + 0.4 * rand() / RAND_MAX);
             pace_go(&pace, piece, 0, at_ns);
             pace_gone(&pace, piece, (uint64_t)(took * 1e9));
