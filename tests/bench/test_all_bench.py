@@ -80,6 +80,9 @@ def test_what_fails_or_takes_too_long_is_said_and_the_others_go_on(
     good, bad, long, odd = run.run(entries, True, 2, tmp_path, (), 2.0)
     assert good.report == {"answer": 42} and good.table == "{'answer': 42}" and not good.failure
     assert bad.failure == "exit code 1\nno <compiler> & no library"
+    assert bad.why == "no <compiler> & no library"
+    told = run.Outcome(entries[0], (), 0.0, failure="exit code 2\nbrigade: no such\n  do that")
+    assert told.why == "no such", "what failed, and not the hint below it"
     assert "longer than 2 s" in long.failure and long.seconds < 20
     assert "cannot be shown" in odd.failure
     text = laboratory.render([good, bad, long, odd], host(), SETTINGS)

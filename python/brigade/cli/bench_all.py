@@ -88,7 +88,7 @@ def all_(
             f"{error.filename}: {error.strerror}", hint="name another file with -o"
         ) from error
     for one in outcomes:
-        said = f"FAILED: {one.failure.splitlines()[-1]}" if one.failure else "measured"
+        said = f"FAILED: {one.why}" if one.failure else "measured"
         click.echo(f"{one.entry.name:<12}{one.seconds:6.1f} s  {said}")
     click.echo(f"page: {page}\nraw samples: {samples}")
     sys.exit(0 if any(not one.failure for one in outcomes) else 1)

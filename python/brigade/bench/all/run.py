@@ -32,6 +32,13 @@ class Outcome:
     figure: str = ""  # SVG
     failure: str = ""
 
+    @property
+    def why(self) -> str:
+        """The line of a failure that says most."""
+        lines = self.failure.splitlines()
+        said = [line for line in lines if line.startswith("brigade: ")]
+        return said[-1].partition(": ")[2] if said else lines[-1]
+
     def as_json(self) -> dict[str, Any]:
         return {
             "name": self.entry.name, "title": self.entry.title, "command": list(self.command),
