@@ -104,11 +104,12 @@ def in_lab(cell: Cell, command: list[str]) -> str:
 
 def shortened(study: dict[str, Any]) -> dict[str, Any]:
     """A study with fewer samples: several in a row become one, and so do parts of files."""
+    study["room"].pop("folder", None)
     for one in study["results"]:
         one.pop("state", None)
         if "samples" in one:
             one["samples"] = merged(one["samples"])
-        if "parts" in one and len(one["parts"]) % _PARTS == 0:
+        if "parts" in one and len(one["parts"]) == simulate.PARTS:
             parts = one["parts"]
             one["parts"] = [sum(parts[i : i + _PARTS]) for i in range(0, len(parts), _PARTS)]
     return {key: value for key, value in study.items() if key not in ("calibration", "host")}
@@ -238,7 +239,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was set is put back
     studies: dict[str, list[dict[str, Any]]] = {}
     if chosen.again:
-        studies = json.loads(chosen.again.read_text())["samples"]
+        kept = json.loads(chosen.again.read_text())["samples"]
+        studies = {name: [shortened(one) for one in found] for name, found in kept.items()}
     if chosen.cells or not chosen.again:
         names = chosen.cells.split(",") if chosen.cells else [cell.name for cell in CELLS]
         for number in range(chosen.rounds):
