@@ -154,6 +154,18 @@ def test_a_workload_of_ones_own_is_done(cache: Path, tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_what_the_file_system_has_no_room_for_is_not_begun(cache: Path, tmp_path: Path) -> None:
+    steps = tmp_path / "steps"
+    steps.write_text("write a bytes=900T\n")
+    done = subprocess.run(
+        command(tmp_path, "--workload", str(steps), "--seconds", "1"),
+        env=environment(cache), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2 and "the study needs 943718400 MiB" in done.stderr
+    assert [one.name for one in tmp_path.iterdir()] == ["steps"]
+
+
+@needs_compiler
 def test_a_step_that_fails_is_said_in_one_line(cache: Path, tmp_path: Path) -> None:
     steps = tmp_path / "steps"
     steps.write_text("read nothing bytes=3M\n")

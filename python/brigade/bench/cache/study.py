@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -50,6 +51,7 @@ def run(
         steps = list(wanted.steps) or plan.study(
             chosen, wanted.sizes, patterns, wanted.sleep, wanted.seconds / 3 / (3 * 4)
         )
+        check_space(folder, files_bytes(steps))
         report = {
             "schema": 1,
             "benchmark": "cache",
@@ -83,10 +85,8 @@ def check(wanted: Wanted) -> None:
         )
 
 
-def folder_room(folder: Path, needed: int) -> None:
+def check_space(folder: Path, needed: int) -> None:
     """Raise UsageError if a file system has less than `needed` bytes."""
-    import os
-
     there = os.statvfs(folder)
     if there.f_bavail * there.f_frsize < needed:
         raise UsageError(
