@@ -20,7 +20,7 @@ from brigade.errors import BrigadeError, UsageError
     context_settings={"allow_interspersed_args": False},
     epilog="""\b
 Examples:
-  brigade bench all --quick                               two minutes, here: laboratory.html
+  brigade bench all --quick                               a minute or two, here: laboratory.html
   brigade bench all --quick --dir /scratch/me -o ticket.html
   brigade bench all --only checkpoint,interfere -n 64 --dir /scratch/me -- srun -n {n}""",
 )
