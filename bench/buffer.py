@@ -4,6 +4,7 @@ that fits no file, on the local disk and on the lab's MooseFS (one node writes, 
 
     python bench/buffer.py --quick               half a minute: the disk, few rounds
     python bench/buffer.py --fs disk --dir /scratch
+    python bench/buffer.py --fs memory --rounds 15    /dev/shm: what a rule that fits no file costs
     python bench/buffer.py --fs moosefs          needs root; 4 minutes
 
 The three take turns, in another order each round. Times are from open to close, nothing is synced;
@@ -83,8 +84,9 @@ def compiled(cache: Path) -> Path:
 @contextmanager
 def place(fs: str, options: argparse.Namespace) -> Iterator[tuple[Path, Start]]:
     """A folder there, and a way to run a command: of the lab, writes on n0 and reads on n1."""
-    if fs == "disk":
-        yield Path(options.dir), lambda way, command, env: run(["env", *pairs(env), *command])
+    if fs in ("disk", "memory"):
+        folder = Path(options.dir if fs == "disk" else "/dev/shm")
+        yield folder, lambda way, command, env: run(["env", *pairs(env), *command])
         return
     lab = Lab.up(name=options.lab, nodes=2, fs=fs)
 
@@ -164,7 +166,9 @@ def lines(fs: str, samples: Samples) -> list[str]:
             )
     for (way, variant), least in TARGETS.items():
         ways = WAYS[:2] if way == "any" else [way]
-        worst = min(ratio(samples, w, size, variant) for w in ways for size in SIZES)
+        # what a call costs more is the same for all: it shows where calls are cheapest
+        sizes = list(SIZES)[:1] if variant == "no match" else list(SIZES)
+        worst = min(ratio(samples, w, size, variant) for w in ways for size in sizes)
         verdict = "reached" if worst >= least else "NOT reached"
         said.append(f"  {way}, {variant}: {worst:.3f} at worst, {least:.3f} wanted: {verdict}")
     return said

@@ -96,6 +96,7 @@ struct desc {
     uint64_t window;
 };
 
+#pragma GCC visibility push(hidden) /* no look-up through another table */
 extern struct desc *table[TABLE_FDS];
 extern struct file files[FILES_MOST];
 extern struct rules rules;
@@ -105,6 +106,7 @@ extern unsigned n_pending;        /* files with bytes that are not in the kernel
 extern uint32_t epoch;            /* what was read ahead before it changed is not used any more */
 extern uint64_t file_limit_bytes; /* RLIMIT_FSIZE, or more than any file */
 extern struct desc owing; /* stands in the table for a dropped file whose error is not told yet */
+#pragma GCC visibility pop
 
 static inline struct desc *desc_of(int fd)
 {

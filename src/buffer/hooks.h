@@ -37,8 +37,8 @@ struct real_calls {
 #include "buffer/hooks.def"
 };
 #undef BRG_SECTION_ALL
-extern struct real_calls real;
-extern int buffer_started;
+extern struct real_calls real __attribute__((visibility("hidden")));
+extern int buffer_started __attribute__((visibility("hidden")));
 void *real_find(const char *name);
 
 /* The next definition; before the library has started, looked up on the spot. */
