@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
 #endif
@@ -25,7 +27,8 @@
 #define SLEEP_NS 20000000L
 #define SLEEPS_A_LOOK 3u /* whether others live */
 #define SPINS 400u       /* some microseconds */
-#define LOOKS 8u         /* at other ranks, each time; few, as there may be hundreds that look */
+#define YIELD_NS UINT64_C(200000)
+#define LOOKS 8u /* at other ranks, each time; few, as there may be hundreds that look */
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -253,6 +256,25 @@ void area_doze(_Atomic uint32_t *counter, uint32_t seen, uint64_t ns)
     futex(counter, FUTEX_WAIT, seen, &limit);
 }
 
+/* Where nobody waits for a message, most waits are shorter than it takes to fall asleep and to be
+ * woken: that long others run. Not a thread beside the program's, which may compute meanwhile. */
+static int is_soon(const struct io_area *area, _Atomic uint32_t *counter, uint32_t value)
+{
+    for (unsigned i = 0; i < area->spins; i++) {
+        if (area_reached(counter, value))
+            return 1;
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+    if (aside || !area->yields)
+        return 0;
+    for (uint64_t began = brg_clock_ns(); brg_clock_ns() - began < YIELD_NS; sched_yield())
+        if (area_reached(counter, value))
+            return 1;
+    return 0;
+}
+
 int area_wait(struct io_area *area, _Atomic uint32_t *counter, uint32_t value)
 {
     return area_wait_unless(area, counter, value, NULL);
@@ -262,13 +284,8 @@ int area_wait_unless(struct io_area *area, _Atomic uint32_t *counter, uint32_t v
                      _Atomic uint32_t *cancel)
 {
     unsigned sleeps = 0;
-    for (unsigned i = 0; i < area->spins; i++) {
-        if (area_reached(counter, value))
-            return 0;
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
+    if (is_soon(area, counter, value))
+        return 0;
     for (;;) {
         uint32_t seen = atomic_load_explicit(counter, memory_order_acquire);
         if ((int32_t)(seen - value) >= 0)

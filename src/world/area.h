@@ -54,6 +54,7 @@ struct io_area {
     uint32_t local, n_local;
     _Atomic uint32_t looked; /* the peer that was looked at last */
     unsigned spins;          /* looks at a counter before sleeping */
+    int yields;              /* others run for a while, before it sleeps: set by who opened it */
     int fd;                  /* of the leader, until all have it; or -1 */
     size_t had;              /* bytes of the room that area_have has seen to */
 

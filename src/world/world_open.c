@@ -84,6 +84,7 @@ static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
         if (!rc)
             rc = world_join(w);
         if (!rc) {
+            w->area->yields = w->n_nodes == 1;
             w->area->tick = world_tick;
             w->area->tick_context = w;
         }
