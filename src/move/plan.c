@@ -161,6 +161,18 @@ void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stri
  * one fills. */
 #define LEAST_TURNS 4u
 #define LEAST_BLOCK (1u << 20)
+/* Short runs of a few ranks that reach each other's memory: windows that stay in a processor's
+ * cache, and take few pages that nobody has touched, cost less than the meetings that there are
+ * more of. Those of many ranks cost more. */
+#define NEAR_SHARE (64u << 10) /* a rank's part of a window */
+#define NEAR_RANKS 8u
+
+static uint64_t most_block(const struct io_extent *extent, const struct plan_ranks *ranks)
+{
+    uint64_t near = (uint64_t)NEAR_SHARE * ranks->size;
+    int is_near = ranks->n_nodes == 1 && ranks->size <= NEAR_RANKS && !plan_is_long(extent->run);
+    return is_near && near < ranks->room_bytes ? near : ranks->room_bytes;
+}
 
 void plan_blocks(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
                  const struct io_extent *extent, const struct plan_ranks *ranks)
@@ -173,8 +185,9 @@ void plan_blocks(struct io_plan *plan, const struct io_hints *hints, uint64_t st
         n = ranks->size;
     if (n > PLAN_MAX_WRITERS)
         n = PLAN_MAX_WRITERS;
+    uint64_t most = most_block(extent, ranks);
     plan->window_bytes = LEAST_WINDOW;
-    while (plan->window_bytes * 2 <= ranks->room_bytes &&
+    while (plan->window_bytes * 2 <= most &&
            (plan->window_bytes < LEAST_BLOCK ||
             plan->window_bytes * 2 * LEAST_TURNS * n <= extent->high - extent->low))
         plan->window_bytes *= 2;

@@ -14,10 +14,10 @@ static uint64_t below(uint64_t n)
     return (state >> 20) % n;
 }
 
-#define CHECK(ok)                                                    \
-    do                                                               \
-        if (!(ok) && failures++ < 10)                                \
-            printf("line %d, round %d: %s\n", __LINE__, round, #ok); \
+#define CHECK(ok)                                                         \
+    do                                                                    \
+        if (!(ok) && failures++ < 10)                                     \
+            printf("line %d, round %d: %s\n", __LINE__, (int)round, #ok); \
     while (0)
 
 static struct io_plan plan;
@@ -108,11 +108,35 @@ static void blocks(int round)
     CHECK(plan.n_writers == 0);
 }
 
+/* Smaller for short runs of a few ranks on one node. */
+static void near_blocks(void)
+{
+    static const struct {
+        uint32_t size, n_nodes;
+        uint64_t run, room, window;
+    } cases[] = {
+        {4, 1, 24, 4 << 20, 256 << 10}, {8, 1, 24, 4 << 20, 512 << 10},
+        {4, 1, 24, 64 << 10, 64 << 10}, {9, 1, 24, 4 << 20, 4 << 20},
+        {4, 2, 24, 4 << 20, 4 << 20},   {4, 1, 1 << 20, 4 << 20, 4 << 20},
+    };
+    struct io_hints hints;
+    hints_default(&hints);
+    for (size_t round = 0; round < sizeof cases / sizeof *cases; round++) {
+        struct plan_ranks ranks = {.size = cases[round].size,
+                                   .n_nodes = cases[round].n_nodes,
+                                   .room_bytes = cases[round].room};
+        struct io_extent e = {.low = 0, .high = UINT64_C(1) << 30, .run = cases[round].run};
+        plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+        CHECK(plan.window_bytes == cases[round].window);
+    }
+}
+
 int main(void)
 {
     for (int round = 1; round <= 4000; round++)
         random_plan(round);
     choices(0);
     blocks(0);
+    near_blocks();
     return failures != 0;
 }
