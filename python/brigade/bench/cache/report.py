@@ -55,7 +55,7 @@ def print_report(report: dict[str, Any]) -> None:
             )
     console.print(table)
     for sentence in report["conclusions"]:
-        console.print(f"- {sentence}", markup=False, soft_wrap=True)
+        console.print(f"- {sentence}", markup=False, highlight=False)
 
 
 def draw(report: dict[str, Any], path: str) -> None:
