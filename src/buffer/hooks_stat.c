@@ -3,6 +3,8 @@
 
 #include <sys/sysmacros.h>
 
+#include "base/real_stat.h"
+
 static void settle(int fd)
 {
     int err;
@@ -35,30 +37,6 @@ static int any_pending(void)
     if (pending && rc == 0 && is_buffered(st)) \
         rc = call;                             \
     return rc
-
-/* glibc before 2.33 has the versioned names only; we may be asked by either. */
-#if defined(__x86_64__)
-#define STAT_VERSION 1
-#else
-#define STAT_VERSION 0
-#endif
-static int real_stat(const char *path, struct stat *st)
-{
-    return REAL(stat) ? REAL(stat)(path, st) : REAL(__xstat)(STAT_VERSION, path, st);
-}
-static int real_lstat(const char *path, struct stat *st)
-{
-    return REAL(lstat) ? REAL(lstat)(path, st) : REAL(__lxstat)(STAT_VERSION, path, st);
-}
-static int real_fstat(int fd, struct stat *st)
-{
-    return REAL(fstat) ? REAL(fstat)(fd, st) : REAL(__fxstat)(STAT_VERSION, fd, st);
-}
-static int real_fstatat(int dirfd, const char *path, struct stat *st, int flags)
-{
-    return REAL(fstatat) ? REAL(fstatat)(dirfd, path, st, flags)
-                         : REAL(__fxstatat)(STAT_VERSION, dirfd, path, st, flags);
-}
 
 int hook_stat(const char *path, struct stat *st)
 {

@@ -5,30 +5,7 @@
 
 #include <sys/sysmacros.h>
 
-#ifdef __x86_64__
-#define STAT_VERSION 1
-#else
-#define STAT_VERSION 0
-#endif
-
-/* Before glibc 2.33 the library exports only the __xstat forms. */
-static int real_stat(const char *path, struct stat *st)
-{
-    return REAL(stat) ? REAL(stat)(path, st) : REAL(__xstat)(STAT_VERSION, path, st);
-}
-static int real_lstat(const char *path, struct stat *st)
-{
-    return REAL(lstat) ? REAL(lstat)(path, st) : REAL(__lxstat)(STAT_VERSION, path, st);
-}
-static int real_fstat(int fd, struct stat *st)
-{
-    return REAL(fstat) ? REAL(fstat)(fd, st) : REAL(__fxstat)(STAT_VERSION, fd, st);
-}
-static int real_fstatat(int dirfd, const char *path, struct stat *st, int flags)
-{
-    return REAL(fstatat) ? REAL(fstatat)(dirfd, path, st, flags)
-                         : REAL(__fxstatat)(STAT_VERSION, dirfd, path, st, flags);
-}
+#include "base/real_stat.h"
 
 /* What a look-up without a hit means for a call that returns -1 on failure: whether it is answered,
  * with its result. Otherwise *path is where to ask. */

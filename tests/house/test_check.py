@@ -135,3 +135,10 @@ def test_one_failing_step_does_not_stop_the_others_and_the_counts_come_last(
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "3 passed, 1 failed, 1 skipped"
     assert "second: t: needs FUSE" in lines
+
+
+def test_no_two_test_files_have_one_name():
+    """pytest imports them by it, and would not take the second."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) > 100
+    assert sorted({name for name in names if names.count(name) > 1}) == []

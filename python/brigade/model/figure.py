@@ -26,6 +26,18 @@ def widths(found: list[Prediction]) -> list[tuple[int, int]]:
     return [(ranks, max(1, min(ranks, round(ranks / each)))) for ranks in sorted(steps)]
 
 
+def write(figure: Any, path: str) -> None:
+    """Write a finished figure and let go of it. Raises BrigadeError if it cannot be written."""
+    import matplotlib.pyplot as plt
+
+    try:
+        figure.savefig(path, dpi=140)
+    except OSError as error:
+        raise BrigadeError(f"{path}: {error.strerror}", hint="choose another place") from error
+    finally:
+        plt.close(figure)
+
+
 def check(path: str) -> None:
     """Raise BrigadeError if a figure cannot be drawn there; to be asked before any computing."""
     target = Path(path)
@@ -58,12 +70,7 @@ def draw(demand: Demand, system: System, found: list[Prediction], path: str, see
     axes.grid(alpha=0.3, which="both")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise BrigadeError(f"{path}: {error.strerror}", hint="choose another place") from error
-    finally:
-        plt.close(figure)
+    write(figure, path)
 
 
 def _draw_way(axes: Any, curve: list[Prediction], found: list[Prediction], way: str) -> None:

@@ -180,7 +180,7 @@ def _draws(rng: random.Random, mean: float, cv: float) -> Callable[[], float]:
 
 @dataclass(frozen=True)
 class Band:
-    """Mean of several runs, and where another one would be found 9 times of 10."""
+    """Mean of several runs, and where it, or another run, is found as often as was asked."""
 
     mean: float
     low: float

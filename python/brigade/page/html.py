@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from brigade.errors import BrigadeError
 from brigade.page import forest, view
@@ -18,6 +18,9 @@ from brigade.profile import words
 from brigade.profile.insights import find
 from brigade.profile.profile import Profile, Timeline
 from brigade.profile.sums import WIDE, Sums
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 RANKS_SHOWN = 24
 FILES_SHOWN = 12
@@ -37,18 +40,23 @@ def write(profile: Profile, path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def render(profile: Profile) -> str:
-    """The page as text."""
+def environment_of(**more: Any) -> Environment:
+    """Jinja2's, for the templates of this folder: what is put in is escaped, and must be there."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
+    return Environment(
         loader=PackageLoader("brigade.page"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        **more,
     )
+
+
+def render(profile: Profile) -> str:
+    """The page as text."""
+    environment = environment_of(finalize=_shown)
     environment.filters.update(
         {name: getattr(words, name) for name in ("count", "big", "size", "seconds", "many")}
     )

@@ -7,19 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from brigade.bench.all.run import Outcome
+from brigade.page.html import environment_of
 
 
 def render(outcomes: Sequence[Outcome], host: dict[str, Any], settings: dict[str, Any]) -> str:
     """The page as text. Names, tables and failures are escaped; figures are SVG of our own."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("brigade.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = environment_of()
     failed = [one for one in outcomes if one.failure]
     return environment.get_template("laboratory.html").render(
         outcomes=outcomes, failed=failed, host=host, settings=settings, facts=_facts(host),

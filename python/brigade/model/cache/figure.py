@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from brigade.errors import BrigadeError
 from brigade.model.cache.compare import Phase
+from brigade.model.figure import write
 from brigade.page.figure import COLOURS
 from brigade.report.table import size
 
@@ -100,16 +100,9 @@ def _place(axis: Any, step: dict[str, Any], colour: str, line: str, label: str) 
 
 def save(figure: Any, axes: Sequence[Any], path: str) -> None:
     """Finish the axes, and write the figure. Raises BrigadeError if it cannot be written."""
-    import matplotlib.pyplot as plt
-
     for axis in axes:
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)
         if axis.get_legend_handles_labels()[0]:
             axis.legend(frameon=False, fontsize=7)
-    try:
-        figure.savefig(path, dpi=130)
-    except OSError as error:
-        raise BrigadeError(f"{path}: {error.strerror}", hint="choose another place") from error
-    finally:
-        plt.close(figure)
+    write(figure, path)

@@ -9,7 +9,7 @@ import numpy as np
 
 from brigade.model.checkpoint import pattern, simulate
 from brigade.model.checkpoint.job import Job, Plan, timing
-from brigade.model.checkpoint.simulate import Band
+from brigade.model.simulate import Band
 
 EVENTS = 3_000  # of a run: longer jobs are simulated for this many patterns, and scaled
 ENOUGH = 30  # failures, below which the band says nothing

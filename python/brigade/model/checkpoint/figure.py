@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from brigade.errors import BrigadeError
 from brigade.model.checkpoint import optimum
 from brigade.model.checkpoint.advise import count_of
 from brigade.model.checkpoint.job import Cost, Job, Plan, wall_s
+from brigade.model.figure import write
 
 COLORS = {"sync": "#c44e52", "partial": "#4c72b0", "full": "#55a868"}
 POINTS = 60
@@ -40,12 +40,7 @@ def draw(
         _swept(axes[2], sweep, rows)
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
-    try:
-        figure.savefig(path, dpi=140)
-    except OSError as error:
-        raise BrigadeError(f"{path}: {error.strerror}", hint="choose another place") from error
-    finally:
-        plt.close(figure)
+    write(figure, path)
 
 
 def _intervals(axis: Any, job: Job, costs: Sequence[Cost]) -> None:

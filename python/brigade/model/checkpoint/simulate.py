@@ -15,6 +15,7 @@ from typing import Any, Callable
 import numpy as np
 
 from brigade.model.checkpoint.spread import EULER, Spread
+from brigade.model.simulate import Band
 
 Draw = Callable[[], float]
 
@@ -158,18 +159,6 @@ class _Run:
 
     def _begin(self, what: str, seconds: float) -> None:
         self._now, self._left = what, seconds
-
-
-@dataclass(frozen=True)
-class Band:
-    """The mean of some runs, and where the true mean lies with the probability that was asked."""
-
-    mean: float
-    low: float
-    high: float
-
-    def holds(self, value: float) -> bool:
-        return self.low <= value <= self.high
 
 
 def band(values: list[float], deviations: float = 3.0) -> Band:
