@@ -264,7 +264,7 @@ def test_a_swap_while_the_folder_is_made_and_published_does_not_work(node: Node)
         assert node.put().returncode == 0
         rounds += 1
     assert attack.communicate()[0] == "" and attack.returncode == 0
-    assert rounds > 5
+    assert rounds > 2  # of half a second each, where others use the processors as well
     assert not node.name().is_symlink() and node.name().stat().st_uid == VICTIM
 
 
