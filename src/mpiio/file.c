@@ -252,9 +252,8 @@ static void look(const struct file *f, const struct io_hints *hints, struct stor
 static int open_store(const struct io_hints *hints, const struct store_token *token, uint32_t rank,
                       struct io_store **store, struct brg_error *failure)
 {
-    uint64_t bytes;
     int rc = store_open(token, hints, rank, NULL, store, failure);
-    return rc ? rc : store_size(*store, &bytes, failure); /* opens it */
+    return rc ? rc : store_need_file(*store, failure);
 }
 
 struct opening {
