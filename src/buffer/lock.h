@@ -6,7 +6,7 @@
 #ifndef BRG_BUFFER_LOCK_H
 #define BRG_BUFFER_LOCK_H
 
-#include "view/sys.h"
+#include "base/sys.h"
 
 #include <linux/futex.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* See rules.h. */
 #include "buffer/rules.h"
-#include "view/sys.h"
+#include "base/sys.h"
 
 #include <fnmatch.h>
 #include <limits.h>

@@ -8,7 +8,7 @@
  * kernel then stops at the first page that is not there.
  */
 #include "view/audit_ahead.h"
-#include "view/sys.h"
+#include "base/sys.h"
 
 #include <errno.h>
 

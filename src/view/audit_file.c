@@ -1,6 +1,6 @@
 /* What the auditor asks of files. See audit_file.h. */
 #include "view/audit_file.h"
-#include "view/sys.h"
+#include "base/sys.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* What the auditor remembers of the objects that are loaded. See audit_loaded.h. */
 #include "view/audit_loaded.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* Where in the staged tree the auditor sends ld.so. See audit_place.h. */
 #include "view/audit_place.h"
 #include "view/look.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* Judging a program by its ELF file. See binary.h. */
 #include "view/binary.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <elf.h>
 #include <limits.h>

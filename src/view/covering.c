@@ -2,7 +2,7 @@
 #include "view/covering.h"
 #include "view/cover.h"
 #include "view/look.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "view/exec.h"
 #include "view/program.h"
 #include "view/record.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #include <alloca.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  * real directory when it is asked for, because what follows needs a true descriptor.
  */
 #include "view/hooks.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * the shared file system nothing; here the message gets back the path that the program asked for.
  */
 #include "view/hooks.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #define BRG_SECTION_DL
 #include "view/hooks.def"

@@ -2,8 +2,8 @@
 #include "view/hooks.h"
 #include "view/exec.h"
 #include "view/program.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <alloca.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * once for the path it starts at, whatever it goes on to look up.
  */
 #include "view/hooks.h"
-#include "view/sys.h"
+#include "base/sys.h"
 
 #include <sys/inotify.h>
 #include <sys/xattr.h>

@@ -1,6 +1,6 @@
 /* readlink and realpath: links from the index, and no path of the staged tree let out. */
 #include "view/hooks.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 

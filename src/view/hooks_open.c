@@ -1,7 +1,7 @@
 /* open and fopen in all their forms. */
 #include "view/hooks.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 

@@ -1,7 +1,7 @@
 /* stat in all its forms, and access. */
 #include "view/hooks.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <sys/sysmacros.h>
 

@@ -1,6 +1,6 @@
 /* Writing records through mappings of their file. See journal.h. */
 #include "view/journal.h"
-#include "view/sys.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <string.h>

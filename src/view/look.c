@@ -1,7 +1,7 @@
 /* Answering look-ups. See look.h. */
 #include "view/look.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #include "view/namespace.h"
 #include "view/cover.h"
 #include "view/covering.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* The preloaded library: its start, and what all hooks share. See hooks.h. */
 #include "view/hooks.h"
 #include "view/handoff.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Probing a node. See probe.h. Each thing is tried, by children where it would leave a trace. */
 #include "view/probe.h"
 #include "view/namespace_probe.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>

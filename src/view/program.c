@@ -3,8 +3,8 @@
 #include "view/binary.h"
 #include "view/look.h"
 #include "view/record.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* The environment of a program that is about to be executed. See program.h. */
 #include "view/handoff.h"
 #include "view/program.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <unistd.h>
 

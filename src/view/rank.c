@@ -20,8 +20,8 @@
 #include "view/program.h"
 #include "view/rank_env.h"
 #include "view/record.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 #include "view/trace.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "view/handoff.h"
 #include "view/program.h"
 #include "view/record.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Writing trial records. See record.h. */
 #include "view/record.h"
 #include "view/journal.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <sys/utsname.h>

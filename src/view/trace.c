@@ -4,8 +4,8 @@
 #include "trace/remote.h"
 #include "view/handoff.h"
 #include "view/record.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 #include "view/trace_records.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* From the kernel's calls to a trial's records. See trace_records.h. */
 #include "view/trace_records.h"
 #include "view/record.h"
-#include "view/text.h"
+#include "base/text.h"
 
 #include <fcntl.h>
 

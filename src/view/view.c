@@ -1,8 +1,8 @@
 /* Starting a view: environment, staged folder, shared state. See view.h. */
 #include "view/view.h"
 #include "view/record.h"
-#include "view/sys.h"
-#include "view/text.h"
+#include "base/sys.h"
+#include "base/text.h"
 
 #include <errno.h>
 

@@ -4,8 +4,8 @@
  * or between vfork and exec (the hooks), calls the kernel through here: no errno, no thread-local
  * storage, no allocation. Every function returns the kernel's answer: a result, or -errno.
  */
-#ifndef BRG_VIEW_SYS_H
-#define BRG_VIEW_SYS_H
+#ifndef BRG_BASE_SYS_H
+#define BRG_BASE_SYS_H
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Text without a libc: bounded building of strings, numbers, prefixes. */
-#ifndef BRG_VIEW_TEXT_H
-#define BRG_VIEW_TEXT_H
+#ifndef BRG_BASE_TEXT_H
+#define BRG_BASE_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
