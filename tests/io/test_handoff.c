@@ -364,10 +364,12 @@ static void every_window_arrives_whole(void)
 }
 
 static uint64_t carried[MAX_NODES][MAX_NODES];
+static uint32_t messages;
 
 static void count_bytes(const struct threads_post *send)
 {
     const struct message_header *header = send->from_buf;
+    messages++;
     if (send->bytes == sizeof *header)
         carried[send->from][send->to] += header->covered;
 }
@@ -384,6 +386,7 @@ static void prepare_count(int scatter, int brigade)
     prepare(5, scatter ? BLOCKS : STRIPED);
     job.one_home = 0;
     memset(carried, 0, sizeof carried);
+    messages = 0;
     threads_net.watch = count_bytes;
     run();
     threads_net.watch = NULL;
@@ -410,6 +413,27 @@ static void links_carry_what_the_way_says(void)
     CHECK(carried[0][1] == whole && carried[1][2] == whole && carried[2][3] == whole &&
               !carried[0][2],
           "brigade, scattered");
+}
+
+/* Windows that a node gets from another one, or hands to it. */
+static uint32_t passes(void)
+{
+    uint32_t n = 0;
+    for (uint32_t w = 0; w < job.n_windows; w++)
+        for (uint32_t i = 0; i < job.n_nodes; i++)
+            n += i != job.home[w] && job.concerned[w][i];
+    return n;
+}
+
+/* A header and a body, and one question before them where nodes ask. */
+static void no_message_is_sent_that_nobody_needs(void)
+{
+    for (int way = 0; way < 4; way++) {
+        int scatter = way / 2, brigade = way % 2, asks = scatter && !brigade;
+        prepare_count(scatter, brigade);
+        CHECK(messages == passes() * (asks ? 3u : 2u), "scatter %d, brigade %d: %u messages for %u",
+              scatter, brigade, messages, passes());
+    }
 }
 
 /* One of five nodes fails after any number of steps: the others come to the end with it. */
@@ -463,6 +487,7 @@ int main(void)
     alarm(100); /* a wait for ever is a failure too */
     every_window_arrives_whole();
     links_carry_what_the_way_says();
+    no_message_is_sent_that_nobody_needs();
     a_failure_drains_every_node();
     a_death_ends_every_node_at_once();
     for (uint32_t i = 0; i < MAX_NODES; i++)
