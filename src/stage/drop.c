@@ -31,7 +31,7 @@ static const char *const cause_names[] = {
 
 struct drop {
     struct json slots, misses; /* objects, each followed by a newline */
-    struct json space;         /* what became of the namespace view, if it was asked for */
+    struct json space, fork;   /* what became of the namespace view, of --fork, if asked for */
 };
 
 static void add_slot(struct json *j, const struct brg_slot *s)
@@ -49,7 +49,8 @@ static void add_slot(struct json *j, const struct brg_slot *s)
         json_add(j, "%s\"%s\":%" PRIu64, comma, cause_names[c], s->misses[c]);
         comma = ",";
     }
-    json_add(j, "}}\n");
+    const char *forked = s->forked == BRG_FORK_DONE ? "true" : "false";
+    json_add(j, s->forked ? "},\"forked\":%s}\n" : "}}\n", forked);
 }
 
 static int miss_compare(const void *a, const void *b)
@@ -108,6 +109,22 @@ static void add_namespace(struct json *j, const struct brg_state *s)
     json_add(j, "}");
 }
 
+static void add_fork(struct json *j, const struct brg_state *s)
+{
+    const struct brg_fork *f = &s->fork;
+    if (!f->taken && !f->n_words && !f->warm_ns)
+        return;
+    json_add(j, "{\"saved_bytes\":%" PRIu64 ",\"warm_ns\":%" PRIu64 ",\"why\":", f->saved_bytes,
+             f->warm_ns);
+    if (f->taken)
+        json_add_string(j, f->why, strnlen(f->why, sizeof f->why));
+    else
+        json_add(j, "null");
+    json_add(j, ",\"words\":");
+    json_add_string(j, f->words, strnlen(f->words, sizeof f->words));
+    json_add(j, "}");
+}
+
 static int state_is_sound(const struct brg_state *s, uint64_t bytes)
 {
     return bytes >= sizeof *s && s->magic == BRG_STATE_MAGIC && s->version == BRG_STATE_VERSION &&
@@ -135,6 +152,7 @@ static void read_state(void *user, int fd)
         uint32_t n = s->next_miss < s->n_misses ? s->next_miss : s->n_misses;
         add_misses(&d->misses, brg_state_misses(s), n);
         add_namespace(&d->space, s);
+        add_fork(&d->fork, s);
     }
     munmap(s, (size_t)st.st_size);
 }
@@ -178,13 +196,14 @@ static int print_list(const struct json *objects, const char *list, const char *
     return lines;
 }
 
-static int print_namespace(const struct json *space, int removed)
+/* A line with an object under `name`, if there is one. Returns the number of lines. */
+static int print_object(const struct json *object, const char *name, int removed)
 {
     struct json line = {0};
-    if (!space->n)
+    if (!object->n)
         return 0;
     begin_line(&line, "slots");
-    json_add(&line, "],\"namespace\":%s,\"misses\":[", space->text);
+    json_add(&line, "],\"%s\":%s,\"misses\":[", name, object->text);
     json_add(&line, "],\"removed\":%s}", removed ? "true" : "false");
     json_print(&line, STDOUT_FILENO);
     return 1;
@@ -210,7 +229,8 @@ int drop_run(const struct drop_options *options)
         rc = 0; /* nothing was staged here, or another process has dropped it */
     if (rc)
         fprintf(stderr, "brigade-stage: %s\n", err.text);
-    int lines = print_namespace(&d.space, removed) +
+    int lines = print_object(&d.space, "namespace", removed) +
+                print_object(&d.fork, "fork", removed) +
                 print_list(&d.slots, "slots", "misses", removed) +
                 print_list(&d.misses, "misses", "slots", removed);
     if (!lines) {
@@ -218,6 +238,7 @@ int drop_run(const struct drop_options *options)
         begin_line(&line, "slots");
         end_line(&line, "misses", removed);
     }
+    free(d.fork.text);
     free(d.slots.text);
     free(d.misses.text);
     free(d.space.text);

@@ -1,5 +1,6 @@
 /* readlink and realpath: links from the index, and no path of the staged tree let out. */
 #include "view/hooks.h"
+#include "view/hooks_fork.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -25,7 +26,10 @@ static ssize_t real_link(const struct view *v, int dirfd, const char *path, char
 static ssize_t read_link(int dirfd, const char *path, char *buf, size_t size)
 {
     struct look_result r;
+    size_t told;
     const struct view *v = hook_view();
+    if (v && v->fork && path && fork_message_of(preload_view, path, buf, size, &told))
+        return (ssize_t)told;
     if (serves(v) && path && path[0]) {
         switch (look_up(v, "readlink", dirfd, path, 0, &r)) {
         case LOOK_HIT:

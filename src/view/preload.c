@@ -1,6 +1,7 @@
 /* The preloaded library: its start, and what all hooks share. See hooks.h. */
 #include "view/hooks.h"
 #include "view/handoff.h"
+#include "view/hooks_fork.h"
 #include "base/sys.h"
 #include "base/text.h"
 
@@ -84,6 +85,7 @@ __attribute__((constructor)) static void start_of_process(void)
     else {
         restore_execfn(v);
         preload_view->preloaded = 1;
+        fork_begin(preload_view);
     }
 }
 

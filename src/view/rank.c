@@ -1,7 +1,7 @@
 /* brigade-rank: starts a rank's program under the view.
  *
  *   brigade-rank --record DIR [--python-view DIR] [--] PROGRAM ARGS...      a trial
- *   brigade-rank --job ID [--view LIST] [--strict] [--] PROGRAM ARGS...     a job
+ *   brigade-rank --job ID [--view LIST] [--fork KIND] [--strict] [--] PROGRAM ARGS...     a job
  *   brigade-rank --probe BASE                             what this node allows, as JSON
  *   brigade-rank --inspect PROGRAM            `joins`, or `apart` if our libraries cannot reach it
  *
@@ -12,6 +12,10 @@
  *
  * What must stay true: whatever is wrong with the stage, the program is started plainly.
  */
+#include "base/sys.h"
+#include "base/text.h"
+#include "fork/begin.h"
+#include "fork/width.h"
 #include "view/exec.h"
 #include "view/handoff.h"
 #include "view/look.h"
@@ -20,8 +24,6 @@
 #include "view/program.h"
 #include "view/rank_env.h"
 #include "view/record.h"
-#include "base/sys.h"
-#include "base/text.h"
 #include "view/trace.h"
 
 #include <errno.h>
@@ -32,12 +34,12 @@
 
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
-    "                    [--python-view DIR] [--] PROGRAM [ARGS...]\n"
+    "                    [--fork python|main] [--python-view DIR] [--] PROGRAM [ARGS...]\n"
     "       brigade-rank --probe BASE\n"
     "       brigade-rank --inspect PROGRAM\n";
 
 struct options {
-    const char *record, *job, *views, *python_view, *probe, *inspect;
+    const char *record, *job, *views, *fork, *python_view, *probe, *inspect;
     int strict;
     char **program;
 };
@@ -51,6 +53,7 @@ static int parse(char **argv, struct options *o)
         const char **value = text_same(*argv, "--record")        ? &o->record
                              : text_same(*argv, "--job")         ? &o->job
                              : text_same(*argv, "--view")        ? &o->views
+                             : text_same(*argv, "--fork")        ? &o->fork
                              : text_same(*argv, "--python-view") ? &o->python_view
                              : text_same(*argv, "--probe")       ? &o->probe
                              : text_same(*argv, "--inspect")     ? &o->inspect
@@ -250,6 +253,47 @@ static int prepare(struct view *v, const struct options *o)
     return o->record ? prepare_trial(v, o, folder) : prepare_job(v, o, folder);
 }
 
+/* What is executed when all is prepared: in this process, or in one that becomes the template. */
+struct program_start {
+    const struct view *view;
+    char *const *program;
+};
+
+static void start_program(void *context)
+{
+    const struct program_start *start = context;
+    exec_search(start->view, start->program[0], getenv("PATH"), start->program, environ, execve);
+}
+
+static void note_refusal(const struct view *v, const char *why)
+{
+    struct brg_fork *f = &v->state->fork;
+    v->slot->forked = BRG_FORK_REFUSED;
+    if (__atomic_exchange_n(&f->taken, 1, __ATOMIC_RELAXED) == 0)
+        snprintf(f->why, sizeof f->why, "%s", why);
+}
+
+/* Has the rank forked, and stands for it; comes back if it is to be started in the ordinary way. */
+static void fork_rank(const struct view *v, const struct options *o)
+{
+    char folder[PATH_MAX];
+    struct program_start start = {v, o->program};
+    struct text t = text_in(folder, sizeof folder);
+    const char *state = getenv("BRIGADE_STATE");
+    if (!state || v->mode != VIEW_SERVE)
+        return;
+    text_bytes(&t, state, strlen(state) - strlen("/state"));
+    struct fork_job job = {folder, o->fork, o->program, fork_width(), start_program, &start};
+    const char *why = fork_stand_in(&job);
+    if (!why)
+        return;
+    note_refusal(v, why);
+    if (is_strict()) {
+        fprintf(stderr, "brigade: strict: --fork: %s\n", why);
+        exit(125);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct view view;
@@ -271,8 +315,11 @@ int main(int argc, char **argv)
     if (prepare(&view, &o) < 0) {
         view.mode = VIEW_OFF;
         rank_env_clear();
+    } else if (o.fork && o.job) {
+        fork_rank(&view, &o);
     }
-    exec_search(&view, o.program[0], getenv("PATH"), o.program, environ, execve);
+    struct program_start start = {&view, o.program};
+    start_program(&start);
     int err = errno;
     fprintf(stderr, "brigade-rank: %s: %s\n", o.program[0], strerror(err));
     return err == ENOENT || err == ENOTDIR ? 127 : 126;

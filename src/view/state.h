@@ -64,7 +64,22 @@ struct brg_slot {          /* one rank and its children; 128 bytes */
     uint64_t misses[8];    /* by brg_miss_cause */
     uint64_t loads;        /* objects loaded by ld.so from node memory */
     uint64_t processes;    /* processes that ran under this slot */
-    uint64_t reserved;
+    uint64_t forked;       /* brg_forked */
+};
+
+enum brg_forked {
+    BRG_FORK_NOT_ASKED = 0,
+    BRG_FORK_DONE,   /* it came from the template of its node */
+    BRG_FORK_REFUSED /* it was started in the ordinary way */
+};
+
+struct brg_fork {   /* what became of --fork on a node */
+    uint32_t taken; /* atomic; whether somebody has written, or writes, `why` */
+    uint32_t n_words;
+    uint64_t saved_bytes; /* that ranks share with their template: measured once, 0: never */
+    uint64_t warm_ns;     /* that the template took */
+    char why[120];        /* of the first rank that was refused */
+    char words[360];      /* of the template, for the report: JSON, or empty */
 };
 
 _Static_assert(sizeof(struct brg_slot) == 128, "the Python view writes into slots, too");
@@ -90,6 +105,7 @@ struct brg_state {
     uint32_t namespace_covers;                /* folders that are mounted in it */
     uint32_t namespace_why, namespace_errno;  /* of the last refusal: brg_namespace_why */
     uint64_t reserved[4];
+    struct brg_fork fork;
 };
 
 static inline struct brg_slot *brg_state_slots(struct brg_state *s)

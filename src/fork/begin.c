@@ -1,0 +1,223 @@
+/* Asking for a rank. See begin.h. */
+#include "fork/begin.h"
+#include "fork/request.h"
+#include "fork/stand.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    PATIENCE_S = 120, /* for a template to warm up; BRIGADE_FORK_PATIENCE says otherwise */
+    FIRST_FREE = 3
+};
+
+/* What is needed to ask, and to be as before if the answer is no. */
+struct asking {
+    const struct fork_job *job;
+    int folder, socket, signals;
+    pid_t template; /* 0: another process has started it */
+    sigset_t mask;
+    struct fork_self self;
+    struct fork_open open;
+    char name[64]; /* of the template's socket in the folder */
+};
+
+/* Templates are for one command in one folder. */
+static void name_socket(struct asking *a)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    struct stat here = {0};
+    for (char *const *word = a->job->program; *word; word++)
+        for (const char *p = *word;; p++) {
+            h = (h ^ (uint8_t)*p) * UINT64_C(0x100000001b3);
+            if (!*p)
+                break;
+        }
+    if (stat(".", &here) == 0) {
+        h = (h ^ (uint64_t)here.st_ino) * UINT64_C(0x100000001b3);
+        h = (h ^ (uint64_t)here.st_dev) * UINT64_C(0x100000001b3);
+    }
+    snprintf(a->name, sizeof a->name, "fork-%016llx", (unsigned long long)h);
+}
+
+static struct sockaddr_un address(const struct asking *a)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    snprintf(to.sun_path, sizeof to.sun_path, "/proc/self/fd/%d/%s", a->folder, a->name);
+    return to;
+}
+
+/* A socket connected with a template of the same user, or -errno. */
+static int connect_template(const struct asking *a)
+{
+    struct sockaddr_un to = address(a);
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (s < 0)
+        return -errno;
+    int err = connect(s, (struct sockaddr *)&to, sizeof to) == 0 ? 0 : -errno;
+    if (err == 0 && getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+        err = -errno;
+    if (err == 0 && peer.uid != geteuid())
+        err = -EPERM;
+    if (err == 0)
+        return s;
+    close(s);
+    return err;
+}
+
+/* In the child that becomes the template: of what this process has open it keeps 0 to 2, which the
+ * program's streams are made for, and the socket. */
+static void become_template(const struct asking *a, int listener)
+{
+    char text[32];
+    setpgid(0, 0);
+    for (uint32_t i = 0; i < a->open.n; i++)
+        if (a->open.numbers[i] >= FIRST_FREE)
+            close(a->open.numbers[i]);
+    snprintf(text, sizeof text, "%d:%d:%d", listener, (int)getpid(), a->job->n_local);
+    if (fcntl(listener, F_SETFD, 0) == 0 && setenv(BRG_FORK_VARIABLE, a->job->kind, 1) == 0 &&
+        setenv(BRG_FORK_SOCKET_VARIABLE, text, 1) == 0)
+        a->job->execute(a->job->context);
+    _exit(127);
+}
+
+/* 0, or -errno. */
+static int start_template(struct asking *a)
+{
+    struct sockaddr_un at = address(a);
+    int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (s < 0)
+        return -errno;
+    int err =
+        bind(s, (struct sockaddr *)&at, sizeof at) == 0 && listen(s, SOMAXCONN) == 0 ? 0 : -errno;
+    if (err == 0) {
+        pid_t child = fork();
+        if (child == 0)
+            become_template(a, s);
+        err = child < 0 ? -errno : 0;
+        a->template = child;
+    }
+    close(s);
+    return err;
+}
+
+/* The first rank process of a command starts its template; if that is gone, nobody starts another.
+ * A connected socket, or -errno. */
+static int reach_template(struct asking *a)
+{
+    int s = connect_template(a);
+    if (s != -ENOENT)
+        return s;
+    int lock = openat(a->folder, "fork.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock < 0)
+        return -errno;
+    int err = flock(lock, LOCK_EX) == 0 ? 0 : -errno;
+    struct stat there;
+    if (err == 0 && fstatat(a->folder, a->name, &there, AT_SYMLINK_NOFOLLOW) != 0)
+        err = start_template(a);
+    close(lock);
+    return err ? err : connect_template(a);
+}
+
+static int patience_ms(void)
+{
+    const char *text = getenv("BRIGADE_FORK_PATIENCE");
+    double seconds = text ? strtod(text, NULL) : 0;
+    return (int)((seconds > 0 && seconds < 1e6 ? seconds : PATIENCE_S) * 1000);
+}
+
+/* Waits for the answer. NULL if a rank was started, otherwise why not. */
+static const char *answer(struct asking *a, struct fork_message *m)
+{
+    int passed[FORK_PASSED];
+    struct pollfd from[] = {{a->socket, POLLIN, 0}, {a->signals, POLLIN, 0}};
+    int n;
+    do
+        n = poll(from, 2, patience_ms());
+    while (n < 0 && errno == EINTR);
+    if (n == 0) { /* it has what this process has open, and nobody has more patience */
+        if (a->template > 0)
+            kill(a->template, SIGKILL);
+        return "the template took too long";
+    }
+    if (from[0].revents == 0)
+        return "a signal came first";
+    if (fork_receive(a->socket, m, passed, 1) != 1)
+        return "the template ended";
+    if (m->kind == FORK_STARTED)
+        return NULL;
+    return m->kind == FORK_REFUSED ? m->text : "the template said something else";
+}
+
+static const char *ask(struct asking *a, struct fork_message *m)
+{
+    struct timeval limit = {patience_ms() / 1000 + 1, 0};
+    a->socket = reach_template(a);
+    if (a->socket < 0)
+        return "the template cannot be reached";
+    setsockopt(a->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (fork_ask(a->socket, &a->self, &a->open, environ) != 0)
+        return "the template cannot be asked";
+    return answer(a, m);
+}
+
+/* Signals wait from here on: they are for the rank, or for this process as it was. */
+static const char *prepare(struct asking *a)
+{
+    sigset_t all;
+    if (self_read(&a->self) != 0 || fork_list_open(&a->open) != 0)
+        return "/proc cannot be read";
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &a->mask);
+    a->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    a->folder = open(a->job->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    name_socket(a);
+    return a->signals < 0 || a->folder < 0 ? "the job's folder cannot be opened" : NULL;
+}
+
+static void as_before(struct asking *a)
+{
+    int opened[] = {a->folder, a->socket, a->signals};
+    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
+        if (opened[i] >= 0)
+            close(opened[i]);
+    free(a->open.numbers);
+    sigprocmask(SIG_SETMASK, &a->mask, NULL);
+}
+
+const char *fork_stand_in(const struct fork_job *job)
+{
+    static char why[FORK_TEXT];
+    struct fork_message m = {0};
+    struct asking a = {.job = job, .folder = -1, .socket = -1, .signals = -1};
+    struct standing standing;
+    if (job->n_local == 1)
+        return NULL;
+    const char *reason = prepare(&a);
+    if (!reason && standing_begin(&standing, a.signals) != 0)
+        reason = "no process could be started beside it";
+    if (reason) {
+        as_before(&a);
+        return reason;
+    }
+    reason = ask(&a, &m);
+    if (!reason)
+        standing_until_the_end(&standing, a.socket, m.other, &a.open);
+    snprintf(why, sizeof why, "%s", reason);
+    standing_undo(&standing);
+    as_before(&a);
+    return why;
+}

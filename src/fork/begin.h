@@ -1,0 +1,29 @@
+/* A rank process asks the template of its node for a rank, and starts the template if it is the
+ * first. For brigade-rank. */
+#ifndef BRG_FORK_BEGIN_H
+#define BRG_FORK_BEGIN_H
+
+#include "fork/talk.h"
+
+/* What the template finds in its environment: how it serves ("python", "main"), and
+ * "SOCKET:PID:RANKS", which counts for that process only. */
+#define BRG_FORK_VARIABLE "BRIGADE_FORK"
+#define BRG_FORK_SOCKET_VARIABLE "BRIGADE_FORK_SOCKET"
+
+struct fork_job {
+    const char *folder;   /* of the job on this node */
+    const char *kind;     /* of template */
+    char *const *program; /* its words */
+    int n_local;          /* ranks of this node, or 0: not known */
+    /* Executes the program with `environ` as it is; returns only if it could not. */
+    void (*execute)(void *context);
+    void *context;
+};
+
+/* Has this process's rank forked, and stands for it until it ends; then ends as it ended. Returns
+ * only if the rank is to be started in the ordinary way, and then this process is as it was: with
+ * the reason in words, which is also noted in the job's folder; NULL if there is nothing to say
+ * (the only rank of its node). */
+const char *fork_stand_in(const struct fork_job *job);
+
+#endif

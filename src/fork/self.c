@@ -1,0 +1,290 @@
+/* What a process is. See self.h. */
+#include "fork/self.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "fork/stat.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+    PAGE = 8192,
+    IOPRIO_WHO_PROCESS = 1
+};
+
+static const char *const namespace_names[SELF_NAMESPACES] = {"user", "mnt", "pid",   "net",
+                                                             "ipc",  "uts", "cgroup"};
+/* Lines of /proc/self/status that say what a process may do. */
+static const char *const right_names[] = {
+    "Uid:",    "Gid:",    "Groups:", "CapInh:",     "CapPrm:",
+    "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:"};
+
+/* A small file of /proc as text; its length, or -errno. */
+static long read_text(const char *path, char *buf, size_t size)
+{
+    size_t len = 0;
+    long n = 1;
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return fd;
+    while (n > 0 && len < size - 1) {
+        n = sys_read(fd, buf + len, size - 1 - len);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    sys_close(fd);
+    buf[len] = '\0';
+    return n < 0 ? n : (long)len;
+}
+
+/* FNV-1a. */
+static uint64_t digest(uint64_t h, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t)s[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+#define DIGEST_SEED UINT64_C(0xcbf29ce484222325)
+
+static size_t line_length(const char *s)
+{
+    size_t n = 0;
+    while (s[n] && s[n] != '\n')
+        n++;
+    return n;
+}
+
+static const char *next_line(const char *s)
+{
+    s += line_length(s);
+    return *s ? s + 1 : s;
+}
+
+static uint64_t hexadecimal(const char *s)
+{
+    uint64_t value = 0;
+    while (*s == ' ' || *s == '\t')
+        s++;
+    for (;; s++) {
+        int digit = *s >= '0' && *s <= '9' ? *s - '0' : *s >= 'a' && *s <= 'f' ? *s - 'a' + 10 : -1;
+        if (digit < 0)
+            return value;
+        value = value << 4 | (unsigned)digit;
+    }
+}
+
+static int read_status(struct fork_self *self)
+{
+    char text[PAGE];
+    long n = read_text("/proc/self/status", text, sizeof text);
+    if (n < 0)
+        return (int)n;
+    self->rights = DIGEST_SEED;
+    for (const char *line = text; *line; line = next_line(line)) {
+        for (size_t i = 0; i < sizeof right_names / sizeof *right_names; i++)
+            if (text_starts(line, right_names[i]))
+                self->rights = digest(self->rights, line, line_length(line) + 1);
+        if (text_starts(line, "SigIgn:"))
+            self->ignored = hexadecimal(line + sizeof "SigIgn:" - 1);
+    }
+    return 0;
+}
+
+/* Slurm gives each task a group of its own below the step's, which has the limits. */
+static size_t without_task(const char *line, size_t n)
+{
+    static const char task[] = "/task_";
+    size_t at = n;
+    while (at > 0 && line[at - 1] >= '0' && line[at - 1] <= '9')
+        at--;
+    size_t tail = sizeof task - 1;
+    return at < n && at >= tail && memcmp(line + at - tail, task, tail) == 0 ? at - tail : n;
+}
+
+static int read_cgroup(struct fork_self *self)
+{
+    char text[PAGE];
+    long n = read_text("/proc/self/cgroup", text, sizeof text);
+    self->cgroup = DIGEST_SEED;
+    if (n == -ENOENT)
+        return 0;
+    for (const char *line = text; n > 0 && *line; line = next_line(line)) {
+        self->cgroup = digest(self->cgroup, line, without_task(line, line_length(line)));
+        self->cgroup = digest(self->cgroup, "\n", 1);
+    }
+    return n < 0 ? (int)n : 0;
+}
+
+static void read_namespaces(struct fork_self *self)
+{
+    char path[64];
+    struct stat st;
+    for (int i = 0; i < SELF_NAMESPACES; i++) {
+        struct text t = text_in(path, sizeof path);
+        text_add(&t, "/proc/self/ns/");
+        text_add(&t, namespace_names[i]);
+        self->namespaces[i] = sys_stat(path, &st) == 0 ? st.st_ino : 0;
+    }
+}
+
+static int read_stat(struct fork_self *self)
+{
+    uint64_t fields[STAT_FIELDS];
+    int err = stat_read(fields);
+    if (err)
+        return err;
+    self->group = (int32_t)fields[STAT_GROUP];
+    self->session = (int32_t)fields[STAT_SESSION];
+    self->terminal = (int32_t)fields[STAT_TERMINAL];
+    return 0;
+}
+
+static int read_number_of(const char *path)
+{
+    char text[32];
+    long n = read_text(path, text, sizeof text);
+    return n > 0 ? (int)strtol(text, NULL, 10) : 0;
+}
+
+static void read_schedule(struct fork_self *self)
+{
+    int priority = 0;
+    memset(self->processors, 0, sizeof self->processors);
+    sys_call(SYS_sched_getaffinity, 0, sizeof self->processors, (long)self->processors, 0, 0, 0);
+    self->n_processors = 0;
+    for (size_t i = 0; i < sizeof self->processors; i++)
+        self->n_processors += (uint64_t)__builtin_popcount(self->processors[i]);
+    self->nice = 20 - (int32_t)sys_call(SYS_getpriority, PRIO_PROCESS, 0, 0, 0, 0, 0);
+    self->policy = (int32_t)sys_call(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
+    sys_call(SYS_sched_getparam, 0, (long)&priority, 0, 0, 0, 0);
+    self->priority = priority;
+    self->io_priority = (int32_t)sys_call(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0, 0, 0, 0, 0);
+}
+
+int self_read(struct fork_self *self)
+{
+    memset(self, 0, sizeof *self);
+    int err = read_status(self);
+    err = err ? err : read_stat(self);
+    err = err ? err : read_cgroup(self);
+    if (err)
+        return err;
+    read_namespaces(self);
+    read_schedule(self);
+    self->personality = (uint64_t)sys_call(SYS_personality, 0xffffffff, 0, 0, 0, 0, 0);
+    self->oom_score = read_number_of("/proc/self/oom_score_adj");
+    self->umask = (int32_t)sys_call(SYS_umask, 077, 0, 0, 0, 0, 0);
+    sys_call(SYS_umask, self->umask, 0, 0, 0, 0, 0);
+    sys_call(SYS_rt_sigprocmask, 0, 0, (long)&self->blocked, sizeof self->blocked, 0, 0);
+    self->pid = sys_getpid();
+    for (int i = 0; i < SELF_LIMITS && err == 0; i++)
+        err = (int)sys_call(SYS_prlimit64, 0, i, 0, (long)&self->limits[i], 0, 0);
+    return err;
+}
+
+/* For a process that leads a session of its own, a rank that leads one. */
+static int leads(const struct fork_self *self)
+{
+    return self->session == self->pid && !self->terminal;
+}
+
+const char *self_differs(const struct fork_self *mine, const struct fork_self *wanted)
+{
+    if (mine->rights != wanted->rights)
+        return "another user, group or capability";
+    if (memcmp(mine->namespaces, wanted->namespaces, sizeof mine->namespaces) != 0)
+        return "another namespace";
+    if (mine->cgroup != wanted->cgroup)
+        return "another control group";
+    if (mine->ignored != wanted->ignored)
+        return "other signals are ignored";
+    if (mine->personality != wanted->personality)
+        return "another personality";
+    if (mine->n_processors != wanted->n_processors)
+        return "another number of processors";
+    if (memcmp(&mine->limits[RLIMIT_STACK], &wanted->limits[RLIMIT_STACK], sizeof *mine->limits) !=
+        0)
+        return "another limit of the stack";
+    if (wanted->session != mine->session && !leads(wanted))
+        return "another session";
+    return NULL;
+}
+
+static long set_oom_score(int score)
+{
+    char text[16];
+    struct text t = text_in(text, sizeof text);
+    text_signed(&t, score);
+    int fd = sys_open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0);
+    long n = fd < 0 ? fd : sys_write(fd, text, t.len);
+    if (fd >= 0)
+        sys_close(fd);
+    return n < 0 ? n : 0;
+}
+
+static long set_schedule(const struct fork_self *mine, const struct fork_self *wanted)
+{
+    long err = 0;
+    int priority = wanted->priority;
+    if (memcmp(mine->processors, wanted->processors, sizeof mine->processors) != 0)
+        err = sys_call(SYS_sched_setaffinity, 0, sizeof wanted->processors,
+                       (long)wanted->processors, 0, 0, 0);
+    if (err >= 0 && (mine->policy != wanted->policy || mine->priority != wanted->priority))
+        err = sys_call(SYS_sched_setscheduler, 0, wanted->policy, (long)&priority, 0, 0, 0);
+    if (err >= 0 && mine->nice != wanted->nice)
+        err = sys_call(SYS_setpriority, PRIO_PROCESS, 0, wanted->nice, 0, 0, 0);
+    if (err >= 0 && mine->io_priority != wanted->io_priority)
+        err = sys_call(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, wanted->io_priority, 0, 0, 0);
+    return err < 0 ? err : 0;
+}
+
+static long set_limits(const struct fork_self *wanted)
+{
+    struct rlimit now;
+    long err = 0;
+    for (int i = 0; i < SELF_LIMITS && err == 0; i++) {
+        err = sys_call(SYS_prlimit64, 0, i, 0, (long)&now, 0, 0);
+        if (err == 0 && memcmp(&now, &wanted->limits[i], sizeof now) != 0)
+            err = sys_call(SYS_prlimit64, 0, i, (long)&wanted->limits[i], 0, 0, 0);
+    }
+    return err;
+}
+
+static long set_group(const struct fork_self *wanted, int *joined)
+{
+    *joined = !leads(wanted);
+    if (!*joined) {
+        long session = sys_call(SYS_setsid, 0, 0, 0, 0, 0, 0);
+        return session < 0 ? session : 0;
+    }
+    return sys_call(SYS_setpgid, 0, wanted->group, 0, 0, 0, 0);
+}
+
+int self_become(const struct fork_self *mine, const struct fork_self *wanted, int *joined,
+                const char **what)
+{
+    *what = "its process group";
+    long err = set_group(wanted, joined);
+    if (err == 0) {
+        *what = "its priority";
+        err = set_schedule(mine, wanted);
+    }
+    if (err == 0 && mine->oom_score != wanted->oom_score) {
+        *what = "its OOM score";
+        err = set_oom_score(wanted->oom_score);
+    }
+    if (err == 0) {
+        *what = "its limits";
+        err = set_limits(wanted);
+    }
+    sys_call(SYS_umask, wanted->umask, 0, 0, 0, 0, 0);
+    return (int)err;
+}
+
+void self_unblock(const struct fork_self *wanted)
+{
+    enum {
+        SIG_SET_MASK = 2
+    };
+    sys_call(SYS_rt_sigprocmask, SIG_SET_MASK, (long)&wanted->blocked, 0, sizeof wanted->blocked, 0,
+             0);
+}

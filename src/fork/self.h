@@ -1,0 +1,51 @@
+/* What a process is, as far as whoever started it decides: read, compared, taken over.
+ *
+ * A rank process reads what it is; a child of the template becomes that. What a process cannot take
+ * over must be the same in both, or the rank is not forked. Only raw system calls: the template's
+ * part is loaded into programs whose calls of libc are watched.
+ */
+#ifndef BRG_FORK_SELF_H
+#define BRG_FORK_SELF_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+enum {
+    SELF_NAMESPACES = 7,
+    SELF_LIMITS = 16,      /* RLIM_NLIMITS */
+    SELF_PROCESSORS = 1024 /* bytes of a set of processors: 8,192 of them */
+};
+
+struct fork_self {
+    /* must be the same */
+    uint64_t rights;                      /* digest of user, groups, capabilities, seccomp */
+    uint64_t namespaces[SELF_NAMESPACES]; /* inode numbers; 0: not known */
+    uint64_t cgroup;                      /* digest of where it is accounted, but for its task */
+    uint64_t ignored;                     /* bit s - 1: signal s is ignored */
+    uint64_t personality;
+    uint64_t n_processors; /* that it may use */
+    /* taken over */
+    struct rlimit limits[SELF_LIMITS]; /* that of the stack must be the same */
+    uint64_t blocked;                  /* signal mask */
+    uint8_t processors[SELF_PROCESSORS];
+    int32_t nice, policy, priority, io_priority, oom_score, umask;
+    int32_t pid, group, session, terminal; /* terminal: device number, 0: none */
+};
+
+/* Reads what this process is. 0 or -errno. */
+int self_read(struct fork_self *self);
+
+/* The first thing, in words, in which `wanted` differs from `mine` and that cannot be taken over;
+ * NULL if there is none. */
+const char *self_differs(const struct fork_self *mine, const struct fork_self *wanted);
+
+/* Makes this process, a child of the one that `mine` is of, what `wanted` says, but for its mask
+ * of signals, which is last: self_unblock(). *joined: whether it is in `wanted`'s process group.
+ * 0, or -errno with *what in words. */
+int self_become(const struct fork_self *mine, const struct fork_self *wanted, int *joined,
+                const char **what);
+
+void self_unblock(const struct fork_self *wanted);
+
+#endif

@@ -1,0 +1,195 @@
+/* Standing for a rank. See stand.h. */
+#include "fork/stand.h"
+#include "base/clock.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    STACK = 16 << 10,
+    SIGNALS = 65,
+    WITNESS_MS = 50, /* between a signal here and the same one there, on a busy machine */
+    FORGET_MS = 1000 /* a note that nothing came to fit */
+};
+
+/* What the witness and this process share; written by one task each. */
+struct witness {
+    int notes;    /* where it writes */
+    pid_t parent; /* this process */
+};
+
+/* Runs in this process's memory: raw system calls only, and nothing thread-local. */
+static int bear_witness(void *shared)
+{
+    const struct witness *w = shared;
+    uint64_t all = ~UINT64_C(0);
+    sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+    while (sys_getppid() == w->parent) {
+        long number = sys_call(SYS_rt_sigtimedwait, (long)&all, 0, 0, sizeof all, 0, 0);
+        uint8_t note = (uint8_t)number;
+        if (number > 0)
+            sys_write(w->notes, &note, 1);
+    }
+    return 0;
+}
+
+int standing_begin(struct standing *s, int signals)
+{
+    static struct witness shared;
+    int ends[2];
+    *s = (struct standing){.signals = signals, .notes = -1};
+    s->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (s->stack == MAP_FAILED)
+        return -errno;
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        int err = -errno;
+        munmap(s->stack, STACK);
+        return err;
+    }
+    shared = (struct witness){.notes = ends[1], .parent = getpid()};
+    s->notes = ends[0];
+    s->witness =
+        clone(bear_witness, (char *)s->stack + STACK, CLONE_VM | CLONE_FILES | CLONE_FS, &shared);
+    if (s->witness > 0)
+        return 0;
+    int err = -errno;
+    close(ends[0]);
+    close(ends[1]);
+    munmap(s->stack, STACK);
+    return err;
+}
+
+void standing_undo(struct standing *s)
+{
+    kill(s->witness, SIGKILL);
+    while (waitpid(s->witness, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    close(s->notes);
+    munmap(s->stack, STACK);
+    /* its end of the pipe goes with the exec */
+}
+
+/* ---- telling signals apart ---- */
+
+struct noted {
+    uint32_t times[SIGNALS];
+    uint64_t last_ns[SIGNALS];
+};
+
+static void read_notes(const struct standing *s, struct noted *noted)
+{
+    uint8_t notes[64];
+    ssize_t n;
+    while ((n = read(s->notes, notes, sizeof notes)) > 0)
+        for (ssize_t i = 0; i < n; i++)
+            if (notes[i] < SIGNALS) {
+                noted->times[notes[i]]++;
+                noted->last_ns[notes[i]] = brg_clock_ns();
+            }
+}
+
+/* Whether the witness got the signal, too. Waits a moment for its word. */
+static int was_witnessed(const struct standing *s, struct noted *noted, uint32_t number)
+{
+    uint64_t now = brg_clock_ns(), until = now + WITNESS_MS * UINT64_C(1000000);
+    if (noted->times[number] && now - noted->last_ns[number] > FORGET_MS * UINT64_C(1000000))
+        noted->times[number] = 0;
+    for (;;) {
+        read_notes(s, noted);
+        if (noted->times[number]) {
+            noted->times[number]--;
+            return 1;
+        }
+        now = brg_clock_ns();
+        if (now >= until)
+            return 0;
+        struct pollfd from = {s->notes, POLLIN, 0};
+        poll(&from, 1, (int)((until - now) / 1000000) + 1);
+    }
+}
+
+/* What came for this process. A signal that was for the group has reached a rank that joined it;
+ * one that did not is told, as a group. */
+static void pass_on(const struct standing *s, struct noted *noted, int template, int joined,
+                    int began)
+{
+    struct signalfd_siginfo info;
+    while (read(s->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo >= SIGNALS || info.ssi_signo == SIGCHLD)
+            continue;
+        int witnessed = was_witnessed(s, noted, info.ssi_signo);
+        if (witnessed && joined && !began)
+            continue;
+        struct fork_message m =
+            fork_message(FORK_SIGNAL, (int32_t)info.ssi_signo, witnessed && !joined, NULL);
+        fork_send(template, &m, NULL);
+    }
+}
+
+/* ---- the rank's stops and its end ---- */
+
+/* Does to this process what `number` does by default. */
+static void suffer(int number)
+{
+    sigset_t only;
+    signal(number, SIG_DFL);
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    kill(getpid(), number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    sigprocmask(SIG_BLOCK, &only, NULL);
+}
+
+/* The core, if there is one, is the rank's. */
+static _Noreturn void end_like(int status)
+{
+    struct rlimit none = {0, 0};
+    if (WIFEXITED(status))
+        _exit(WEXITSTATUS(status));
+    setrlimit(RLIMIT_CORE, &none);
+    suffer(WTERMSIG(status));
+    _exit(128 + WTERMSIG(status));
+}
+
+static void hear(int template)
+{
+    struct fork_message m;
+    int passed[FORK_PASSED];
+    for (;;) {
+        int got = fork_receive(template, &m, passed, 0);
+        if (got == -EAGAIN)
+            return;
+        if (got != 1)
+            end_like(SIGKILL); /* the template is gone, and the rank with it */
+        if (m.kind == FORK_ENDED)
+            end_like(m.value);
+        if (m.kind == FORK_STOPPED)
+            suffer(m.value);
+    }
+}
+
+void standing_until_the_end(struct standing *s, int template, int joined,
+                            const struct fork_open *open)
+{
+    static struct noted noted;
+    for (uint32_t i = 0; i < open->n; i++)
+        close(open->numbers[i]);
+    pass_on(s, &noted, template, joined, 1); /* what came before the rank was there */
+    for (;;) {
+        struct pollfd from[] = {{template, POLLIN, 0}, {s->signals, POLLIN, 0}};
+        if (poll(from, 2, -1) < 0 && errno != EINTR)
+            end_like(SIGKILL);
+        pass_on(s, &noted, template, joined, 0);
+        hear(template);
+    }
+}

@@ -1,0 +1,54 @@
+/* What rank process and template say to each other, over a private socket that keeps messages
+ * apart. Descriptors go with messages; what the rank process is goes in a file in memory:
+ *
+ *   struct fork_request | numbers of the descriptors, int32_t each | environment, NUL after each
+ */
+#ifndef BRG_FORK_TALK_H
+#define BRG_FORK_TALK_H
+
+#include "fork/self.h"
+
+enum fork_kind {
+    FORK_REQUEST = 1, /* rank process: with the file in memory */
+    FORK_DESCRIPTORS, /* rank process: with the next of its descriptors */
+    FORK_SIGNAL,      /* rank process: value is the signal, other whether for the group */
+    FORK_STARTED,     /* rank: value is its pid, other whether it joined the group */
+    FORK_REFUSED,     /* template or rank: text says why */
+    FORK_STOPPED,     /* template: value is the signal */
+    FORK_CONTINUED,   /* template */
+    FORK_ENDED        /* template: value is the status as wait(2) gives it */
+};
+
+enum {
+    FORK_TEXT = 112,
+    FORK_PASSED = 200 /* descriptors that a message takes at most; the kernel's limit is 253 */
+};
+
+struct fork_message {
+    uint32_t kind;
+    int32_t value, other;
+    uint32_t n_passed;
+    char text[FORK_TEXT];
+};
+
+#define FORK_MAGIC UINT64_C(0x004b524f46475242) /* "BRGFORK\0" */
+
+struct fork_request {
+    uint64_t magic, bytes; /* of the whole file */
+    struct fork_self self;
+    uint32_t n_descriptors, n_variables;
+    uint64_t descriptors_off, environment_off, environment_bytes;
+};
+
+/* A message with text, cut if need be; `text` may be NULL. */
+struct fork_message fork_message(enum fork_kind kind, int32_t value, int32_t other,
+                                 const char *text);
+
+/* Sends a message with m->n_passed descriptors. 0 or -errno; waits while there is no room. */
+int fork_send(int to, const struct fork_message *m, const int *passed);
+
+/* Receives one, and up to FORK_PASSED descriptors (close-on-exec). 1, 0 at the end, or -errno;
+ * -EAGAIN if `wait` is 0 and there is none. */
+int fork_receive(int from, struct fork_message *m, int *passed, int wait);
+
+#endif

@@ -1,0 +1,359 @@
+/* A template: asked, forking, standing behind its ranks. See template.h. */
+#include "fork/template.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "fork/adopt.h"
+#include "fork/clients.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    LINGER_MS = 2000, /* for rank processes that are late, once no rank is left */
+    ALONE_MS = 60000, /* for the first one */
+    ASK_MS = 5000     /* for the rest of a request */
+};
+
+static struct {
+    int listener, ends;    /* a signalfd for children that end */
+    int pid;               /* of the template */
+    int seen, expected;    /* rank processes that came; that will come, 0: not known */
+    struct fork_self self; /* as it was started */
+    char refusal[FORK_TEXT];
+    /* the request that is being served */
+    struct client *asking;
+    struct template_request request;
+    int *passed; /* n_descriptors of them, in memory of its own */
+    size_t passed_bytes;
+    struct clients clients;
+} t = {.listener = -1, .ends = -1};
+
+int template_begin(const char *socket)
+{
+    char *end;
+    if (!socket)
+        return 0;
+    long listener = strtol(socket, &end, 10);
+    if (*end != ':' || strtol(end + 1, &end, 10) != sys_getpid() || self_read(&t.self) != 0)
+        return 0;
+    t.expected = *end == ':' ? (int)strtol(end + 1, NULL, 10) : 0;
+    t.listener = (int)listener;
+    t.pid = sys_getpid();
+    sys_fcntl(t.listener, F_SETFD, FD_CLOEXEC);
+    return 1;
+}
+
+int template_is(void)
+{
+    return t.listener >= 0;
+}
+
+void template_refuse_all(const char *why)
+{
+    struct fork_message m = fork_message(FORK_REFUSED, 0, 0, why);
+    memcpy(t.refusal, m.text, sizeof t.refusal);
+}
+
+/* ---- before the first request ---- */
+
+/* What warming up has left open would take the place of a rank's own. */
+static void look_for_open(void)
+{
+    char path[40], target[80];
+    static const char say[] = "something that was loaded keeps open: ";
+    for (int fd = 3; fd < 1024; fd++) {
+        if (fd == t.listener || sys_fcntl(fd, F_GETFD, 0) < 0)
+            continue;
+        struct text name = text_in(path, sizeof path);
+        text_add(&name, "/proc/self/fd/");
+        text_number(&name, (uint64_t)fd, 10);
+        long n = sys_readlink(path, target, sizeof target - 1);
+        target[n > 0 ? n : 0] = '\0';
+        char why[sizeof say + sizeof target];
+        struct text words = text_in(why, sizeof why);
+        text_add(&words, say);
+        text_add(&words, target);
+        template_refuse_all(why);
+        return;
+    }
+}
+
+/* What the rank process that started the template has open is not kept open by it. */
+static void let_go(void)
+{
+    int nothing = sys_open("/dev/null", O_RDWR | O_CLOEXEC, 0);
+    for (int fd = 0; fd < 3 && nothing >= 0; fd++)
+        if (nothing != fd)
+            sys_call(SYS_dup3, nothing, fd, 0, 0, 0, 0);
+    if (nothing > 2)
+        sys_close(nothing);
+}
+
+static void start_serving(void)
+{
+    sigset_t children;
+    look_for_open();
+    let_go();
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    t.ends = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* ---- a request ---- */
+
+static void forget_request(void)
+{
+    struct template_request *r = &t.request;
+    if (r->head)
+        sys_unmap((void *)r->head, r->head->bytes);
+    if (t.passed)
+        sys_unmap(t.passed, t.passed_bytes);
+    if (r->file >= 0)
+        sys_close(r->file);
+    *r = (struct template_request){.file = -1};
+    t.passed = NULL;
+    t.asking = NULL;
+}
+
+static void close_passed(void)
+{
+    for (uint32_t i = 0; t.passed && i < t.request.head->n_descriptors; i++)
+        if (t.passed[i] >= 0)
+            sys_close(t.passed[i]);
+}
+
+void template_refuse(const char *why)
+{
+    struct fork_message m = fork_message(FORK_REFUSED, 0, 0, why);
+    if (t.asking) {
+        fork_send(t.asking->socket, &m, NULL);
+        clients_close(&t.clients, t.asking);
+    }
+    close_passed();
+    forget_request();
+}
+
+static int is_whole(const struct fork_request *r, uint64_t bytes)
+{
+    return bytes >= sizeof *r && r->magic == FORK_MAGIC && r->bytes == bytes &&
+           r->descriptors_off == sizeof *r &&
+           r->environment_off == sizeof *r + r->n_descriptors * sizeof(int32_t) &&
+           r->environment_off + r->environment_bytes == bytes;
+}
+
+/* Maps what came with the first message. 0 or -errno. */
+static int map_request(int file)
+{
+    struct stat st;
+    t.request.file = file;
+    if (sys_fstat(file, &st) != 0 || st.st_size < (int64_t)sizeof *t.request.head)
+        return -EBADMSG;
+    const struct fork_request *r =
+        sys_map((size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
+    if (!r)
+        return -ENOMEM;
+    if (!is_whole(r, (uint64_t)st.st_size)) {
+        sys_unmap((void *)r, (size_t)st.st_size);
+        return -EBADMSG;
+    }
+    t.request.head = r;
+    t.request.environment = (const char *)r + r->environment_off;
+    t.passed_bytes = (r->n_descriptors + 1) * sizeof *t.passed;
+    t.passed = sys_map(t.passed_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    for (uint32_t i = 0; t.passed && i < r->n_descriptors; i++)
+        t.passed[i] = -1;
+    return t.passed ? 0 : -ENOMEM;
+}
+
+/* Receives the descriptors that follow. 0 or -errno. */
+static int receive_descriptors(int from)
+{
+    struct fork_message m;
+    int passed[FORK_PASSED];
+    for (uint32_t got = 0; got < t.request.head->n_descriptors; got += m.n_passed) {
+        struct pollfd ready = {from, POLLIN, 0};
+        if (poll(&ready, 1, ASK_MS) != 1)
+            return -ETIMEDOUT;
+        int rc = fork_receive(from, &m, passed, 1);
+        if (rc != 1)
+            return rc ? rc : -EPIPE;
+        int fits = m.kind == FORK_DESCRIPTORS && m.n_passed > 0 &&
+                   m.n_passed <= t.request.head->n_descriptors - got;
+        for (uint32_t i = 0; i < m.n_passed && !fits; i++)
+            sys_close(passed[i]);
+        if (!fits)
+            return -EBADMSG;
+        memcpy(t.passed + got, passed, m.n_passed * sizeof *passed);
+    }
+    return 0;
+}
+
+/* The first message of a rank process. Whether its rank is to be forked. */
+static int take_request(struct client *one)
+{
+    struct fork_message m;
+    int passed[FORK_PASSED];
+    int got = fork_receive(one->socket, &m, passed, 0);
+    if (got == -EAGAIN)
+        return 0;
+    if (got != 1 || m.kind != FORK_REQUEST || m.n_passed != 1) {
+        for (uint32_t i = 0; got == 1 && i < m.n_passed; i++)
+            sys_close(passed[i]);
+        clients_close(&t.clients, one);
+        return 0;
+    }
+    t.asking = one;
+    int err = map_request(passed[0]);
+    err = err ? err : receive_descriptors(one->socket);
+    const char *why = err            ? "the request did not arrive whole"
+                      : t.refusal[0] ? t.refusal
+                                     : self_differs(&t.self, &t.request.head->self);
+    if (!why)
+        return 1;
+    template_refuse(why);
+    return 0;
+}
+
+/* ---- waiting ---- */
+
+static void accept_all(void)
+{
+    for (;;) {
+        struct ucred peer = {0};
+        socklen_t size = sizeof peer;
+        int s = (int)sys_call(SYS_accept4, t.listener, 0, 0, SOCK_CLOEXEC, 0, 0);
+        if (s < 0)
+            return;
+        t.seen++;
+        int ours = getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+                   peer.uid == (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+        if (!ours || !clients_add(&t.clients, s))
+            sys_close(s);
+    }
+}
+
+static uint32_t watch(void)
+{
+    struct clients *c = &t.clients;
+    c->polled[0] = (struct pollfd){t.listener, POLLIN, 0};
+    c->polled[1] = (struct pollfd){t.ends, POLLIN, 0};
+    for (uint32_t i = 0; i < c->n; i++)
+        c->polled[i + 2] = (struct pollfd){c->all[i].socket, POLLIN, 0};
+    return c->n + 2;
+}
+
+/* Whether a request was taken up. The others wait: what they said is still there. */
+static int hear_all(uint32_t n)
+{
+    struct clients *c = &t.clients;
+    for (uint32_t i = 2; i < n; i++) {
+        struct client *one = &c->all[i - 2];
+        if (!c->polled[i].revents || one->socket < 0)
+            continue;
+        if (one->pid)
+            clients_hear(c, one);
+        else if (take_request(one))
+            return 1;
+    }
+    return 0;
+}
+
+/* How long to wait for rank processes when there is nothing else to do, in milliseconds. */
+static int patience(void)
+{
+    if (t.expected > 0 && t.seen >= t.expected)
+        return 0;
+    return t.seen ? LINGER_MS : ALONE_MS;
+}
+
+int template_wait(struct template_request *request)
+{
+    struct signalfd_siginfo end;
+    if (t.ends < 0)
+        start_serving();
+    sys_fcntl(t.listener, F_SETFL, O_NONBLOCK);
+    for (;;) {
+        int idle = t.clients.alive == 0 && t.clients.open == 0;
+        uint32_t n = watch();
+        int ready = poll(t.clients.polled, n, idle ? patience() : -1);
+        if (ready == 0 && idle)
+            return 0;
+        while (sys_read(t.ends, &end, sizeof end) == sizeof end)
+            ;
+        clients_reap(&t.clients);
+        if (ready > 0 && hear_all(n)) {
+            *request = t.request;
+            return 1;
+        }
+        accept_all();
+    }
+}
+
+/* ---- the fork ---- */
+
+void template_forked(int pid)
+{
+    if (pid < 0) {
+        template_refuse("no process could be forked");
+        return;
+    }
+    t.asking->pid = pid;
+    t.clients.alive++;
+    close_passed();
+    forget_request();
+}
+
+static _Noreturn void give_up(int socket, const char *what)
+{
+    struct fork_message m = fork_message(FORK_REFUSED, 0, 0, NULL);
+    struct text words = text_in(m.text, sizeof m.text);
+    text_add(&words, "the rank could not take over ");
+    text_add(&words, what);
+    fork_send(socket, &m, NULL);
+    sys_exit(0);
+    __builtin_unreachable();
+}
+
+void template_child(void)
+{
+    struct template_request *r = &t.request;
+    const struct fork_request *head = r->head;
+    const char *what = "";
+    int socket = t.asking->socket, joined = 0;
+    sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+    if (sys_getppid() != t.pid)
+        sys_exit(0);
+    for (uint32_t i = 0; i < t.clients.n; i++)
+        if (t.clients.all[i].socket != socket && t.clients.all[i].socket >= 0)
+            sys_close(t.clients.all[i].socket);
+    sys_close(t.listener);
+    sys_close(t.ends);
+    sys_close(r->file);
+    if (adopt_descriptors(t.passed, (const int32_t *)((const char *)head + head->descriptors_off),
+                          head->n_descriptors, &socket) != 0)
+        give_up(socket, "its descriptors");
+    if (self_become(&t.self, &head->self, &joined, &what) != 0)
+        give_up(socket, what);
+    char *environment =
+        adopt_environment(r->environment, head->environment_bytes, head->n_variables);
+    if (!environment)
+        give_up(socket, "its environment");
+    adopt_names(environment, head->environment_bytes);
+    struct fork_message m = fork_message(FORK_STARTED, sys_getpid(), joined, NULL);
+    int err = fork_send(socket, &m, NULL);
+    sys_close(socket);
+    if (err)
+        sys_exit(0); /* the rank process is gone */
+    t.listener = t.ends = -1;
+    t.asking = NULL;
+}
+
+void template_begin_rank(void)
+{
+    self_unblock(&t.request.head->self);
+}

@@ -1,0 +1,41 @@
+/* The template of a node: a process that has loaded what ranks share, and is forked for each.
+ *
+ * For the preloaded library. The program (Python, or the library itself before main) calls
+ * template_wait(), and forks by itself when that says so, so that all handlers of a fork run. All
+ * signals are blocked from the exec on; the child gets its rank process's mask last.
+ */
+#ifndef BRG_FORK_TEMPLATE_H
+#define BRG_FORK_TEMPLATE_H
+
+#include "fork/talk.h"
+
+/* What a rank process has asked for. Valid until template_refuse() or template_forked(). */
+struct template_request {
+    const struct fork_request *head; /* mapped: private, so that a child may keep it */
+    int file;                        /* the same, as a descriptor */
+    const char *environment;         /* strings, head->n_variables of them */
+};
+
+/* Begins if `socket` (BRG_FORK_SOCKET_VARIABLE, or NULL) is for this process. Whether it
+ * is a template. */
+int template_begin(const char *socket);
+int template_is(void);
+
+/* Waits for a request that can be served. 1; or 0 when no more will come, and the process is to
+ * end. The first call lets go of what the rank process that started this one has open. */
+int template_wait(struct template_request *request);
+
+/* Refuses the request, or all that will come. */
+void template_refuse(const char *why);
+void template_refuse_all(const char *why);
+
+/* In the template, after the fork: 0 or the child. Negative: the fork failed, with that errno. */
+void template_forked(int pid);
+
+/* In the child: becomes the rank. Ends the process if that fails: the rank process then starts the
+ * program itself. Does all but let signals in: template_begin_rank(), after what the program has
+ * to do in the child. `environ` is the rank's. */
+void template_child(void);
+void template_begin_rank(void);
+
+#endif

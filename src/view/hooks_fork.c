@@ -1,0 +1,100 @@
+/* How a program that is a template reaches the template: as the path of a readlink, which never
+ * gets to the kernel. See docs/design/0023-fork.md.
+ *
+ *   /.brigade/fork/wait           "FILE OFFSET BYTES" of a rank's environment; "": none will come
+ *   /.brigade/fork/refuse/WHY     not this one
+ *   /.brigade/fork/refuse-all/WHY not this one, nor any
+ *   /.brigade/fork/forked/PID     in the template; PID -1: it could not
+ *   /.brigade/fork/child          in the child: now it is the rank, with signals still held back
+ *   /.brigade/fork/begin          in the child: signals may come
+ *   /.brigade/fork/report/TEXT    a line for the job's report
+ */
+#include "view/hooks_fork.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "fork/template.h"
+
+#include <stdlib.h>
+
+static const char channel[] = "/.brigade/fork/";
+
+/* What follows `word` in a message, or NULL. */
+static const char *after(const char *path, const char *word)
+{
+    return text_starts(path, word) ? path + strlen(word) : NULL;
+}
+
+/* The template's words for the report; the last ones count. */
+static void note_words(const struct view *v, const char *text)
+{
+    struct brg_fork *f = &v->state->fork;
+    size_t n = strlen(text);
+    if (n >= sizeof f->words)
+        return;
+    memcpy(f->words, text, n + 1);
+    f->n_words = (uint32_t)n;
+}
+
+/* The child's view is the rank's: its slot, its counters, its environment. */
+static void become_rank(struct view *v, const struct template_request *r)
+{
+    v->env = r->environment;
+    v->env_bytes = r->head->environment_bytes;
+    const char *strict = view_env(v, "BRIGADE_STRICT");
+    uint32_t slot = (uint32_t)text_to_number(view_env(v, "BRIGADE_SLOT"), 0);
+    v->strict = strict && text_same(strict, "1");
+    v->slot = &brg_state_slots(v->state)[slot < v->state->n_slots ? slot : v->state->n_slots - 1];
+    v->startup_over = 0;
+    v->slot->forked = BRG_FORK_DONE;
+    __atomic_fetch_add(&v->slot->processes, 1, __ATOMIC_RELAXED);
+}
+
+static size_t wait_for_request(struct template_request *request, char *buf, size_t size)
+{
+    struct text t = text_in(buf, size);
+    if (!template_wait(request))
+        return 0;
+    text_number(&t, (uint64_t)request->file, 10);
+    text_add(&t, " ");
+    text_number(&t, request->head->environment_off, 10);
+    text_add(&t, " ");
+    text_number(&t, request->head->environment_bytes, 10);
+    return t.len;
+}
+
+int fork_message_of(struct view *v, const char *path, char *buf, size_t size, size_t *length)
+{
+    static struct template_request request;
+    const char *word = after(path, channel), *text;
+    *length = 0;
+    if (!word || !v->fork)
+        return 0;
+    if (text_same(word, "wait"))
+        *length = wait_for_request(&request, buf, size);
+    else if ((text = after(word, "refuse/")))
+        template_refuse(text);
+    else if ((text = after(word, "refuse-all/"))) {
+        template_refuse_all(text);
+        template_refuse(text);
+    } else if ((text = after(word, "forked/")))
+        template_forked((int)strtol(text, NULL, 10));
+    else if (text_same(word, "child")) {
+        template_child();
+        become_rank(v, &request);
+    } else if (text_same(word, "begin")) {
+        template_begin_rank();
+        v->fork = 0;
+    } else if ((text = after(word, "report/")))
+        note_words(v, text);
+    else
+        return 0;
+    return 1;
+}
+
+void fork_begin(struct view *v)
+{
+    v->fork = template_begin(view_env(v, "BRIGADE_FORK_SOCKET"));
+    if (!v->fork)
+        return;
+    unsetenv("BRIGADE_FORK_SOCKET");
+}

@@ -1,0 +1,181 @@
+"""Signals, stops and ends pass between a rank process and its rank, once; neither survives the
+other, nor the template."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import until
+from standing import Ranks, lives
+
+COUNTS = """
+n=0; trap 'n=$((n+1)); echo $n' USR1; trap 'exit $((40+n))' TERM; echo $$
+while :; do read line <&0; [ -z "$line" ] || echo "line $line"; sleep 0.02; done
+"""
+
+
+@pytest.fixture
+def ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ranks]:
+    monkeypatch.setenv("JOB", str(tmp_path))
+    monkeypatch.setenv("FORK_DRIVER_KEY", "all share one template")
+    ranks = Ranks(tmp_path)
+    yield ranks
+    ranks.close()
+
+
+class Counting:
+    """A rank that counts SIGUSR1, and ends with what it counted at SIGTERM."""
+
+    def __init__(self, ranks: Ranks, **options: object) -> None:
+        self.child = ranks.shell(COUNTS, stdin=subprocess.PIPE, **options)
+        self.pid = int(self.line())
+
+    def line(self) -> str:
+        assert self.child.stdout
+        return self.child.stdout.readline().strip()
+
+    def ends_with(self, count: int) -> None:
+        os.kill(self.child.pid, signal.SIGTERM)
+        self.child.communicate(timeout=20)
+        assert self.child.returncode == 40 + count
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize("status", [0, 1, 77, 255])
+def test_the_status_is_the_ranks(ranks: Ranks, status: int) -> None:
+    child = ranks.shell(f"exit {status}")
+    child.communicate(timeout=20)
+    assert child.returncode == status
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
+def test_it_ends_by_the_signal_that_ended_the_rank(ranks: Ranks, number: int) -> None:
+    child = ranks.shell(f"kill -{int(number)} $$")
+    child.communicate(timeout=20)
+    assert child.returncode == -number
+
+
+@pytest.mark.parametrize("setup", [None, os.setpgrp, os.setsid])
+def test_what_is_sent_to_the_process_reaches_the_rank_once(ranks: Ranks, setup: object) -> None:
+    rank = Counting(ranks, preexec_fn=setup)
+    for count in (1, 2, 3):
+        os.kill(rank.child.pid, signal.SIGUSR1)
+        assert rank.line() == str(count)
+    time.sleep(0.2)
+    rank.ends_with(3)
+
+
+@pytest.mark.parametrize("setup", [os.setpgrp, os.setsid])
+def test_what_is_sent_to_the_group_reaches_the_rank_once(ranks: Ranks, setup: object) -> None:
+    other, rank = Counting(ranks, preexec_fn=setup), Counting(ranks, preexec_fn=setup)
+    for count in (1, 2, 3):
+        os.killpg(rank.child.pid, signal.SIGUSR1)
+        assert rank.line() == str(count)
+    time.sleep(0.2)
+    rank.ends_with(3)
+    other.ends_with(0)
+
+
+def test_what_is_sent_to_every_process_of_the_step_reaches_ranks_once(ranks: Ranks) -> None:
+    """As Slurm does: to the template, to rank processes and ranks, one after the other."""
+    started = [Counting(ranks, preexec_fn=os.setpgrp) for _ in range(3)]
+    everybody = [ranks.template()]
+    for rank in started:
+        everybody += [rank.child.pid, rank.pid]
+        everybody += [p for p in witnesses(rank.child.pid) if p not in everybody]
+    for count in (1, 2):
+        for pid in everybody:
+            os.kill(pid, signal.SIGUSR1)
+        assert [rank.line() for rank in started] == [str(count)] * 3
+    time.sleep(0.2)
+    for rank in started:
+        rank.ends_with(2)
+
+
+def witnesses(pid: int) -> list[int]:
+    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("setup", [None, os.setsid])
+def test_a_killed_rank_process_takes_its_rank_with_it(ranks: Ranks, setup: object) -> None:
+    other, rank = Counting(ranks), Counting(ranks, preexec_fn=setup)
+    rank.child.kill()
+    until(lambda: not lives(rank.pid))
+    assert lives(other.pid)
+    other.ends_with(0)
+
+
+def test_a_killed_rank_ends_its_process(ranks: Ranks) -> None:
+    rank = Counting(ranks)
+    os.kill(rank.pid, signal.SIGKILL)
+    rank.child.communicate(timeout=20)
+    assert rank.child.returncode == -signal.SIGKILL
+
+
+def test_a_killed_template_takes_all_with_it(ranks: Ranks) -> None:
+    started = [Counting(ranks) for _ in range(3)]
+    os.kill(ranks.template(), signal.SIGKILL)
+    for rank in started:
+        rank.child.communicate(timeout=20)
+        assert rank.child.returncode == -signal.SIGKILL
+        until(lambda pid=rank.pid: not lives(pid))
+
+
+def test_all_killed_at_once_leave_nothing(ranks: Ranks) -> None:
+    started = [Counting(ranks, preexec_fn=os.setpgrp) for _ in range(2)]
+    pids = [rank.pid for rank in started] + [ranks.template()]
+    for pid in [rank.child.pid for rank in started] + pids[-1:]:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not any(lives(pid) for pid in pids))
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP])
+def test_a_rank_that_stops_itself_stops_its_process_and_both_go_on(
+    ranks: Ranks, number: int
+) -> None:
+    rank = Counting(ranks)
+    os.kill(rank.pid, number)
+    _, status = os.waitpid(rank.child.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status) and os.WSTOPSIG(status) == number
+    os.kill(rank.child.pid, signal.SIGCONT)
+    until(lambda: state(rank.pid) != "T" and state(rank.child.pid) != "T")
+    os.kill(rank.child.pid, signal.SIGUSR1)
+    assert rank.line() == "1"
+    rank.ends_with(1)
+
+
+def test_a_stop_of_the_process_that_it_can_pass_on_stops_the_rank(ranks: Ranks) -> None:
+    rank = Counting(ranks)
+    os.kill(rank.child.pid, signal.SIGTSTP)
+    _, status = os.waitpid(rank.child.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status) and state(rank.pid) == "T"
+    os.kill(rank.child.pid, signal.SIGCONT)
+    until(lambda: state(rank.pid) != "T")
+    rank.ends_with(0)
+
+
+def test_its_descriptors_are_the_ranks_alone(ranks: Ranks) -> None:
+    """Whoever reads the output sees its end when the rank closes it, not when it ends."""
+    rank = ranks.shell("exec >&- 2>&-; read line", stdin=subprocess.PIPE)
+    assert rank.stdout and rank.stdout.read() == ""
+    assert rank.poll() is None
+    rank.communicate("go\n")
+
+
+def test_signals_before_a_rank_is_there_end_the_process_that_waits(
+    ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORK_DRIVER_WARM", "sleep 2")
+    rank = ranks.shell("echo here", preexec_fn=os.setpgrp)
+    until(lambda: any("fork-" in path.name for path in ranks.folder.iterdir()))
+    os.kill(rank.pid, signal.SIGTERM)
+    assert rank.wait(timeout=20) == -signal.SIGTERM

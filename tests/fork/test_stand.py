@@ -1,0 +1,192 @@
+"""A forked rank is what its rank process was, and nothing of the template's or another rank's."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standing import DRIVER, WHAT_I_AM, Ranks, Setup
+
+
+@pytest.fixture
+def ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ranks]:
+    monkeypatch.setenv("JOB", str(tmp_path))
+    monkeypatch.setenv("FORK_DRIVER_KEY", "all share one template")
+    ranks = Ranks(tmp_path)
+    yield ranks
+    ranks.close()
+
+
+def as_told(text: str) -> dict[str, Any]:
+    told = json.loads(text)
+    for number, target in told["opened"].items():
+        if target.startswith(("pipe:", "socket:")):
+            told["opened"][number] = target.partition(":")[0]
+    return told
+
+
+def limits_of_its_own() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, 400))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 40, 1 << 41))
+
+
+def priorities_of_its_own() -> None:
+    os.nice(3)
+    os.sched_setaffinity(0, os.sched_getaffinity(0))
+    Path("/proc/self/oom_score_adj").write_text("700")
+
+
+def signals_of_its_own() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2, signal.SIGRTMIN + 3})
+
+
+def descriptors_of_its_own() -> None:
+    a, b = socket.socketpair()
+    os.dup2(a.fileno(), 77)
+    os.dup2(b.fileno(), 250)
+    os.set_inheritable(77, True)
+    os.set_inheritable(250, True)
+    os.dup2(os.open("/etc/passwd", os.O_RDONLY), 30)
+    os.close(0)
+
+
+def a_mask_of_its_own() -> None:
+    os.umask(0o137)
+
+
+def a_session_of_its_own() -> None:
+    os.setsid()
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        None,
+        limits_of_its_own,
+        priorities_of_its_own,
+        signals_of_its_own,
+        descriptors_of_its_own,
+        a_mask_of_its_own,
+        a_session_of_its_own,
+        os.setpgrp,
+    ],
+)
+def test_a_rank_is_what_its_process_was(ranks: Ranks, setup: Setup | None) -> None:
+    """The first rank starts the template, so it is the second that shows what is taken over."""
+    first = ranks.first()
+    closed = setup is not descriptors_of_its_own
+    told = {}
+    for plain in (False, True):
+        mine = {**os.environ, "MINE": "a b\nc", "EMPTY": ""}
+        child = {"preexec_fn": setup, "env": mine, "plain": plain, "close_fds": closed}
+        text = ranks.said([*WHAT_I_AM, "one", "two words"], **child)
+        told[plain] = as_told(text)
+    assert told[False] == told[True]
+    if setup is descriptors_of_its_own:
+        assert "0" not in told[False]["opened"] and "250" in told[False]["opened"]
+    first.communicate("go\n")
+
+
+def test_hundreds_of_descriptors_arrive_at_their_numbers(ranks: Ranks, tmp_path: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(7)[1]))
+    files = [os.open(tmp_path, os.O_RDONLY) for _ in range(450)]
+    os.lseek(files[0], 0, os.SEEK_SET)
+    count = "ls /proc/self/fd | sort -n | tail -n +4 | tr '\\n' ' '"  # after 0 to 2
+    told = [ranks.said(["sh", "-c", count], pass_fds=files, plain=plain) for plain in (True, False)]
+    assert told[0] == told[1] and len(told[0].split()) >= 450
+    for file in files:
+        os.close(file)
+
+
+def test_proc_says_what_the_environment_is(ranks: Ranks) -> None:
+    first = ranks.first()
+    mine = {**os.environ, "MINE": "m" * 100_000, "LAST": "1"}
+    said = ranks.said(["environ"], env=mine).split("\0")
+    assert "MINE=" + "m" * 100_000 in said and "LAST=1" in said
+    first.communicate("go\n")
+
+
+def test_ranks_have_one_template_and_it_ends_with_them(ranks: Ranks) -> None:
+    started = [
+        ranks.shell("read line; echo $PPID", stdin=subprocess.PIPE, n_local=5) for _ in range(5)
+    ]
+    parents = {child.communicate("go\n")[0] for child in started}
+    assert len(parents) == 1
+    ranks.templates_end()
+
+
+def test_another_command_has_another_template(
+    ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FORK_DRIVER_KEY")
+    started = [
+        ranks.shell(f"read line; echo $PPID; exit {n // 2}", stdin=subprocess.PIPE)
+        for n in range(4)
+    ]
+    parents = [child.communicate("go\n")[0] for child in started]
+    assert parents[0] == parents[1] != parents[2] == parents[3]
+
+
+@pytest.mark.parametrize(
+    ("setup", "why"),
+    [
+        (lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN), "other signals are ignored"),
+        (lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 22, 1 << 30)), "another limit"),
+        (lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}), "number of processors"),
+        (lambda: os.setgroups([4]), "another user, group or capability"),
+    ],
+)
+def test_what_cannot_be_taken_over_is_refused(ranks: Ranks, setup: Setup, why: str) -> None:
+    if os.geteuid() != 0 and "group" in why:
+        pytest.skip("only root may change its groups")
+    if len(os.sched_getaffinity(0)) == 1:
+        pytest.skip("one processor")
+    first = ranks.first()
+    child = ranks.shell("echo here", preexec_fn=setup)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (0, "here\n")
+    assert err.startswith("plain: ") and why in err
+    first.communicate("go\n")
+
+
+@pytest.mark.parametrize(
+    ("warm", "why"),
+    [
+        ("exit", "the template ended"),
+        ("open", "keeps open: /dev/zero"),
+        ("refuse", "the test said so"),
+        ("sleep 30", "the template took too long"),
+    ],
+)
+def test_without_a_template_ranks_start_by_themselves(ranks: Ranks, warm: str, why: str) -> None:
+    env = {**os.environ, "FORK_DRIVER_WARM": warm, "BRIGADE_FORK_PATIENCE": "1"}
+    started = [ranks.shell("echo here", env=env) for _ in range(3)]
+    reasons = []
+    for child in started:
+        out, err = child.communicate(timeout=20)
+        assert out == "here\n" and err.startswith("plain: ")
+        reasons.append(err)
+    assert any(why in reason for reason in reasons), reasons
+
+
+def test_the_only_rank_of_a_node_is_not_forked(ranks: Ranks) -> None:
+    assert ranks.said(["echo", "here"], n_local=1) == "here\n"
+    assert list(ranks.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "ranks_there"),
+    [("4", 0, 4), ("4(x2),3", 1, 4), ("4(x2),3", 2, 3), ("4(x2),3", 3, 0), ("x", 0, 0)],
+)
+def test_slurms_list_of_widths(text: str, node: int, ranks_there: int) -> None:
+    told = subprocess.run([DRIVER, "width", text, str(node)], stdout=subprocess.PIPE, text=True)
+    assert told.stdout == f"{ranks_there}\n"
