@@ -108,7 +108,7 @@ def _site() -> str:
 
 
 def test_the_interpreter_record_has_the_code_of_the_whole_view(tried: Staged) -> None:
-    tried.trial(["-c", "pass"], tried.env)
+    tried.trial(["-c", "pass"], {**tried.env, "BRIGADE_RECORD_FORK": "1"})
     (text,) = [r[4] for r in read_records(tried.records) if r[0] == "interpreter"]
     files = {path.stem for path in Path(_site()).glob("*.py")}
     assert json.loads(text)["view"].keys() == files - {"_brigade_record"}

@@ -171,6 +171,7 @@ def test_the_view_s_compiled_code_goes_into_the_image(python: str, tmp_path: Pat
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(table.SITE),
         "BRIGADE_RECORD": str(tmp_path),
+        "BRIGADE_RECORD_FORK": "1",
     }
     subprocess.run([python, "-c", ""], env=env, check=True)
     from staged import read_records

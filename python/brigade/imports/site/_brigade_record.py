@@ -43,6 +43,10 @@ _COMPILED_AHEAD = (
     "_brigade_finders",
     "_brigade_view",
 )
+_COMPILED_AHEAD_TO_FORK = (
+    *("_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_watch"),
+    *("_brigade_warm", "_brigade_show", "_brigade_streams", "_brigade_fork"),
+)
 _MESSAGE = b"/.brigade/record/"
 _FLAGS = _posix.O_WRONLY | _posix.O_CREAT | _posix.O_APPEND | _posix.O_CLOEXEC
 
@@ -162,7 +166,10 @@ def _json_character(char):
     return "".join([f"\\u{int.from_bytes(unit, 'big'):04x}" for unit in units])
 
 
-def _interpreter(folder):
+def _interpreter(environ, folder):
+    names = _COMPILED_AHEAD
+    if environ.get(b"BRIGADE_RECORD_FORK") == b"1":
+        names += _COMPILED_AHEAD_TO_FORK
     return {
         "executable": sys.executable or "",
         "version": ".".join([str(n) for n in sys.version_info[:3]]),
@@ -174,7 +181,7 @@ def _interpreter(folder):
         "path": [entry for entry in sys.path if isinstance(entry, str)],
         "prefix": sys.prefix,
         "base_prefix": sys.base_prefix,
-        "view": _compiled(folder, _COMPILED_AHEAD),
+        "view": _compiled(folder, names),
     }
 
 
@@ -182,5 +189,5 @@ def start(environ, folder):
     """Begin to record. `environ`: the environment before it was cleaned; `folder`: of this file."""
     _Log.folder = environ[b"BRIGADE_RECORD"].decode(sys.getfilesystemencoding(), "surrogateescape")
     _Log.start_ns = _monotonic_ns()
-    _write(("interpreter", "0", "", sys.executable or "", _json(_interpreter(folder))))
+    _write(("interpreter", "0", "", sys.executable or "", _json(_interpreter(environ, folder))))
     _bootstrap._find_spec = _observe(_bootstrap._find_spec)

@@ -4,7 +4,8 @@
 the user's own `sitecustomize`. It
   1. takes the folder out of `sys.path` again, and Brigade's variables out of `os.environ`
      (the C environment keeps them: children started from it are ranks' children too);
-  2. starts the import view, or in a trial the recorder;
+  2. starts the import view, or in a trial the recorder; in a template (BRIGADE_FORK) it imports
+     what ranks will need, and goes on only in each rank that is forked from it;
   3. imports the user's own `sitecustomize`, exactly as `site` would have done.
 
 What must stay true: whatever goes wrong in 1 and 2, the program starts as without Brigade. No
@@ -25,7 +26,9 @@ def _restore(environ, folder):
         (b"GLIBC_TUNABLES", b"rtld.optional_static_tls="),
     )
     hidden = [
-        b"BRIGADE_" + name for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD", b"JOB")
+        b"BRIGADE_" + name
+        for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD", b"JOB")
+        + (b"FORK", b"FORK_HASH", b"FORK_LEFT", b"RECORD_FORK")
     ]
     audited = b"libbrigade-" in environ.get(b"LD_AUDIT", b"")
     for name, mark in marks:
@@ -45,6 +48,11 @@ def _restore(environ, folder):
 # Brigade's parts, in the order in which they need each other; the last one has start()
 _RECORDER = ("_brigade_record",)
 _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
+_TEMPLATE = (
+    *_VIEW,
+    *("_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_watch"),
+    *("_brigade_warm", "_brigade_show", "_brigade_streams", "_brigade_fork"),
+)
 
 
 def _code(posix, marshal, magic, tag, optimize, folder, name):
@@ -102,14 +110,17 @@ def _start():
     sys.path_importer_cache.pop(folder, None)
     before = dict(posix.environ)
     _restore(posix.environ, folder.encode(sys.getfilesystemencoding(), "surrogateescape"))
+    more = ()
     if b"BRIGADE_RECORD" in before:
         names = _RECORDER
+    elif before.get(b"BRIGADE_FORK") == b"template":
+        names, more = _TEMPLATE, (_restore,)
     elif b"BRIGADE_STAGE" in before and b"python" in before.get(b"BRIGADE_VIEW", b"").split(b","):
         names = _VIEW
     else:
         return
     try:
-        _load(sys, folder, names)(before, folder)
+        _load(sys, folder, names)(before, folder, *more)
     except Exception as problem:
         sys.stderr.write(
             "brigade: the import view is off in this process: "

@@ -1,0 +1,78 @@
+"""What a rank does again for a warm module, at the moment when the program sees the module.
+
+A plan names the actions (python/brigade/fork/rules.py decides which). Each is a function of the
+module; what it makes anew is what the module's own execution would have made in this process.
+
+What must stay true: the rules of _brigade_view.py; nothing is imported that the module has not
+imported itself.
+"""
+
+import sys
+
+_posix = sys.modules["posix"]
+
+
+def _nothing(_module):
+    """os.fork, or the library's own handlers of it, have done it."""
+
+
+def _random_seed(module):
+    """`random`: the generator behind random.random() and its friends."""
+    module._inst.seed()
+
+
+def _numpy_random(module):
+    """`numpy.random` or `numpy.random.mtrand`: the global generator, with a seed of its own."""
+    state = getattr(module, "mtrand", module)._rand
+    generator = type(state._bit_generator)
+    change = getattr(module, "set_bit_generator", None)
+    if change is not None:
+        change(generator())
+    else:
+        state.seed()
+
+
+def _logging_start(module):
+    """`logging`: the time that relativeCreated counts from."""
+    now = module.time
+    module._startTime = now.time_ns() if isinstance(module._startTime, int) else now.time()
+
+
+def _multiprocessing_key(module):
+    """`multiprocessing.process`: the secret of the main process."""
+    config = module._current_process._config
+    config["authkey"] = module.AuthenticationString(_posix.urandom(32))
+
+
+def _uuid_node(module):
+    """`uuid`: what tells this process's time-based numbers from others'."""
+    module._last_timestamp = None
+    module._node = None
+
+
+def _tempfile_names(module):
+    """`tempfile`: the generator of names, and the folder that was found."""
+    module._name_sequence = None
+    module.tempdir = None
+
+
+def _threading(module):
+    """`threading`: the main thread's number in the kernel. os.fork has made the rest anew."""
+    main = module._main_thread
+    if hasattr(main, "_set_native_id"):
+        main._set_native_id()
+
+
+ACTIONS = {
+    "random-seed": _random_seed,
+    "numpy-random": _numpy_random,
+    "logging-start": _logging_start,
+    "multiprocessing-key": _multiprocessing_key,
+    "uuid-node": _uuid_node,
+    "tempfile-names": _tempfile_names,
+    "threading": _threading,
+    "matplotlib": _nothing,
+    "openblas": _nothing,
+    "openmp": _nothing,
+    "mkl": _nothing,
+}

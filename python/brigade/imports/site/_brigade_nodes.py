@@ -1,0 +1,134 @@
+"""A module that was executed while a template warmed, and what importing it did.
+
+`ops` is what its execution did to the import system, in order; what is executed within another
+module stands in that module's own node. Replaying the ops of a node does what the execution did:
+
+    DEP name              it imported this module, for the first time or again
+    ABSENT name           it searched for this module in vain
+    FOUND (name, origin)  it asked where this module is, and did not import it
+    EXTRA (name, object)  it put this into sys.modules itself
+    LIST (which, change)  it changed a list of `watched_lists()`
+    ENVIRON (key, value)  it set a variable, or took it away (None)
+    ATEXIT (function, arguments, named arguments)
+
+What must stay true: the rules of _brigade_view.py.
+"""
+
+import sys
+
+_modules = sys.modules
+_stat = sys.modules["posix"].stat
+_reference = sys.modules["_weakref"].ref
+_warnings = sys.modules["_warnings"]
+
+DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
+STORED, SHOWN, FORGOTTEN = range(3)
+MISSING = object()
+
+
+def stamp_of(spec, trusted):
+    """What tells whether the file of `spec` is still the one of then; None if nothing can."""
+    if type(spec.loader) in trusted or not spec.has_location:
+        return None
+    try:
+        status = _stat(spec.origin)
+    except (OSError, TypeError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
+
+
+def _kind_of(loader):
+    return loader if isinstance(loader, type) else type(loader)
+
+
+class Node:
+    __slots__ = (
+        "name", "module", "ops", "known", "failed", "state", "origin", "kind", "places", "stamp",
+        "before", "bound", "again", "spec",
+    )  # fmt: skip
+
+    def __init__(self, spec, trusted):
+        self.spec = spec
+        self.name = spec.name
+        self.module = MISSING
+        self.ops = []
+        self.known = set()  # names in ops
+        self.failed = False  # its execution raised
+        self.state = STORED
+        self.origin = spec.origin
+        self.kind = _kind_of(spec.loader)
+        self.places = self._places(spec)
+        self.stamp = stamp_of(spec, trusted)
+        self.before = MISSING  # what its parent had by its name before
+        self.bound = True  # whether its parent has it by its name
+        self.again = ()
+
+    @staticmethod
+    def _places(spec):
+        places = spec.submodule_search_locations
+        return None if places is None else list(places)
+
+    def dep(self, name):
+        if name not in self.known and name != self.name:
+            self.known.add(name)
+            self.ops.append((DEP, name))
+
+    def matches(self, spec, trusted):
+        """Whether `spec`, found now, is of the file that this module was made of."""
+        return (
+            _kind_of(spec.loader) is self.kind
+            and spec.origin == self.origin
+            and self._places(spec) == self.places
+            and stamp_of(spec, trusted) == self.stamp
+        )
+
+    def is_module(self, module):
+        held = self.module
+        if self.state != STORED and type(held) is _reference:
+            held = held()
+        return module is held
+
+    def shown(self):
+        """The program owns the module from now on: what it deletes is gone."""
+        self.state = SHOWN
+        self.ops, self.spec = (), None
+        try:
+            self.module = _reference(self.module)
+        except TypeError:
+            pass  # an object of the module's own making that cannot be referred to weakly
+
+
+def warning_filters():
+    """The list that warnings are looked up in, whether `warnings` is imported or not."""
+    return getattr(_modules.get("warnings"), "filters", _warnings.filters)
+
+
+def watched_lists():
+    return [sys.path, sys.meta_path, sys.path_hooks, warning_filters()]
+
+
+def filters_changed():
+    """The C part of `warnings` keeps what it found in the filters, until told."""
+    tell = getattr(_warnings, "_filters_mutated", None) or getattr(
+        _warnings, "_filters_mutated_lock_held", None
+    )
+    if tell is not None:
+        tell()
+
+
+def change_between(old, new):
+    """(put in front, taken away, put at the end) that makes `old` into `new`; None if there is
+    no such change."""
+    for first in range(len(new) + 1):
+        front = new[:first]
+        kept = [item for item in old if item not in front and item in new]
+        end = new[first + len(kept) :]
+        if new[first : first + len(kept)] == kept and not [item for item in end if item in kept]:
+            return front, [item for item in old if item in front + end or item not in new], end
+    return None
+
+
+def apply_change(change, items):
+    """Make the change in the list `items` itself."""
+    front, away, end = change
+    items[:] = front + [item for item in items if item not in away] + end

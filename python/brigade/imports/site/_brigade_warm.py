@@ -1,0 +1,322 @@
+"""Warming: a template imports what its plan names, and notes what each execution did.
+
+    warmer = Warmer(plan, trusted)
+    warmer.run()       imports; what must not happen, and did, is in warmer.problems
+    warmer.hide()      the process looks as before, and warmer.nodes holds what was imported
+
+While it runs, stand-ins take the place of importlib's own functions and of `__import__`: they see
+what each module imports, for the first time (a load) and again (a request that is answered from
+sys.modules). A module that was imported when a later one asks for it is as much a part of that
+one's import: a program may import the later one alone.
+
+What must stay true: the rules of _brigade_view.py; no stand-in outlives run(); a module that is
+not in the plan is never executed.
+"""
+
+import sys
+
+from _brigade_nodes import (
+    ABSENT,
+    ATEXIT,
+    ENVIRON,
+    EXTRA,
+    FOUND,
+    LIST,
+    MISSING,
+    Node,
+    change_between,
+    filters_changed,
+    watched_lists,
+)
+from _brigade_watch import Variables, Watch, changes
+
+_bootstrap = sys.modules["_frozen_importlib"]
+_builtins = sys.modules["builtins"]
+_posix = sys.modules["posix"]
+_modules = sys.modules
+_LISTS = ("sys.path", "sys.meta_path", "sys.path_hooks", "warnings.filters")
+# attributes of sys and builtins that imports may change, or that warming itself does
+_IGNORED = (
+    "__import__", "_", "last_type", "last_value", "last_traceback", "last_exc",
+)  # fmt: skip
+
+
+class Warmer:
+    def __init__(self, plan, trusted):
+        self.warm = dict(plan["warm"])
+        self.left = plan["left"]
+        self.trusted = trusted
+        self.nodes = {}
+        self.extras = {}  # what modules put into sys.modules themselves
+        self.problems = {}  # module: why it, and so this process, cannot be used
+        self.variables = None
+        self._stack = []
+        self._stand_ins = {}  # id: (stand-in, original)
+        self._base = set(_modules)
+        self._known = set(_modules)
+        self._size = len(_modules)
+        self._watch = Watch(_IGNORED)
+
+    # the run ------------------------------------------------------------------------
+
+    def run(self, first_entry):
+        """Import all of the plan; `first_entry` is what sys.path will begin with, or None."""
+        lists = watched_lists()
+        before = [list(items) for items in lists]
+        cache = dict(sys.path_importer_cache)
+        environ = self._watch_environ()
+        self._watch.catch_output()
+        if first_entry is not None:
+            sys.path.insert(0, first_entry)
+        self._lists = [list(items) for items in watched_lists()]
+        restore = self._stand_in()
+        try:
+            for name in self.warm:
+                if name not in self.nodes and name not in self._base and not self._inside(name):
+                    self._import(name)
+        finally:
+            restore()
+            if self._watch.release_output():
+                self._blame("something was written to stdout or stderr", "the imports")
+            environ()
+        if watched_lists()[3] is not lists[3]:
+            self._blame("put another list in the place of warnings.filters", "the imports")
+        for items, then in zip(lists, before):
+            items[:] = then
+        filters_changed()
+        sys.path_importer_cache.clear()
+        sys.path_importer_cache.update(cache)
+
+    def _inside(self, name):
+        """Whether the module is in a package that is left, or that has shown to be in doubt."""
+        parts = name.split(".")
+        packages = [".".join(parts[:count]) for count in range(1, len(parts))]
+        return any(part in self.left or part in self.problems for part in packages)
+
+    def _import(self, name):
+        before = self._watch.look_wide()
+        try:
+            _bootstrap._gcd_import(name)
+        except BaseException as error:
+            self._stack.clear()
+            self._blame(f"{type(error).__name__}: {error}", name)
+        for what in changes(before, self._watch.look_wide()):
+            self._blame(f"changed {what}", name)
+
+    def _blame(self, why, name=None):
+        self.problems.setdefault(name or (self._stack[-1].name if self._stack else "?"), why)
+
+    def _unwanted(self, spec):
+        """Why this module must not be executed here, or None."""
+        if spec.name in self.left:
+            return f"imports {spec.name}, which is left: {self.left[spec.name]}"
+        if spec.name not in self.warm:
+            if spec.loader is None or spec.origin in ("built-in", "frozen"):
+                return None
+            return f"imports {spec.name}, which was not imported in the trial"
+        if (spec.origin or "") != self.warm[spec.name]:
+            return f"imports {spec.name}, which is {spec.origin} and was {self.warm[spec.name]}"
+        return None
+
+    # what executions do -------------------------------------------------------------
+
+    def _stand_in(self):
+        """Put the stand-ins in place; what takes them away again."""
+        load, find_spec = _bootstrap._load_unlocked, _bootstrap._find_spec
+        find_and_load, import_original = _bootstrap._find_and_load, _builtins.__import__
+        of_import = _bootstrap._find_and_load_unlocked.__code__
+        stack = self._stack
+
+        def _load_unlocked(spec):
+            return self._load(load, spec)
+
+        def _find_spec(name, path, target=None):
+            spec = find_spec(name, path, target)
+            if stack and (spec is None or sys._getframe(1).f_code is not of_import):
+                self._note()
+                node, found = stack[-1], spec is not None
+                if (found, name) not in node.known:
+                    node.known.add((found, name))
+                    node.ops.append((FOUND, (name, spec.origin)) if found else (ABSENT, name))
+            return spec
+
+        def _find_and_load(name, import_):
+            module = find_and_load(name, import_)
+            if stack and name not in self._base:
+                self._note()
+                stack[-1].dep(name)
+            return module
+
+        def __import__(name, globals=None, locals=None, fromlist=(), level=0):
+            module = import_original(name, globals, locals, fromlist, level)
+            if stack:
+                self._requested(name, globals, fromlist, level)
+            return module
+
+        places = [
+            (_bootstrap, "_load_unlocked", load, _load_unlocked),
+            (_bootstrap, "_find_spec", find_spec, _find_spec),
+            (_bootstrap, "_find_and_load", find_and_load, _find_and_load),
+            (_builtins, "__import__", import_original, __import__),
+        ]
+        for place, name, original, ours in places:
+            setattr(place, name, ours)
+            self._stand_ins[id(ours)] = ours, original
+        if "atexit" in _modules:
+            self._watch_atexit(_modules["atexit"])
+
+        def restore():
+            for place, name, original, _ours in places:
+                setattr(place, name, original)
+            self._forget_stand_ins()
+
+        return restore
+
+    def _forget_stand_ins(self):
+        """A module may have taken a stand-in for its own; it gets the original."""
+        for name in [*self.nodes, "atexit"]:
+            names = getattr(_modules.get(name), "__dict__", {})
+            for key, value in list(names.items()):
+                ours, original = self._stand_ins.get(id(value), (None, None))
+                if ours is not None and ours is value:
+                    names[key] = original
+
+    def _load(self, load, spec):
+        reason = self._unwanted(spec)
+        if reason:
+            self._blame(reason)
+            raise ImportError(f"brigade: {reason}", name=spec.name)
+        stack, name = self._stack, spec.name
+        if stack:
+            self._note()
+            stack[-1].dep(name)
+        node = self.nodes[name] = Node(spec, self.trusted)
+        self._known.add(name)
+        parent, _dot, child = name.rpartition(".")
+        node.before = getattr(_modules.get(parent), "__dict__", {}).get(child, MISSING)
+        blamed, before = len(self.problems), self._watch.look()
+        stack.append(node)
+        try:
+            node.module = load(spec)
+        except BaseException:
+            node.failed = True
+            raise
+        finally:
+            if stack:
+                self._size = -1  # a look at all names, whatever their number
+                self._note()
+                changed = changes(before, self._watch.look())
+                if changed and blamed == len(self.problems):
+                    self._blame(f"changed {', '.join(changed)}")
+                stack.pop()
+        if name == "atexit":
+            self._watch_atexit(node.module)
+        return node.module
+
+    def _requested(self, name, asker, fromlist, level):
+        """Note an import that may have been answered from sys.modules."""
+        if level:
+            package = (asker or {}).get("__package__")
+            if package is None:
+                package = asker["__spec__"].parent
+            package = package.rsplit(".", level - 1)[0]
+            name = f"{package}.{name}" if name else package
+        self._note()
+        names = list(fromlist or ())
+        if "*" in names:
+            names += getattr(_modules.get(name), "__all__", ())
+        for full in [name] + [f"{name}.{part}" for part in names]:
+            if full in _modules and full not in self._base:
+                self._stack[-1].dep(full)
+
+    def _note(self):
+        """What changed since the last look is the work of the innermost module."""
+        node = self._stack[-1]
+        for number, items in enumerate(watched_lists()):
+            if items != self._lists[number]:
+                change = change_between(self._lists[number], items)
+                self._lists[number] = list(items)
+                if change is None:
+                    self._blame(f"changed {_LISTS[number]}")
+                else:
+                    node.ops.append((LIST, (number, change)))
+        for write in self.variables.written:
+            node.ops.append((ENVIRON, write))
+        self.variables.written.clear()
+        if len(_modules) != self._size:
+            self._size = len(_modules)
+            for name in [name for name in _modules if name not in self._known]:
+                self._known.add(name)
+                self.extras[name] = None
+                node.ops.append((EXTRA, name))
+
+    def _watch_environ(self):
+        """Let os.environ tell what is read; what makes it the plain one again."""
+        os, plain = _modules["os"], _posix.environ
+
+        def everything():
+            if self._stack:
+                self._blame("reads all of the environment")
+
+        self.variables = Variables(plain, everything)
+        os.environ._data = os.environb._data = _posix.environ = self.variables
+
+        def restore():
+            os.environ._data = os.environb._data = _posix.environ = plain
+
+        return restore
+
+    def _watch_atexit(self, module):
+        original, stack = module.register, self._stack
+
+        def register(func, *args, **kwargs):
+            """What a module registers of its own is registered when the program imports it; what
+            it makes others register (weakref.finalize) has been noted by them, and is done."""
+            if not stack or getattr(func, "__module__", None) != stack[-1].name:
+                return original(func, *args, **kwargs)
+            stack[-1].ops.append((ATEXIT, (func, args, kwargs)))
+            return func
+
+        self._stand_ins[id(register)] = register, original
+        module.register = register
+
+    # afterwards ---------------------------------------------------------------------
+
+    def hide(self):
+        """Take what was imported out of sys.modules and out of the packages it is in."""
+        for node in self.nodes.values():
+            current = _modules.get(node.name, MISSING)
+            if node.failed or current is MISSING:
+                node.failed = True
+                continue
+            node.module = current
+            parent, _dot, child = node.name.rpartition(".")
+            if parent:
+                self._unbind(node, _modules.get(parent), child)
+        for node in self.nodes.values():
+            if not node.failed:
+                del _modules[node.name]
+        for name in self.extras:
+            self.extras[name] = _modules.pop(name, None)
+
+    @staticmethod
+    def _unbind(node, parent, child):
+        if getattr(parent, "__dict__", {}).get(child) is not node.module:
+            node.bound = False
+        elif node.before is MISSING or node.before is node.module:
+            delattr(parent, child)
+        else:
+            setattr(parent, child, node.before)
+
+    def importers(self):
+        """{module: why} of what cannot be warm, with all that import it."""
+        why = {name: text for name, text in self.problems.items() if name in self.nodes}
+        grown = True
+        while grown:
+            grown = False
+            for node in self.nodes.values():
+                met = [name for name in [*node.known, node.name.rpartition(".")[0]] if name in why]
+                if met and node.name not in why:
+                    why[node.name] = f"imports {met[0]}"
+                    grown = True
+        return {**self.problems, **why}

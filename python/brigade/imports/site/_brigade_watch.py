@@ -1,0 +1,175 @@
+"""What a template watches while it warms: what executions leave behind outside their modules.
+
+    Variables(data)     stands in for the dict behind os.environ; notes what is read and written
+    Watch().look()      {what: how it is now}, for what may not change
+    Watch().look_wide() the same, with what costs more to find out
+
+What must stay true: the rules of _brigade_view.py; looking changes nothing.
+"""
+
+import sys
+
+_modules = sys.modules
+_posix = sys.modules["posix"]
+_MISSING = object()
+
+
+def borrow(name):
+    """A module that is built into the interpreter, left out of sys.modules if it was not there."""
+    held = name in _modules
+    module = __import__(name)
+    if not held:
+        del _modules[name]
+    return module
+
+
+class Variables(dict):
+    """The environment while a template warms. Reads of what was written here do not count."""
+
+    def __init__(self, data, everything):
+        dict.__init__(self, data)
+        self.read = set()
+        self.written = []  # (key, value or None), in order
+        self.own = set()
+        self._everything = everything  # called when all of it is read
+
+    def _note(self, key):
+        if key not in self.own:
+            self.read.add(key)
+
+    def __getitem__(self, key):
+        self._note(key)
+        return dict.__getitem__(self, key)
+
+    def get(self, key, default=None):
+        self._note(key)
+        return dict.get(self, key, default)
+
+    def __contains__(self, key):
+        self._note(key)
+        return dict.__contains__(self, key)
+
+    def __setitem__(self, key, value):
+        self.own.add(key)
+        self.written.append((key, value))
+        dict.__setitem__(self, key, value)
+
+    def __delitem__(self, key):
+        self._note(key)
+        dict.__delitem__(self, key)
+        self.own.add(key)
+        self.written.append((key, None))
+
+    def __iter__(self):
+        self._everything()
+        return dict.__iter__(self)
+
+    def keys(self):
+        self._everything()
+        return dict.keys(self)
+
+    def items(self):
+        self._everything()
+        return dict.items(self)
+
+    def values(self):
+        self._everything()
+        return dict.values(self)
+
+    def copy(self):
+        self._everything()
+        return dict(dict.items(self))
+
+    def __len__(self):
+        self._everything()
+        return dict.__len__(self)
+
+
+class Watch:
+    def __init__(self, ignored):
+        self._gc = borrow("gc")
+        self._signal = borrow("_signal")
+        self._locale = borrow("_locale")
+        self._ignored = ignored  # attributes of sys and builtins that warming itself changes
+        self._memory = []
+
+    def catch_output(self):
+        """Output goes to memory from now on, where it is not to a terminal; nobody sees it."""
+        for fd in (1, 2):
+            try:
+                if _posix.isatty(fd):
+                    continue
+                memory = _posix.memfd_create("brigade-output")
+                self._memory.append((fd, _posix.dup(fd), memory))
+                _posix.dup2(memory, fd)
+            except OSError:
+                pass  # closed: nothing can be written there
+
+    def release_output(self):
+        """Whether anything was written."""
+        written = self._flush()
+        for fd, original, memory in self._memory:
+            _posix.dup2(original, fd)
+            _posix.close(original)
+            _posix.close(memory)
+        self._memory = []
+        return bool(written)
+
+    def _flush(self):
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        return sum([_posix.fstat(memory).st_size for _fd, _original, memory in self._memory])
+
+    def look(self):
+        gc = self._gc
+        seen = {
+            "sys.setrecursionlimit": sys.getrecursionlimit(),
+            "sys.setswitchinterval": sys.getswitchinterval(),
+            "sys.setdlopenflags": sys.getdlopenflags(),
+            "sys.settrace": sys.gettrace(),
+            "sys.setprofile": sys.getprofile(),
+            "the garbage collector": (
+                gc.isenabled(), gc.get_threshold(), gc.get_debug(), len(gc.callbacks)
+            ),
+        }  # fmt: skip
+        for module in (sys, sys.modules["builtins"]):
+            for name, value in module.__dict__.items():
+                if name not in self._ignored:
+                    seen[f"{module.__name__}.{name}"] = id(value)
+        return seen
+
+    def look_wide(self):
+        seen = {
+            "the working directory": _posix.getcwd(),
+            "the locale": self._locale.setlocale(self._locale.LC_ALL, None),
+            "output": self._flush(),
+            "a descriptor that stays open": self._descriptors(),
+            "signal handlers": [
+                self._signal.getsignal(number) for number in range(1, self._signal.NSIG)
+            ],
+        }
+        mask = _posix.umask(0o77)
+        _posix.umask(mask)
+        seen["the umask"] = mask
+        return seen
+
+    @staticmethod
+    def _descriptors():
+        held = []
+        for name in _posix.listdir("/proc/self/fd"):
+            try:
+                _posix.fstat(int(name))
+            except OSError:
+                continue  # of the listing itself
+            held.append(name)
+        return sorted(held)
+
+
+def changes(before, after):
+    """What `after` has otherwise than `before`, in words."""
+    return [
+        what
+        for what in {**before, **after}
+        if before.get(what, _MISSING) != after.get(what, _MISSING)
+    ]

@@ -1,0 +1,250 @@
+"""A rank of a template sees what it sees when it starts by itself: each program runs both ways."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from warm_world import Warm
+
+# what a program can see of its imports, at a point that `tag` names
+SHOW = """
+import sys
+def show(tag):
+    import os
+    print(tag, list(sys.modules), sys.path, [type(f).__name__ for f in sys.meta_path])
+    print(len(sys.path_hooks), sorted(map(str, sys.path_importer_cache)))
+    warnings = sys.modules.get('warnings')
+    print(warnings and [(f[0], getattr(f[1], 'pattern', f[1]), f[2].__name__,
+                         getattr(f[3], 'pattern', f[3]), f[4]) for f in warnings.filters])
+    print(sorted((k, v) for k, v in os.environ.items() if k != '_'))
+    for name, module in list(sys.modules.items()):
+        if hasattr(module, '__path__'):
+            print(name, sorted(vars(module)))
+show('at the start')
+"""
+
+PROGRAMS = {
+    "modules_one_after_the_other": SHOW
+    + "\n".join(
+        f"import {name}; show({name!r})"
+        for name in ("logging.handlers", "json", "multiprocessing", "random", "uuid", "tempfile")
+    ),
+    "a_later_module_first": """
+import sys
+if len(sys.argv) < 3: import json, decimal
+import decimal
+print(list(sys.modules), 'json' in sys.modules)
+""",
+    "importing_again_after_removal": """
+import sys, json
+before = json
+del sys.modules['json']
+import json
+print(before is json, before.decoder is json.decoder, json.loads('[1]'))
+""",
+    "a_module_of_the_program_s_own_in_its_place": """
+import sys, types
+mine = types.ModuleType('decimal'); mine.Decimal = 'mine'
+sys.modules['decimal'] = mine
+import statistics, decimal
+print(decimal is mine, statistics.Decimal)
+""",
+    "none_in_its_place": """
+import sys, traceback
+sys.modules['_json'] = None
+import json.decoder
+print(json.decoder.c_scanstring)
+sys.modules['decimal'] = None
+try: import decimal
+except ImportError: traceback.print_exc()
+""",
+    "a_finder_of_the_program_s_own": """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        print('asked', name, path is not None)
+sys.meta_path.insert(0, Finder())
+import json, csv
+print(list(sys.modules))
+""",
+    "a_finder_that_finds_another_file": """
+import importlib.util, os, sys
+with open('other.py', 'w') as f: f.write('c_scanstring = None\\nwho = "other"\\n')
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == 'json.scanner':
+            return importlib.util.spec_from_file_location(name, os.path.abspath('other.py'))
+sys.meta_path.insert(0, Finder())
+try: import json
+except ImportError as e: print(type(e).__name__, e.name, os.path.basename(e.path))
+import csv
+print(list(sys.modules))
+""",
+    "tracebacks": """
+import sys, traceback
+for name in ('absent', 'json.absent', 'json.decoder.x', 'decimal.x'):
+    try: __import__(name)
+    except ImportError: traceback.print_exc()
+class Loader:
+    def create_module(self, spec): return None
+    def exec_module(self, module): raise ValueError('in a loader')
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        from importlib.machinery import ModuleSpec
+        return ModuleSpec(name, Loader()) if name == 'made' else None
+sys.meta_path.append(Finder())
+try: import made
+except ValueError: traceback.print_exc()
+import json; json.loads('{')
+""",
+    "questions_without_an_import": """
+import importlib.util, pkgutil, sys
+for name in ('json', 'decimal', 'absent'):
+    spec = importlib.util.find_spec(name)
+    print(name, spec and spec.origin, name in sys.modules)
+module = importlib.util.module_from_spec(importlib.util.find_spec('csv'))
+print(hasattr(module, 'reader'), 'csv' in sys.modules)
+import csv
+print(csv is module, hasattr(csv, 'reader'))
+print([m.name for m in pkgutil.iter_modules(__import__('json').__path__)])
+""",
+    "submodules_are_absent_until_they_are_imported": """
+import xml, sys
+print(hasattr(xml, 'dom'))
+import xml.dom
+print(hasattr(xml, 'dom'), hasattr(xml.dom, 'minidom'), 'xml.etree' in sys.modules)
+from xml.dom import minidom
+print(hasattr(xml.dom, 'minidom'), hasattr(xml, 'etree'))
+from xml.etree import *
+import xml.etree.ElementTree
+print(list(sys.modules))
+""",
+    "a_lazy_loader": """
+import importlib.util as u, sys
+s = u.find_spec('csv'); s.loader = u.LazyLoader(s.loader)
+m = u.module_from_spec(s); sys.modules['csv'] = m; s.loader.exec_module(m)
+print(list(sys.modules)); print(m.QUOTE_ALL, m.__file__); print(list(sys.modules))
+""",
+    "a_reload": """
+import importlib, json
+json.extra = 1; before = json
+importlib.reload(json)
+print(json is before, json.extra, json.loads('1'))
+""",
+    "threads_that_import_the_same": """
+import sys, threading
+found = []
+def work():
+    import decimal, json.tool
+    found.append((decimal, json.tool))
+threads = [threading.Thread(target=work) for _ in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(len(set(map(id, [x for x, _ in found]))), found[0][0] is sys.modules['decimal'])
+""",
+    "what_happens_at_the_end": """
+import atexit
+atexit.register(print, 'mine, first')
+import logging, weakref, sys
+class Thing: pass
+thing = Thing()
+weakref.finalize(thing, print, 'the finalizer')
+logging.getLogger('x').warning('said')
+atexit.register(print, 'mine, last')
+""",
+    "errors_of_warnings": """
+import warnings
+warnings.simplefilter('error')
+import json, logging, multiprocessing
+print([f[:3:2] for f in warnings.filters])
+try: warnings.warn('x', DeprecationWarning)
+except DeprecationWarning as e: print('raised', e)
+""",
+    "children_of_every_kind": """
+import multiprocessing, os, subprocess, sys
+def work(q): q.put((sorted(k for k in os.environ), list(sys.path)))
+if __name__ == '__main__':
+    for method in ('fork', 'spawn'):
+        context = multiprocessing.get_context(method)
+        q = context.SimpleQueue(); p = context.Process(target=work, args=(q,)); p.start()
+        print(q.get()); p.join()
+    code = 'import os, sys; print(sorted(os.environ), sys.path)'
+    print(subprocess.run([sys.executable, '-c', code], capture_output=True, text=True))
+""",
+    "standard_streams": """
+import io, os, sys
+for s in (sys.stdin, sys.stdout, sys.stderr):
+    print(s, s.name, s.mode, s.encoding, s.errors, s.line_buffering, s.write_through, s.newlines,
+          s.isatty(), s.seekable(), type(s.buffer).__name__, s.buffer.raw.mode, s.buffer.raw.name,
+          s.buffer.raw.closefd, s is getattr(sys, f'__{s.name[1:-1]}__'))
+print(sys.stdout.tell() if sys.stdout.seekable() else '')
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_rank_sees(warm: Warm, name: str) -> None:
+    script = warm.cwd / "script.py"
+    script.write_text(PROGRAMS[name])
+    arguments = [str(script), "x"]
+    warm.trial(arguments)
+    plain = warm.plain(arguments)
+    ranks = warm.ranks(arguments, {}, {})
+    assert warm.report["refused"] == "", warm.report
+    assert not warm.template_said
+    for rank in ranks:
+        assert rank.refused == ""
+        assert rank.said() == plain.said()
+    assert plain.stdout or plain.stderr
+
+
+# `python -c` and friends: what sys.path begins with, and the module beside the script
+OPTIONS = {
+    "a_command": ["-c", "import beside, sys; print(beside.x, sys.path, sys.argv)", "a"],
+    "a_script": ["script.py"],
+    "a_script_by_a_link": ["link.py"],
+    "a_folder": ["folder"],
+    "a_module": ["-m", "inside", "a"],
+    "a_module_of_a_package": ["-m", "package.leaf"],
+    "unbuffered": ["-u", "script.py"],
+    "optimised": ["-OO", "script.py"],
+    "with_errors_of_warnings": ["-W", "error", "script.py"],
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_however_the_program_is_named(warm: Warm, name: str) -> None:
+    text = "import beside, sys; print(beside.x, sys.path, sys.argv, list(sys.modules))\n"
+    for path in ("script.py", "inside.py", "package/__init__.py", "package/leaf.py"):
+        (warm.cwd / path).parent.mkdir(exist_ok=True)
+        (warm.cwd / path).write_text(text)
+    (warm.cwd / "beside.py").write_text("x = __file__\n")
+    (warm.cwd / "folder").mkdir()
+    (warm.cwd / "folder/__main__.py").write_text(text)
+    (warm.cwd / "folder/beside.py").write_text("x = __file__\n")
+    (warm.cwd / "elsewhere").mkdir()
+    (warm.cwd / "elsewhere/real.py").write_text(text)
+    (warm.cwd / "elsewhere/beside.py").write_text("x = __file__\n")
+    (warm.cwd / "link.py").symlink_to("elsewhere/real.py")
+    warm.trial(OPTIONS[name])
+    plain = warm.plain(OPTIONS[name])
+    (rank,) = warm.ranks(OPTIONS[name])
+    assert (rank.refused, rank.said()) == ("", plain.said())
+    assert "beside" in warm.report["warm"], warm.report
+    assert plain.returncode == 0
+
+
+PACKAGES = ("numpy", "h5py", "matplotlib.pyplot", "zarr", "hypothesis", "rich.console", "jinja2")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_real_package(tmp_path: Path, package: str) -> None:
+    pytest.importorskip(package.partition(".")[0])
+    warm = Warm(tmp_path, sys.executable)
+    program = ["-c", f"{SHOW}\nimport {package}; show(1)\nimport decimal, csv; show(2)"]
+    warm.trial(program)
+    plain = warm.plain(program)
+    for rank in warm.ranks(program, {}, {}):
+        assert (rank.refused, rank.said()) == ("", plain.said())
+    assert len(warm.report["warm"]) > 50
