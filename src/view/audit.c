@@ -61,9 +61,9 @@ static const char *requester_path(const uintptr_t *cookie)
     return absolute;
 }
 
-static int is_own(const char *name) /* the preloaded library */
+static int is_own(const char *name) /* a preloaded library */
 {
-    return text_same(text_base(name), BRG_PRELOAD_NAME);
+    return text_starts(text_base(name), BRG_PRELOAD_MARK);
 }
 
 /* ---- recording ---- */

@@ -79,6 +79,11 @@ static inline int serves(const struct view *v)
     return v && v->mode == VIEW_SERVE;
 }
 
+/* In a template: what keeps account of the variables that are read, `value` NULL if there is none.
+ * Set before other threads are there; NULL otherwise. As careful as a hook. */
+typedef void env_read(const char *name, const char *value);
+extern env_read *preload_env_read;
+
 /* The errno of a call that returns -1 on failure, 0 if it worked. */
 static inline int error_of(long result)
 {

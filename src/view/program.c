@@ -163,6 +163,8 @@ static int record(const struct view *v, const char *path)
     for (int depth = 0; depth <= MAX_SCRIPTS; depth++) {
         int err = sys_access(path, X_OK);
         record_lookup(v, "exec", -err, AT_FDCWD, path, "");
+        if (err == 0 && depth == 0)
+            record_event(v, "child", path);
         if (err != 0 || read_head(path, head, &start) < 2 || head[0] != '#' || head[1] != '!' ||
             !parse_script(head, &interpreter, &argument))
             break;

@@ -14,7 +14,7 @@ static const char *const of_this_node[] = {"BRIGADE_STAGE", "BRIGADE_STATE", "BR
 static const struct {
     const char *name, *saved, *mark;
 } lists[] = {{"LD_AUDIT", "BRIGADE_SAVED_LD_AUDIT", BRG_AUDIT_NAME},
-             {"LD_PRELOAD", "BRIGADE_SAVED_LD_PRELOAD", BRG_PRELOAD_NAME},
+             {"LD_PRELOAD", "BRIGADE_SAVED_LD_PRELOAD", BRG_PRELOAD_MARK},
              {"GLIBC_TUNABLES", "BRIGADE_SAVED_GLIBC_TUNABLES", BRG_STATIC_TLS}};
 
 static const char *find_env(char *const envp[], const char *name)

@@ -1,6 +1,6 @@
 /* brigade-rank: starts a rank's program under the view.
  *
- *   brigade-rank --record DIR [--python-view DIR] [--] PROGRAM ARGS...      a trial
+ *   brigade-rank --record DIR [--watch SALT] [--python-view DIR] [--] PROGRAM ARGS...   a trial
  *   brigade-rank --job ID [--view LIST] [--fork KIND] [--strict] [--] PROGRAM ARGS...     a job
  *   brigade-rank --probe BASE                             what this node allows, as JSON
  *   brigade-rank --inspect PROGRAM            `joins`, or `apart` if our libraries cannot reach it
@@ -34,12 +34,13 @@
 
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
-    "                    [--fork python|main] [--python-view DIR] [--] PROGRAM [ARGS...]\n"
+    "                    [--fork python|main] [--watch SALT] [--python-view DIR]\n"
+    "                    [--] PROGRAM [ARGS...]\n"
     "       brigade-rank --probe BASE\n"
     "       brigade-rank --inspect PROGRAM\n";
 
 struct options {
-    const char *record, *job, *views, *fork, *python_view, *probe, *inspect;
+    const char *record, *watch, *job, *views, *fork, *python_view, *probe, *inspect;
     int strict;
     char **program;
 };
@@ -51,6 +52,7 @@ static int parse(char **argv, struct options *o)
 {
     for (argv++; *argv && (*argv)[0] == '-'; argv++) {
         const char **value = text_same(*argv, "--record")        ? &o->record
+                             : text_same(*argv, "--watch")       ? &o->watch
                              : text_same(*argv, "--job")         ? &o->job
                              : text_same(*argv, "--view")        ? &o->views
                              : text_same(*argv, "--fork")        ? &o->fork
@@ -124,6 +126,7 @@ static int join_stage(struct view *v, const char *folder, const char *job)
         setenv("BRIGADE_SLOT", slot_text, 1))
         return -ENOMEM;
     unsetenv("BRIGADE_RECORD");
+    unsetenv(BRG_RECORD_FORK);
     return 0;
 }
 
@@ -207,10 +210,11 @@ static int prepare_trial(struct view *v, const struct options *o, const char *fo
     unsetenv("BRIGADE_STATE");
     if (o->record[0] != '/' || t.full)
         return -EINVAL;
-    if (setenv("BRIGADE_RECORD", o->record, 1))
+    if (setenv("BRIGADE_RECORD", o->record, 1) ||
+        (o->watch ? setenv(BRG_RECORD_FORK, o->watch, 1) : unsetenv(BRG_RECORD_FORK)))
         return -ENOMEM;
     int err = rank_env_set(o->views ? o->views : default_views, folder,
-                           o->python_view ? o->python_view : beside);
+                           o->python_view ? o->python_view : beside, o->watch != NULL);
     err = err < 0 ? err : record_search(v, o->record);
     if (err == 0 && trace_inspect(o->program[0], getenv("PATH")) == BINARY_IN_PLACE)
         trace_trial(o->record, rank_number());
@@ -231,7 +235,7 @@ static int prepare_job(struct view *v, const struct options *o, const char *fold
     text_add(&py, v->root);
     text_add(&py, "/.brigade/python");
     const char *views = enter_namespace(v, o->views ? o->views : default_views);
-    err = lib.full || py.full ? -ENAMETOOLONG : rank_env_set(views, libraries, python);
+    err = lib.full || py.full ? -ENAMETOOLONG : rank_env_set(views, libraries, python, 0);
     if (err < 0)
         return err;
     v->strict = is_strict();

@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 static const char *const changed[] = {"LD_AUDIT", "LD_PRELOAD", "GLIBC_TUNABLES", "PYTHONPATH"};
-static const char *const own[] = {"BRIGADE_STAGE", "BRIGADE_STATE",  "BRIGADE_SLOT",
-                                  "BRIGADE_VIEW",  "BRIGADE_RECORD", BRG_RECORD_SHARED};
+static const char *const own[] = {"BRIGADE_STAGE",  "BRIGADE_STATE",  "BRIGADE_SLOT",
+                                  "BRIGADE_VIEW",   "BRIGADE_RECORD", BRG_RECORD_FORK,
+                                  BRG_RECORD_SHARED};
 
 /* Which of `changed` this process has changed. */
 static int touched[sizeof changed / sizeof *changed];
@@ -54,12 +55,19 @@ static int prepend(const char *name, const char *ours)
     return err;
 }
 
-static int prepend_library(const char *name, const char *folder, const char *library)
+/* `second`, if there is one, is a library of the same folder that stands behind the first. */
+static int prepend_library(const char *name, const char *folder, const char *library,
+                           const char *second)
 {
-    char path[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, library) >= sizeof path ||
+    char path[2 * PATH_MAX];
+    if ((size_t)snprintf(path, PATH_MAX, "%s/%s", folder, library) >= PATH_MAX ||
         strpbrk(path, ": $") || access(path, R_OK) != 0)
         return -ENOENT;
+    size_t n = strlen(path);
+    if (second) {
+        snprintf(path + n, sizeof path - n, ":%s/%s", folder, second);
+        path[n] = access(path + n + 1, R_OK) == 0 ? ':' : '\0';
+    }
     return prepend(name, path);
 }
 
@@ -85,15 +93,16 @@ static int set_static_tls(void)
     return err;
 }
 
-int rank_env_set(const char *views, const char *libraries, const char *python)
+int rank_env_set(const char *views, const char *libraries, const char *python, int watch)
 {
     int err = 0;
     if (setenv("BRIGADE_VIEW", views, 1) != 0)
         return -ENOMEM;
     if (rank_env_names(views, "interpose")) {
-        err = prepend_library("LD_AUDIT", libraries, BRG_AUDIT_NAME);
+        err = prepend_library("LD_AUDIT", libraries, BRG_AUDIT_NAME, NULL);
         if (err == 0)
-            err = prepend_library("LD_PRELOAD", libraries, BRG_PRELOAD_NAME);
+            err = prepend_library("LD_PRELOAD", libraries, BRG_PRELOAD_NAME,
+                                  watch ? BRG_WATCH_NAME : NULL);
         if (err == 0)
             err = set_static_tls();
     }

@@ -5,8 +5,9 @@
 /* Sets what docs/design/0002-start-up-contracts.md lists, for the views named in the comma list
  * `views`; `libraries` is the folder of the auditor and the preloaded library, `python` that of
  * the Python view (left out if it does not exist). The user's values are kept in BRIGADE_SAVED_*.
- * 0; -ENOENT if a library is not there or its path cannot stand in LD_PRELOAD; -ENOMEM. */
-int rank_env_set(const char *views, const char *libraries, const char *python);
+ * `watch`: what modules do is to be recorded, too (watch.h). 0; -ENOENT if a library is not there
+ * or its path cannot stand in LD_PRELOAD; -ENOMEM. */
+int rank_env_set(const char *views, const char *libraries, const char *python, int watch);
 
 /* Whether the comma list `views` names `view`. */
 int rank_env_names(const char *views, const char *view);

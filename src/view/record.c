@@ -9,7 +9,8 @@
 
 enum {
     SEEN = 1 << 16, /* places of the table */
-    TRIED = 4       /* places that a record may take */
+    TRIED = 4,      /* places that a record may take */
+    NAMES = 4 << 20 /* bytes of modules' names */
 };
 
 enum {
@@ -24,6 +25,10 @@ struct recorder {
     uint64_t start_ns;
     struct journal journal;
     char *seen[SEEN]; /* records that this process has written */
+    int watches;      /* what modules do is recorded, too */
+    char *importing;  /* atomic; the name of the innermost module that is being imported, or NULL */
+    char *names;      /* names that `importing` has pointed to, which stay */
+    uint64_t n_names; /* bytes; atomic */
 };
 
 static const char *const recorded_env[] = {"LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME",
@@ -96,6 +101,28 @@ static void write_head(const struct view *v)
     }
 }
 
+/* Which variables there are, and what tells whether two ranks have the same value: 32 bits of a
+ * salted hash, from which no value can be read. */
+static void write_digests(const struct view *v, const char *salt)
+{
+    uint64_t seed = brg_hash(salt, strlen(salt) + 1, BRG_HASH_SEED);
+    for (const char *p = v->env; p && p < v->env + v->env_bytes; p += strlen(p) + 1) {
+        char name[256], digest[16];
+        const char *value = p;
+        while (*value && *value != '=')
+            value++;
+        if (!*value || text_starts(p, "BRIGADE_SAVED_"))
+            continue;
+        struct text t = text_in(name, sizeof name);
+        text_bytes(&t, p, (size_t)(value - p));
+        if (t.full)
+            continue;
+        t = text_in(digest, sizeof digest);
+        text_number(&t, brg_hash(value, strlen(value), seed) >> 32, 10);
+        write_record(v, "digest", 0, "", name, digest);
+    }
+}
+
 /* When the file of this process was begun: by the wrapper, or now. */
 static uint64_t start_of_file(const struct view *v)
 {
@@ -142,6 +169,18 @@ static int begin(const struct view *v, const char *folder, int with_head)
     return 1;
 }
 
+/* Only for a process that was started so: a child of fork forgets it. */
+static void start_watching(const struct view *v)
+{
+    const char *salt = view_env(v, BRG_RECORD_FORK);
+    if (!salt)
+        return;
+    v->recorder->names =
+        sys_map(NAMES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    v->recorder->watches = 1;
+    write_digests(v, salt);
+}
+
 static void start(struct view *v, const char *folder, int with_head)
 {
     struct recorder *r =
@@ -158,6 +197,8 @@ static void start(struct view *v, const char *folder, int with_head)
 void record_start(struct view *v, const char *folder)
 {
     start(v, folder, 1);
+    if (v->mode == VIEW_RECORD)
+        start_watching(v);
 }
 
 void record_start_wrapper(struct view *v, const char *folder, uint64_t *start_ns)
@@ -202,6 +243,67 @@ void record_add(const struct view *v, const char *kind, int64_t status, const ch
         __atomic_store_n(&seen[empty], record, __ATOMIC_RELEASE);
 }
 
+/* ---- what modules do ---- */
+
+void record_event(const struct view *v, const char *what, const char *detail)
+{
+    record_event_of(v, record_importing(v), what, detail);
+}
+
+void record_event_of(const struct view *v, const char *by, const char *what, const char *detail)
+{
+    if (v->mode == VIEW_RECORD && v->recorder->watches)
+        record_add(v, "event", 0, by, what, detail);
+}
+
+const char *record_importing(const struct view *v)
+{
+    const char *name =
+        v->mode == VIEW_RECORD ? __atomic_load_n(&v->recorder->importing, __ATOMIC_ACQUIRE) : NULL;
+    return name ? name : "";
+}
+
+/* A name for which there is no room is none: then what happens counts as the program's own doing,
+ * after which nothing is believed. */
+static void set_importing(struct recorder *r, const char *name)
+{
+    size_t n = strlen(name) + 1;
+    uint64_t at = r->names && n > 1 ? __atomic_fetch_add(&r->n_names, n, __ATOMIC_RELAXED) : NAMES;
+    char *kept = at + n <= NAMES ? r->names + at : NULL;
+    if (kept)
+        memcpy(kept, name, n);
+    __atomic_store_n(&r->importing, kept, __ATOMIC_RELEASE);
+}
+
+static int is_any(const char *path, const char *const names[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text_same(path, names[i]))
+            return 1;
+    return 0;
+}
+
+/* What has been done if a file with that name was opened, or written. */
+static void watch_path(const struct view *v, const char *kind, const char *path)
+{
+    static const char *const plain[] = {"null", "zero", "full", "tty"};
+    static const char *const random[] = {"random", "urandom"};
+    int opened = text_same(kind, "open");
+    if (text_starts(path, "/dev/") && !text_starts(path, "/dev/shm/")) {
+        const char *name = path + sizeof "/dev/" - 1;
+        if (is_any(name, random, sizeof random / sizeof *random))
+            record_event(v, "random", path);
+        else if (!is_any(name, plain, sizeof plain / sizeof *plain) && !text_starts(name, "pts/"))
+            record_event(v, "device", path);
+    } else if (opened &&
+               (text_starts(path, "/proc/self") || text_starts(path, "/proc/thread-self") ||
+                (text_starts(path, "/proc/") && path[6] >= '0' && path[6] <= '9'))) {
+        record_event(v, "process", path);
+    } else if (!opened) {
+        record_event(v, "write", path);
+    }
+}
+
 void record_lookup(const struct view *v, const char *kind, int err, int dirfd, const char *path,
                    const char *extra)
 {
@@ -213,6 +315,8 @@ void record_lookup(const struct view *v, const char *kind, int err, int dirfd, c
             return;
         path = absolute;
     }
+    if (v->recorder->watches && err == 0 && (text_same(kind, "open") || text_same(kind, "write")))
+        watch_path(v, kind, path);
     if (text_starts(path, "/proc/") || text_starts(path, "/sys/") || text_starts(path, "/dev/"))
         return;
     record_add(v, kind, err, NULL, path, extra);
@@ -241,7 +345,9 @@ int record_message(const struct view *v, const char *path)
             strings[found] = at + 1;
         found++;
     }
-    if (found == STRINGS && strings[0][0])
+    if (found == STRINGS && text_same(strings[0], "importing"))
+        set_importing(v->recorder, strings[3]);
+    else if (found == STRINGS && strings[0][0])
         record_add(v, strings[0], text_to_number(strings[1], 0), strings[2], strings[3],
                    strings[4]);
     sys_unmap(copy, n);

@@ -17,7 +17,12 @@
 
 #define BRG_RECORD_SHARED "BRIGADE_SAVED_RECORD"
 
-/* A message is this, then kind, status, by, path and extra with U+001F between them. */
+/* Set (to a salt for digests of the environment): what modules do while they are imported is
+ * recorded, too; docs/design/0023-fork.md. */
+#define BRG_RECORD_FORK "BRIGADE_RECORD_FORK"
+
+/* A message is this, then kind, status, by, path and extra with U+001F between them. The kind
+ * `importing` is no record: `path` is the module that from now on does what is done. */
 #define BRG_RECORD_MESSAGE "/.brigade/record/"
 
 /* Sets v->recorder and v->mode = VIEW_RECORD, and writes the `process`, `argv` and `env` records;
@@ -36,6 +41,14 @@ void record_add(const struct view *v, const char *kind, int64_t status, const ch
  * /dev are left out: they are never on a shared file system. */
 void record_lookup(const struct view *v, const char *kind, int err, int dirfd, const char *path,
                    const char *extra);
+
+/* What the module that is being imported does (`event` of 0023), or "" outside any; nothing unless
+ * BRG_RECORD_FORK is set, and nothing in a child of fork. */
+void record_event(const struct view *v, const char *what, const char *detail);
+
+/* The module that would be named, for record_event_of(); the string stays. */
+const char *record_importing(const struct view *v);
+void record_event_of(const struct view *v, const char *by, const char *what, const char *detail);
 
 /* How the Python view's recorder, which has no way to call C, gives its records: as the path of a
  * readlink. Returns 1 if `path` was a message, which is then recorded. */

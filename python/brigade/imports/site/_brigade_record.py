@@ -22,6 +22,7 @@ _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
 _posix = sys.modules["posix"]
 _modules = sys.modules
+_watching = _modules.get("_brigade_trial")  # there for `brigade run --fork`
 
 
 def _borrow(name):
@@ -191,3 +192,5 @@ def start(environ, folder):
     _Log.start_ns = _monotonic_ns()
     _write(("interpreter", "0", "", sys.executable or "", _json(_interpreter(environ, folder))))
     _bootstrap._find_spec = _observe(_bootstrap._find_spec)
+    if _watching is not None:
+        _watching.start(_write, _borrow)

@@ -28,7 +28,7 @@ def _restore(environ, folder):
     hidden = [
         b"BRIGADE_" + name
         for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD", b"JOB")
-        + (b"FORK", b"FORK_HASH", b"FORK_LEFT", b"RECORD_FORK")
+        + (b"FORK", b"FORK_HASH", b"FORK_LEFT", b"RECORD_FORK", b"SAVED_RECORD")
     ]
     audited = b"libbrigade-" in environ.get(b"LD_AUDIT", b"")
     for name, mark in marks:
@@ -47,6 +47,7 @@ def _restore(environ, folder):
 
 # Brigade's parts, in the order in which they need each other; the last one has start()
 _RECORDER = ("_brigade_record",)
+_WATCHING_RECORDER = ("_brigade_trial", "_brigade_record")
 _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
 _TEMPLATE = (
     *_VIEW,
@@ -112,7 +113,7 @@ def _start():
     _restore(posix.environ, folder.encode(sys.getfilesystemencoding(), "surrogateescape"))
     more = ()
     if b"BRIGADE_RECORD" in before:
-        names = _RECORDER
+        names = _WATCHING_RECORDER if b"BRIGADE_RECORD_FORK" in before else _RECORDER
     elif before.get(b"BRIGADE_FORK") == b"template":
         names, more = _TEMPLATE, (_restore,)
     elif b"BRIGADE_STAGE" in before and b"python" in before.get(b"BRIGADE_VIEW", b"").split(b","):

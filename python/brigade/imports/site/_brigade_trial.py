@@ -1,0 +1,211 @@
+"""What modules do while they are imported: the trial's part in Python for `brigade run --fork`.
+
+A module that is executed is on a stack, whose top the preloaded library is told (`importing`, see
+src/view/record.h): what the process then does is that module's doing. Records, besides those of
+_brigade_record.py (docs/design/0023-fork.md):
+
+    imported   order    a module's execution begins; by: the one that asked, itself being executed
+    imported   0        a module that is there already is asked for in the execution of another
+    imported   -1       an execution failed
+    event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see
+
+What must stay true: the program imports and reads what it would have; what stands in for a part of
+the interpreter adds no frame to a traceback that Python does not take out again.
+"""
+
+import sys
+
+_bootstrap = sys.modules["_frozen_importlib"]
+_modules = sys.modules
+
+
+class _State:
+    write = None
+    thread = None
+    settle = None
+    order = 0
+    stacks = {}  # thread: names of modules that it is executing
+    said = set()  # what has been recorded
+
+
+def _stack():
+    return _State.stacks.get(_State.thread(), ())
+
+
+def _asker():
+    stack = _stack()
+    return stack[-1] if stack else ""
+
+
+def _tell():
+    """Say which module does what happens from now on. While threads import side by side nobody can
+    tell: it counts as the program's doing."""
+    stacks = [stack for stack in list(_State.stacks.values()) if stack]
+    name = stacks[0][-1] if len(stacks) == 1 else ""
+    _State.settle()
+    _State.write(("importing", "0", "", name, ""))
+
+
+def _once(*record):
+    if record not in _State.said:
+        _State.said.add(record)
+        _State.write(record)
+
+
+def _text(value):
+    return value if isinstance(value, str) and "\0" not in value else ""
+
+
+def _watch_executions(load_unlocked):
+    def _load_unlocked(spec):
+        name, by = _text(getattr(spec, "name", "")), _asker()
+        stack = _State.stacks.setdefault(_State.thread(), [])
+        _State.order += 1
+        origin = _text(getattr(spec, "origin", None))
+        _State.write(("imported", str(_State.order), by, name, origin))
+        stack.append(name)
+        _tell()
+        loaded = False
+        try:
+            module = load_unlocked(spec)
+            loaded = True
+            return module
+        finally:
+            stack.pop()
+            if not stack:
+                _State.stacks.pop(_State.thread(), None)
+            _tell()
+            if not loaded:
+                _State.write(("imported", "-1", by, name, origin))
+
+    return _load_unlocked
+
+
+def _watch_names(handle_fromlist):
+    """`from package import module` of one that is there is no search."""
+
+    def _handle_fromlist(module, fromlist, import_, **options):
+        result = handle_fromlist(module, fromlist, import_, **options)
+        package = getattr(module, "__name__", "")
+        for name in fromlist:
+            if f"{package}.{name}" in _modules:
+                _asked_again(f"{package}.{name}")
+        return result
+
+    return _handle_fromlist
+
+
+def _watch_locks(enter):
+    """importlib.import_module takes the lock of a module that is there, too."""
+
+    def __enter__(lock):
+        if lock._name in _modules:
+            _asked_again(lock._name)
+        return enter(lock)
+
+    return __enter__
+
+
+def _asked_again(name):
+    by = _asker()
+    if by and by != name:
+        _once("imported", "0", by, _text(name), "")
+
+
+def _is_initializing(spec):
+    """Asked of each module that is there when it is imported again."""
+    _asked_again(spec.name)
+    return spec.__dict__.get("_initializing", False)
+
+
+def _set_initializing(spec, value):
+    spec.__dict__["_initializing"] = value
+
+
+class _Variables(dict):
+    """The dict behind os.environ; it knows what it was at the start."""
+
+    def _read(self, key):
+        now = dict.get(self, key)
+        if isinstance(key, str):
+            key = key.encode("utf-8", "surrogateescape")
+        if isinstance(key, bytes):
+            changed = "" if now == _started.get(key) else "!"
+            name = key.decode("utf-8", "surrogateescape")
+            if "\0" not in name:
+                self._note("getenv", name + changed)
+
+    def _read_all(self):
+        changed = "" if dict.__eq__(self, _started) else "!"
+        self._note("environ", changed)
+
+    @staticmethod
+    def _note(what, detail):
+        _once("event", "0", _asker(), what, detail)
+
+    def __getitem__(self, key):
+        self._read(key)
+        return dict.__getitem__(self, key)
+
+    def __contains__(self, key):
+        self._read(key)
+        return dict.__contains__(self, key)
+
+    def get(self, key, default=None):
+        self._read(key)
+        return dict.get(self, key, default)
+
+    def pop(self, key, *default):
+        self._read(key)
+        return dict.pop(self, key, *default)
+
+    def setdefault(self, key, default=None):
+        self._read(key)
+        return dict.setdefault(self, key, default)
+
+    def __delitem__(self, key):
+        self._read(key)
+        dict.__delitem__(self, key)
+
+    __hash__ = None
+
+
+def _reads_all(name):
+    method = getattr(dict, name)
+
+    def read(self, *arguments):
+        self._read_all()
+        return method(self, *arguments)
+
+    read.__name__ = name
+    return read
+
+
+for _name in ("__iter__", "__len__", "__eq__", "__ne__", "__repr__", "__reversed__", "__or__",
+              "__ror__", "keys", "values", "items", "copy", "popitem"):  # fmt: skip
+    if hasattr(dict, _name):  # `|` came with Python 3.9
+        setattr(_Variables, _name, _reads_all(_name))
+_started = {}
+
+
+def _watch_environment(posix):
+    """Put the watched dict in the place of the one that posix made, for `os` has it already."""
+    variables = _Variables(posix.environ)
+    _started.update(posix.environ)
+    os = _modules.get("os")
+    if os is not None and getattr(os.environ, "_data", None) is posix.environ:
+        os.environ._data = variables
+        posix.environ = variables
+
+
+def start(write, borrow):
+    """Begin to watch. `write(record, ...)` records; `borrow(name)` gives a built-in module."""
+    _State.write = write
+    _State.thread = borrow("_thread").get_ident
+    _State.settle = borrow("time").thread_time  # see src/view/hooks_watch.c
+    _bootstrap._load_unlocked = _watch_executions(_bootstrap._load_unlocked)
+    _bootstrap._handle_fromlist = _watch_names(_bootstrap._handle_fromlist)
+    locks = _bootstrap._ModuleLockManager
+    locks.__enter__ = _watch_locks(locks.__enter__)
+    _bootstrap.ModuleSpec._initializing = property(_is_initializing, _set_initializing)
+    _watch_environment(_modules["posix"])

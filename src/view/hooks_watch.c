@@ -1,0 +1,357 @@
+/* What modules ask for that is not the same in every rank: time, names, random numbers; and what
+ * they begin that does not outlive a fork: threads, children, sockets. See watch.h.
+ */
+#include "view/watch.h"
+#include "view/handoff.h"
+#include "base/sys.h"
+#include "base/text.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+__attribute__((visibility("default"))) struct view *brigade_handoff;
+
+static struct watched_calls calls;
+static int calls_state; /* 0, 1: one thread is at it, 2: there */
+
+const struct watched_calls *watch_real(void)
+{
+    int expected = 0;
+    if (__builtin_expect(__atomic_load_n(&calls_state, __ATOMIC_ACQUIRE) == 2, 1))
+        return &calls;
+    if (!__atomic_compare_exchange_n(&calls_state, &expected, 1, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return &calls; /* from inside, or another thread: what is not there yet is NULL */
+    int saved = errno, missing = 0;
+#define WATCH(type, name, parameters)                             \
+    calls.name = (__typeof__(calls.name))dlsym(RTLD_NEXT, #name); \
+    missing |= !calls.name;
+#include "view/watch.def"
+    if (missing)
+        dlerror(); /* the program must not find our question's error */
+    errno = saved;
+    __atomic_store_n(&calls_state, 2, __ATOMIC_RELEASE);
+    return &calls;
+}
+
+void watch_note(const char *what, const char *detail)
+{
+    const struct view *v = brigade_handoff;
+    if (!v || v->bytes != sizeof *v)
+        return;
+    int saved = errno;
+    record_event(v, what, detail);
+    errno = saved;
+}
+
+/* ---- time ---- */
+
+/* Who has last asked for the time in this thread; NULL if that is recorded, or does not count.
+ * Python asks each time it takes a lock, for the end of a wait that has none: what is asked for
+ * just before a wait is the wait's. So it is recorded when the thread asks the next time. */
+static __thread const char *asked_time;
+
+static void note_clock(int counts)
+{
+    const struct view *v = brigade_handoff;
+    if (!v || v->bytes != sizeof *v)
+        return;
+    int saved = errno;
+    if (asked_time)
+        record_event_of(v, asked_time, "clock", "");
+    asked_time = counts ? record_importing(v) : NULL;
+    errno = saved;
+}
+
+/* That the process was watched at all: without this record nothing that it did not do counts. */
+__attribute__((constructor)) static void start_of_watch(void)
+{
+    const struct view *v = brigade_handoff;
+    watch_real();
+    if (v && v->bytes == sizeof *v)
+        record_add(v, "watch", 0, "", "", "");
+}
+
+static long answer(long result) /* of the kernel, as the libc gives it */
+{
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+/* The real function; before it has been found, `otherwise`. */
+#define REAL_OR(name, otherwise, ...) \
+    (watch_real()->name ? watch_real()->name(__VA_ARGS__) : (otherwise))
+
+/* Processor time does not count; _brigade_trial.py asks for it where one module ends and another
+ * goes on, so that nothing is left to be recorded. */
+int watch_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    note_clock(clock != CLOCK_PROCESS_CPUTIME_ID && clock != CLOCK_THREAD_CPUTIME_ID && clock >= 0);
+    return REAL_OR(clock_gettime,
+                   (int)answer(sys_call(SYS_clock_gettime, clock, (long)now, 0, 0, 0, 0)), clock,
+                   now);
+}
+
+int watch_gettimeofday(struct timeval *now, void *zone)
+{
+    note_clock(1);
+    return REAL_OR(gettimeofday,
+                   (int)answer(sys_call(SYS_gettimeofday, (long)now, (long)zone, 0, 0, 0, 0)), now,
+                   zone);
+}
+
+time_t watch_time(time_t *now)
+{
+    note_clock(1);
+    time_t seconds = (time_t)(sys_now_ns(CLOCK_REALTIME) / 1000000000u);
+    if (!watch_real()->time && now)
+        *now = seconds;
+    return REAL_OR(time, seconds, now);
+}
+
+int watch_timespec_get(struct timespec *now, int base)
+{
+    note_clock(1);
+    return REAL_OR(timespec_get, 0, now, base);
+}
+
+#define WAIT(name, ...) \
+    asked_time = NULL;  \
+    return REAL_OR(name, -1, __VA_ARGS__)
+
+int watch_sem_wait(sem_t *semaphore)
+{
+    WAIT(sem_wait, semaphore);
+}
+
+int watch_sem_trywait(sem_t *semaphore)
+{
+    WAIT(sem_trywait, semaphore);
+}
+
+int watch_sem_timedwait(sem_t *semaphore, const struct timespec *until)
+{
+    WAIT(sem_timedwait, semaphore, until);
+}
+
+int watch_sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
+{
+    WAIT(sem_clockwait, semaphore, clock, until);
+}
+
+int watch_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                 const struct timespec *until)
+{
+    WAIT(pthread_cond_timedwait, condition, mutex, until);
+}
+
+int watch_pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+                                 const struct timespec *until)
+{
+    WAIT(pthread_cond_clockwait, condition, mutex, clock, until);
+}
+
+/* ---- who, and where ---- */
+
+pid_t watch_getpid(void)
+{
+    watch_note("pid", "");
+    return REAL_OR(getpid, sys_getpid(), );
+}
+
+pid_t watch_getppid(void)
+{
+    watch_note("pid", "");
+    return REAL_OR(getppid, sys_getppid(), );
+}
+
+pid_t watch_gettid(void)
+{
+    watch_note("pid", "thread");
+    return REAL_OR(gettid, (pid_t)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0), );
+}
+
+pid_t watch_getpgrp(void)
+{
+    watch_note("pid", "group");
+    return REAL_OR(getpgrp, (pid_t)sys_call(SYS_getpgid, 0, 0, 0, 0, 0, 0), );
+}
+
+pid_t watch_getpgid(pid_t pid)
+{
+    watch_note("pid", "group");
+    return REAL_OR(getpgid, (pid_t)answer(sys_call(SYS_getpgid, pid, 0, 0, 0, 0, 0)), pid);
+}
+
+pid_t watch_getsid(pid_t pid)
+{
+    watch_note("pid", "session");
+    return REAL_OR(getsid, (pid_t)answer(sys_call(SYS_getsid, pid, 0, 0, 0, 0, 0)), pid);
+}
+
+int watch_gethostname(char *name, size_t size)
+{
+    watch_note("host", "");
+    return REAL_OR(gethostname, -1, name, size);
+}
+
+long watch_gethostid(void)
+{
+    watch_note("host", "");
+    return REAL_OR(gethostid, 0, );
+}
+
+int watch_uname(struct utsname *name)
+{
+    watch_note("host", "");
+    return REAL_OR(uname, (int)answer(sys_call(SYS_uname, (long)name, 0, 0, 0, 0, 0)), name);
+}
+
+int watch_isatty(int fd)
+{
+    if (fd >= 0 && fd <= 2)
+        watch_note("terminal", "");
+    return REAL_OR(isatty, 0, fd);
+}
+
+int watch_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
+{
+    watch_note("cpus", "");
+    return REAL_OR(sched_getaffinity, -1, pid, size, cpus);
+}
+
+int watch_pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *cpus)
+{
+    watch_note("cpus", "");
+    return REAL_OR(pthread_getaffinity_np, ENOSYS, thread, size, cpus);
+}
+
+int watch_sched_getcpu(void)
+{
+    watch_note("cpus", "");
+    return REAL_OR(sched_getcpu, -1, );
+}
+
+/* ---- random numbers ---- */
+
+ssize_t watch_getrandom(void *bytes, size_t n, unsigned int flags)
+{
+    watch_note("random", "");
+    return REAL_OR(getrandom, answer(sys_call(SYS_getrandom, (long)bytes, (long)n, flags, 0, 0, 0)),
+                   bytes, n, flags);
+}
+
+int watch_getentropy(void *bytes, size_t n)
+{
+    watch_note("random", "");
+    return REAL_OR(getentropy, -1, bytes, n);
+}
+
+/* The libc of before 2.36 has none of these three: then nobody can call them. */
+uint32_t watch_arc4random(void)
+{
+    watch_note("random", "");
+    return REAL_OR(arc4random, 0, );
+}
+
+uint32_t watch_arc4random_uniform(uint32_t bound)
+{
+    watch_note("random", "");
+    return REAL_OR(arc4random_uniform, 0, bound);
+}
+
+void watch_arc4random_buf(void *bytes, size_t n)
+{
+    watch_note("random", "");
+    if (watch_real()->arc4random_buf)
+        watch_real()->arc4random_buf(bytes, n);
+}
+
+/* ---- threads, children, sockets, folders ---- */
+
+/* Whose the thread is: the object in which it starts. */
+int watch_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thread_start *start,
+                         void *argument)
+{
+    Dl_info object;
+    int known = dladdr((void *)(uintptr_t)start, &object) && object.dli_fname;
+    watch_note("thread", known ? object.dli_fname : "");
+    return REAL_OR(pthread_create, ENOSYS, thread, attributes, start, argument);
+}
+
+pid_t watch_fork(void)
+{
+    watch_note("child", "");
+    return REAL_OR(fork, -1, );
+}
+
+int watch_system(const char *command)
+{
+    watch_note("child", "");
+    return REAL_OR(system, -1, command);
+}
+
+FILE *watch_popen(const char *command, const char *mode)
+{
+    watch_note("child", "");
+    return REAL_OR(popen, NULL, command, mode);
+}
+
+static void note_socket(int family)
+{
+    char number[16];
+    struct text t = text_in(number, sizeof number);
+    text_number(&t, (uint64_t)(unsigned)family, 10);
+    watch_note("socket", number);
+}
+
+int watch_socket(int family, int type, int protocol)
+{
+    note_socket(family);
+    return REAL_OR(socket, -1, family, type, protocol);
+}
+
+int watch_socketpair(int family, int type, int protocol, int fds[2])
+{
+    note_socket(family);
+    return REAL_OR(socketpair, -1, family, type, protocol, fds);
+}
+
+int watch_chdir(const char *path)
+{
+    watch_note("folder", path ? path : "");
+    return REAL_OR(chdir, -1, path);
+}
+
+int watch_fchdir(int fd)
+{
+    watch_note("folder", "");
+    return REAL_OR(fchdir, -1, fd);
+}
+
+/* ---- calls by number ---- */
+
+long watch_syscall(long number, ...)
+{
+    va_list args;
+    long a[6];
+    va_start(args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    switch (number) {
+    case SYS_getrandom: watch_note("random", ""); break;
+    case SYS_getpid: watch_note("pid", ""); break;
+    case SYS_gettid: watch_note("pid", "thread"); break;
+    case SYS_clock_gettime: note_clock(1); break;
+    case SYS_sched_getaffinity: watch_note("cpus", ""); break;
+    case SYS_socket: note_socket((int)a[0]); break;
+    default: break;
+    }
+    return watch_real()->syscall ? watch_real()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5])
+                                 : answer(sys_call(number, a[0], a[1], a[2], a[3], a[4], a[5]));
+}

@@ -1,0 +1,187 @@
+"""A trial for `--fork` records what each module does in its own execution, and who asked for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from brigade.imports import table
+from brigade.paths import native
+from brigade.trial.record import Process, load
+
+TREE = {
+    "home.py": "import os\nHOME = os.environ.get('HOME')\n",
+    "below.py": "import home\nimport json\n",
+    "late.py": "import home, os\nos.getpid()\n",
+    "pkg/__init__.py": "",
+    "pkg/part.py": "import os\nos.urandom(4)\n",
+    "asks.py": "from pkg import part\n",
+    "everything.py": "import os\ndict(os.environ)\n",
+    "counts.py": "import os\nlen(os.environ)\n",
+    "copies.py": "import os\nos.environ.copy()\n",
+    "contains.py": "import os\n'HOME' in os.environ, os.environ.setdefault('HOME', '')\n",
+    "bytes_.py": "import os\nos.environb.get(b'HOME'), os.getenv('NONE')\n",
+    "clock.py": "import time\nT = time.time()\n",
+    "sleeps.py": "import threading\nthreading.Lock().acquire()\nthreading.Event().set()\n",
+    "thread.py": "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
+    "child.py": "import subprocess\nsubprocess.run(['/bin/true'])\n",
+    "says.py": "print('said', flush=True)\n",
+    "fails.py": "import os\nos.getpid()\nraise ImportError('no')\n",
+    "tries.py": "try:\n  import fails\nexcept ImportError: pass\n",
+    "dynamic.py": "import importlib\nimportlib.import_module('home')\n",
+    "function.py": "def f():\n  import home\nf()\n",
+}
+
+
+class Tree:
+    def __init__(self, folder: Path, python: str) -> None:
+        self.folder, self.python = folder, python
+        for name, text in TREE.items():
+            path = folder / "lib" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def environment(self) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("BRIGADE_", "PYTHON"))}
+        return {**kept, "PYTHONPATH": str(self.folder / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def plain(self, code: str) -> subprocess.CompletedProcess[str]:
+        return self._run([], code)
+
+    def watch(self, code: str) -> Process:
+        """What was recorded of the process."""
+        records = self.folder / "records"
+        records.mkdir()
+        done = self.watched(code, records)
+        assert done.returncode == 0, done.stderr
+        trial = load(records)
+        return next(p for p in trial.processes if any(r.kind == "watch" for r in p.records))
+
+    def watched(self, code: str, records: Path) -> subprocess.CompletedProcess[str]:
+        wrapper = [str(native("brigade-rank")), "--record", str(records), "--watch", "salt"]
+        return self._run([*wrapper, "--python-view", str(table.SITE), "--"], code)
+
+    def _run(self, wrapper: list[str], code: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*wrapper, self.python, "-c", code], env=self.environment(), cwd=self.folder,
+            text=True, capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def tree(tmp_path: Path, python: str) -> Tree:
+    return Tree(tmp_path, python)
+
+
+def events(process: Process, *modules: str) -> set[tuple[str, str, str]]:
+    return {
+        (r.by, r.path, r.extra)
+        for r in process.records
+        if r.kind == "event" and r.by in (modules or (r.by,))
+    }
+
+
+def asked(process: Process, by: str) -> set[str]:
+    return {r.path for r in process.records if r.kind == "imported" and r.by == by}
+
+
+@pytest.mark.parametrize(
+    ("module", "what", "detail"),
+    [
+        ("home", "getenv", "HOME"),
+        ("contains", "getenv", "HOME"),
+        ("bytes_", "getenv", "NONE"),
+        ("everything", "environ", ""),
+        ("counts", "environ", ""),
+        ("copies", "environ", ""),
+        ("late", "pid", ""),
+        ("pkg.part", "random", ""),
+        ("clock", "clock", ""),
+        ("child", "child", "/bin/true"),
+        ("says", "output", "1"),
+        ("fails", "pid", ""),
+    ],
+)
+def test_what_a_module_does_is_its_own(tree: Tree, module: str, what: str, detail: str) -> None:
+    asks = "tries" if module == "fails" else module
+    done = tree.watch(f"import {asks}")
+    if what == "child":  # a forked child that becomes a program is not watched any more
+        found = {e[:2] for e in events(done, module)}
+        assert (module, what) in found
+    else:
+        assert (module, what, detail) in events(done, module)
+    assert (what, detail) not in {(w, d) for by, w, d in events(done) if by == "home" != module}
+
+
+def test_locks_of_the_interpreter_are_no_look_at_the_clock(tree: Tree) -> None:
+    assert not events(tree.watch("import sleeps, home"), "sleeps")
+
+
+def test_a_thread_is_recorded_with_what_runs_in_it(tree: Tree) -> None:
+    ((_, _, detail),) = [
+        e for e in events(tree.watch("import thread"), "thread") if e[1] == "thread"
+    ]
+    assert "python" in os.path.basename(detail)
+
+
+def test_a_value_that_the_program_has_changed_is_marked(tree: Tree) -> None:
+    done = tree.watch("import os\nos.environ['HOME'] = '/other'\nimport home, everything")
+    assert events(done, "home") == {("home", "getenv", "HOME!")}
+    assert ("everything", "environ", "!") in events(done, "everything")
+
+
+def test_executions_are_in_order_with_who_asked_and_from_where(tree: Tree) -> None:
+    done = tree.watch("import below, asks")
+    mine = [r for r in done.records if r.kind == "imported" and r.status > 0]
+    assert [r.status for r in mine] == sorted({r.status for r in mine})
+    told = {r.path: (r.by, r.extra) for r in mine}
+    lib = tree.folder / "lib"
+    assert told["below"] == ("", f"{lib}/below.py")
+    assert told["home"] == ("below", f"{lib}/home.py")
+    assert told["pkg"] == ("asks", f"{lib}/pkg/__init__.py")
+    assert told["pkg.part"] == ("asks", f"{lib}/pkg/part.py")
+
+
+@pytest.mark.parametrize(
+    ("first", "module", "expected"),
+    [
+        ("home", "late", "home"),
+        ("pkg.part", "asks", "pkg.part"),
+        ("home", "dynamic", "home"),
+        ("home", "function", "home"),
+        ("pkg.part", "pkg", None),
+    ],
+)
+def test_a_module_that_is_there_already_is_asked_for(
+    tree: Tree, first: str, module: str, expected: str | None
+) -> None:
+    found = asked(tree.watch(f"import {first}\nimport {module}"), module)
+    assert expected is None or expected in found
+
+
+def test_an_execution_that_fails_is_recorded_as_one(tree: Tree) -> None:
+    done = tree.watch("import tries")
+    status = [r.status > 0 for r in done.records if r.kind == "imported" and r.path == "fails"]
+    assert status == [True, False]
+
+
+def test_the_program_sees_no_difference_when_modules_are_watched(tree: Tree) -> None:
+    code = (
+        "import sys, os, traceback, pickle, copy\n"
+        "print(sorted(sys.modules), sys.path, sorted(os.environ), type(os.environ))\n"
+        "print(dict(os.environ) == os.environ.copy(), len(os.environ), 'HOME' in os.environ)\n"
+        "os.environ['NEW'] = 'x'; print(os.system('test x$NEW = xx'), os.environ.pop('NEW'))\n"
+        "print(repr(os.environ).startswith('environ('), os.environ == dict(os.environ))\n"
+        "for n in ('fails', 'none', 'pkg.none'):\n"
+        "  try: __import__(n)\n"
+        "  except Exception: traceback.print_exc()\n"
+        "from pkg import part; import pkg.part, home\n"
+        "print(home.__spec__.origin, home.__spec__._initializing)\n"
+    )
+    records = tree.folder / "records"
+    records.mkdir()
+    plain, watched = tree.plain(code), tree.watched(code, records)
+    assert (watched.stdout, watched.stderr) == (plain.stdout, plain.stderr)
