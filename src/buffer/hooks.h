@@ -26,31 +26,8 @@
 
 typedef void brigade_handler(int);
 
-#define BRG_SECTION_ALL
-#define BRG_HOOK(type, name, parameters) \
-    type hook_##name parameters __asm__(#name) __attribute__((visibility("default")));
-#include "buffer/hooks.def"
-
-/* The definitions that the program would have got without us. */
-struct real_calls {
-#define BRG_HOOK(type, name, parameters) type(*name) parameters;
-#include "buffer/hooks.def"
-};
-#undef BRG_SECTION_ALL
-extern struct real_calls real __attribute__((visibility("hidden")));
-extern int buffer_started __attribute__((visibility("hidden")));
-void *real_find(const char *name);
-
-/* The next definition; before the library has started, looked up on the spot. */
-#define REAL(name)                                                   \
-    (real.name || __atomic_load_n(&buffer_started, __ATOMIC_RELAXED) \
-         ? real.name                                                 \
-         : (__typeof__(real.name))real_find(#name))
-
-/* An export that is the same code as a hook of this file. */
-#define BRG_DEFINE_ALIAS(name, of)                          \
-    extern __typeof__(hook_##of) hook_##name __asm__(#name) \
-        __attribute__((alias(#of), visibility("default")));
+#define BRG_HOOKS "buffer/hooks.def"
+#include "base/real_calls.h"
 
 /* Whether a call on fd concerns us. */
 #define IS_OURS(fd) (__builtin_expect(desc_of(fd) != NULL, 0))

@@ -1,28 +1,15 @@
 /* The library's start and end: its settings, the real calls, fork. See hooks.h and file.h. */
 #include "buffer/hooks.h"
+#include "base/real_find.h"
 #include "buffer/signals.h"
 #include "buffer/worker.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct real_calls real;
-int buffer_started;
-
 void write_start(void);
-
-void *real_find(const char *name)
-{
-    int saved = errno;
-    void *found = dlsym(RTLD_NEXT, name);
-    if (!found)
-        dlerror(); /* the program must not find our question's error */
-    errno = saved;
-    return found;
-}
 
 static void say(const char *what, const char *text)
 {
@@ -74,11 +61,7 @@ __attribute__((constructor)) static void start_of_process(void)
 {
     struct rlimit limit;
     int saved = errno;
-#define BRG_SECTION_ALL
-#define BRG_HOOK(type, name, parameters) real.name = (__typeof__(real.name))real_find(#name);
-#include "buffer/hooks.def"
-#undef BRG_SECTION_ALL
-    __atomic_store_n(&buffer_started, 1, __ATOMIC_RELEASE);
+    real_find_all();
     read_settings();
     if (any_rule_buffers()) {
         if (REAL(prlimit)(0, RLIMIT_FSIZE, NULL, &limit) == 0)

@@ -4,9 +4,6 @@
  * handlers, between vfork and exec, from threads with small stacks, and with every argument a
  * program can think of. It takes no lock, allocates nothing (except where the function it stands
  * for does), and leaves errno as the function itself would.
- *
- * Functions are declared under names of our own with the real ones as assembler labels, so that
- * nothing in the libc's headers (inline versions, large-file redirections) gets in the way.
  */
 #ifndef BRG_VIEW_HOOKS_H
 #define BRG_VIEW_HOOKS_H
@@ -38,31 +35,8 @@ typedef int fts_order(const FTSENT **, const FTSENT **);
 typedef int glob_error(const char *, int);
 typedef void *thread_start(void *);
 
-#define BRG_SECTION_ALL
-#define BRG_HOOK(type, name, parameters) \
-    type hook_##name parameters __asm__(#name) __attribute__((visibility("default")));
-#include "view/hooks.def"
-
-/* The definitions that the program would have got without us. */
-struct real_calls {
-#define BRG_HOOK(type, name, parameters) type(*name) parameters;
-#include "view/hooks.def"
-};
-#undef BRG_SECTION_ALL
-extern struct real_calls real;
-void *real_find(const char *name);
-
-/* The next definition of a function, or NULL; before the library has started, looked up on the
- * spot. */
-#define REAL(name)                                                    \
-    (real.name || __atomic_load_n(&preload_started, __ATOMIC_RELAXED) \
-         ? real.name                                                  \
-         : (__typeof__(real.name))real_find(#name))
-
-/* An export that is the same code as a hook of this file. */
-#define BRG_DEFINE_ALIAS(name, of)                          \
-    extern __typeof__(hook_##of) hook_##name __asm__(#name) \
-        __attribute__((alias(#of), visibility("default")));
+#define BRG_HOOKS "view/hooks.def"
+#include "base/real_calls.h"
 
 /* The process's view, or NULL when there is nothing to do but the real call. */
 extern struct view *preload_view;

@@ -2,32 +2,21 @@
 #include "view/hooks.h"
 #include "view/handoff.h"
 #include "view/hooks_fork.h"
+#include "base/real_find.h"
 #include "base/sys.h"
 #include "base/text.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
 __attribute__((visibility("default"))) struct view *brigade_handoff;
 __attribute__((visibility("default"))) void brigade_ready(void);
 
-struct real_calls real;
 struct view *preload_view;
 int preload_started;
 
 static struct view own_view;
 static int starting;
-
-void *real_find(const char *name)
-{
-    int saved = errno;
-    void *found = dlsym(RTLD_NEXT, name);
-    if (!found)
-        dlerror(); /* the program must not find our question's error */
-    errno = saved;
-    return found;
-}
 
 /* Runs once, on the first call of any hook. A call that comes meanwhile (from inside, or from
  * another thread) is passed on. */
@@ -37,10 +26,7 @@ struct view *preload_start(void)
     if (!__atomic_compare_exchange_n(&starting, &expected, 1, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
         return NULL;
-#define BRG_SECTION_ALL
-#define BRG_HOOK(type, name, parameters) real.name = (__typeof__(real.name))real_find(#name);
-#include "view/hooks.def"
-#undef BRG_SECTION_ALL
+    real_find_all();
     struct view *v = brigade_handoff;
     if (!v || v->bytes != sizeof *v) {
         v = &own_view;
