@@ -1,28 +1,24 @@
 /* See file.h. */
-#include "buffer/file.h"
+#include "buffer/file_inside.h"
 #include "buffer/inode.h"
 #include "buffer/signals.h"
 #include "buffer/worker.h"
-
-#include <errno.h>
-#include <string.h>
 
 struct desc *table[TABLE_FDS];
 struct file files[FILES_MOST];
 static struct desc descs[DESCS_MOST];
 struct desc owing;
-static int owed[TABLE_FDS];
+int owed[TABLE_FDS];
 struct rules rules;
 int buffer_active;
 unsigned n_files, n_pending, vforks;
 uint32_t epoch;
 uint64_t file_limit_bytes = UINT64_MAX;
-static int top_fd, own_pid;
-static struct lock
-    global; /* files and descs are taken with it held; taken before any file's lock */
+int top_fd;
+static int own_pid;
+struct lock files_lock;
 
-/* Whether this is a child between vfork and exec, which shares our memory. */
-static int in_vforked_child(void)
+int file_in_vforked_child(void)
 {
     return sys_getpid() != own_pid;
 }
@@ -31,6 +27,12 @@ void file_vforked(void)
 {
     own_pid = own_pid ? own_pid : sys_getpid();
     __atomic_store_n(&vforks, 1, __ATOMIC_SEQ_CST);
+}
+
+void file_forked(void)
+{
+    own_pid = 0;
+    vforks = 0;
 }
 
 struct desc *file_enter(int fd, int *err)
@@ -48,7 +50,7 @@ struct desc *file_enter(int fd, int *err)
             __atomic_store_n(&table[fd], NULL, __ATOMIC_RELEASE);
             break;
         }
-        if (__builtin_expect(vforks, 0) && in_vforked_child())
+        if (__builtin_expect(vforks, 0) && file_in_vforked_child())
             break;
         struct file *f = d->file;
         lock_take(&f->lock);
@@ -153,8 +155,7 @@ static struct file *new_file(const struct rule *rule, const char *path, dev_t de
     return f;
 }
 
-/* The locked file's slot is free again. */
-static void forget(struct file *f)
+void file_forget(struct file *f)
 {
     file_discard_reads(f, 0, UINT64_MAX);
     f->used = 0;
@@ -168,7 +169,7 @@ void file_opened(int fd, const char *path, int flags)
     dev_t dev;
     ino_t ino;
     if ((unsigned)fd >= TABLE_FDS || !buffer_active || me.inside ||
-        (__builtin_expect(vforks, 0) && in_vforked_child()))
+        (__builtin_expect(vforks, 0) && file_in_vforked_child()))
         return;
     const struct rule *rule = path ? rules_find(&rules, path) : NULL;
     if (rule && rule->off)
@@ -179,7 +180,7 @@ void file_opened(int fd, const char *path, int flags)
         return;
     int plain = !(flags & O_DIRECT);
     inside_enter();
-    lock_take(&global);
+    lock_take(&files_lock);
     struct file *f = find(dev, ino);
     if (f) {
         lock_take(&f->lock);
@@ -200,11 +201,11 @@ void file_opened(int fd, const char *path, int flags)
             __atomic_store_n(&table[fd], new_desc(f, fd, flags), __ATOMIC_RELEASE);
             f->record->opens++;
             if (!desc_of(fd))
-                forget(f);
+                file_forget(f);
             lock_leave(&f->lock);
         }
     }
-    lock_leave(&global);
+    lock_leave(&files_lock);
     inside_leave();
     signals_watch();
 }
@@ -226,7 +227,7 @@ static void forget_fd(int fd)
     __atomic_store_n(&table[fd], NULL, __ATOMIC_RELEASE);
     if (__atomic_sub_fetch(&d->n_fds, 1, __ATOMIC_RELEASE) == 0) {
         if (--f->n_descs == 0)
-            forget(f);
+            file_forget(f);
     } else if (d->fd == fd) {
         /* the kernel's position of a description is one, whoever asks */
         replace_fd(d);
@@ -277,121 +278,10 @@ void file_duplicated(int from, int to)
     file_leave(d->file);
 }
 
-static void tell_position(const struct desc *d)
-{
-    sys_call(SYS_lseek, d->fd, (long)d->position, 0 /* SEEK_SET */, 0, 0, 0);
-}
-
-static int any_busy(const struct file *f)
-{
-    if (f->n_busy || f->open || f->n_queued)
-        return 1;
-    for (int fd = 0; fd <= top_fd; fd++)
-        if (table[fd] && table[fd]->file == f && table[fd]->busy)
-            return 1;
-    return 0;
-}
-
-void file_drop_locked(struct file *f, const char *why)
-{
-    uint32_t generation = f->generation;
-    while (any_busy(f))
-        if (file_drain(f) || f->generation != generation || (any_busy(f) && file_wait(f)))
-            return;
-    for (int fd = 0; fd <= top_fd; fd++) {
-        struct desc *d = table[fd];
-        if (!d || d == &owing || d->file != f)
-            continue;
-        if (d->fd == fd)
-            tell_position(d);
-        if (f->error && d->mode != O_RDONLY) {
-            owed[fd] = -f->error;
-            f->error = 0;
-            __atomic_store_n(&table[fd], &owing, __ATOMIC_RELEASE);
-        } else
-            __atomic_store_n(&table[fd], NULL, __ATOMIC_RELEASE);
-        __atomic_sub_fetch(&d->n_fds, 1, __ATOMIC_RELEASE);
-    }
-    if (!f->record->dropped)
-        f->record->dropped = why;
-    inode_ban(f->dev, f->ino);
-    forget(f);
-}
-
-int file_drop(int fd, const char *why)
-{
-    int err;
-    struct desc *d = file_enter(fd, &err);
-    if (!d)
-        return -err;
-    struct file *f = d->file;
-    if (file_drain(f) == 0) {
-        err = f->error;
-        f->error = 0;
-        file_drop_locked(f, why);
-    }
-    file_leave(f);
-    return err;
-}
-
-/* For each file in use: locked, `act`, left. */
-static void each_file(void (*act)(struct file *f, const void *argument), const void *argument)
-{
-    if (!__atomic_load_n(&n_files, __ATOMIC_ACQUIRE) || me.inside ||
-        (__builtin_expect(vforks, 0) && in_vforked_child()))
-        return;
-    for (struct file *f = files; f < files + FILES_MOST; f++) {
-        if (!__atomic_load_n(&f->used, __ATOMIC_ACQUIRE))
-            continue;
-        file_lock_in(f);
-        if (f->used)
-            act(f, argument);
-        file_leave(f);
-    }
-}
-
 void file_lock_in(struct file *f)
 {
     inside_enter();
     lock_take(&f->lock);
-}
-
-struct drop_order {
-    const char *why;
-    int keep_private;
-};
-
-static void drain_one(struct file *f, const void *positions)
-{
-    if (file_drain(f) || !positions)
-        return;
-    for (int fd = 0; fd <= top_fd; fd++)
-        if (table[fd] && table[fd]->file == f && table[fd]->fd == fd)
-            tell_position(table[fd]);
-}
-
-static void drop_one(struct file *f, const void *argument)
-{
-    const struct drop_order *order = argument;
-    int shared = !order->keep_private;
-    for (int fd = 0; fd <= top_fd && !shared; fd++)
-        shared = table[fd] && table[fd]->file == f && !(sys_fcntl(fd, F_GETFD, 0) & FD_CLOEXEC);
-    if (shared)
-        file_drop_locked(f, order->why);
-    else
-        drain_one(f, f);
-}
-
-void file_drop_all(const char *why, int keep_private)
-{
-    struct drop_order order = {why, keep_private};
-    each_file(drop_one, &order);
-}
-
-void file_drain_all(int positions)
-{
-    if (positions || __atomic_load_n(&n_pending, __ATOMIC_ACQUIRE))
-        each_file(drain_one, positions ? "" : NULL);
 }
 
 int file_drain_inode(dev_t dev, ino_t ino)
@@ -409,32 +299,4 @@ int file_drain_inode(dev_t dev, ino_t ino)
     }
     file_leave(f);
     return was;
-}
-
-void file_fork_begin(void)
-{
-    inside_enter();
-    lock_take(&global);
-    for (struct file *f = files; n_files && f < files + FILES_MOST; f++) {
-        if (!f->used)
-            continue;
-        lock_take(&f->lock);
-        if (f->used)
-            file_drop_locked(f, "fork: parent and child share the position");
-        lock_leave(&f->lock);
-    }
-    worker_fork_begin();
-}
-
-void file_fork_end(int in_child)
-{
-    worker_fork_end(in_child);
-    if (in_child) {
-        own_pid = 0;
-        vforks = 0;
-        for (struct file *f = files; f < files + FILES_MOST; f++)
-            f->lock = (struct lock){0};
-    }
-    lock_leave(&global);
-    inside_leave();
 }

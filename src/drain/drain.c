@@ -1,12 +1,5 @@
-/* See drain.h.
- *
- *   bytes:    .....[ entry | entry | entry ].....    a ring; positions only grow
- *                  ^ tail                  ^ head
- *
- * A writer takes room under the lock, copies without it, and marks its entry ready; the thread
- * waits for the oldest entry to be ready. So several writers copy at once, and bytes leave in the
- * order in which room was taken. */
-#include "drain/drain.h"
+/* See drain.h and drain_inside.h. */
+#include "drain/drain_inside.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,48 +12,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "drain/pace.h"
 #include "drain/yield.h"
 
-#define MAX_ENTRIES 4096u /* waiting at once; a power of two */
 #define LARGE (64u << 10) /* entries from here on are aligned to pages, for stores that want it */
 #define PAGE 4096u
-#define LOOK_NS 50000000ull /* how often a drain that is held back looks around */
-
-struct entry {
-    uint64_t offset; /* in the file */
-    uint64_t at;     /* position in the ring */
-    size_t bytes;
-    int ready;
-};
-
-struct drain {
-    struct io_store *store;
-    int async;
-    uint64_t room; /* bytes of the ring */
-    size_t most;   /* bytes of an entry: a power of two, so that entries end where blocks do */
-
-    pthread_mutex_t lock;
-    pthread_cond_t work;  /* for the thread: an entry is ready, a job, the end */
-    pthread_cond_t moved; /* for the others: room, an entry gone, a job done */
-    pthread_t thread;
-    int threaded, stop;
-    int waiting; /* how many threads of the program wait for something */
-
-    struct pace pace;
-    int paced, heard;
-    uint64_t done_bytes, done_ns, held_ns; /* for people */
-
-    char *ring;
-    uint64_t head, tail;
-    struct entry *entries;
-    unsigned first, next; /* entries first..next-1 wait; numbers only grow */
-
-    drain_job *job;
-    void *context;
-    int ended;                /* 1 when the job has */
-    struct brg_error failure; /* the first; code 0: none */
-};
 
 struct drain *drain_new(void)
 {
@@ -118,116 +73,6 @@ void drain_close(struct drain *d)
     pthread_cond_destroy(&d->work);
     pthread_mutex_destroy(&d->lock);
     free(d);
-}
-
-/* With the lock held. Waits until so many bytes may go; 0 if the drain ends meanwhile. */
-static int let_go(struct drain *d, size_t bytes)
-{
-    uint64_t began = brg_clock_ns();
-    while (!d->stop) {
-        struct watch_sums sums;
-        struct watch_place place;
-        uint64_t now = brg_clock_ns(), next;
-        yield_sums(&sums);
-        yield_place(&place);
-        pace_look(&d->pace, &sums, d->heard, now);
-        d->heard = 0;
-        next = pace_next_ns(&d->pace, d->waiting);
-        if (next <= now)
-            next = now + pace_gap_ns(&d->pace, bytes, &place, d->waiting);
-        if (next <= now) {
-            pace_go(&d->pace, bytes, d->waiting, now);
-            d->held_ns += now - began;
-            return 1;
-        }
-        if (next > now + LOOK_NS)
-            next = now + LOOK_NS;
-        struct timespec until = {.tv_sec = (time_t)(next / 1000000000u),
-                                 .tv_nsec = (long)(next % 1000000000u)};
-        pthread_cond_timedwait(&d->work, &d->lock, &until);
-    }
-    return 0;
-}
-
-/* With the lock held, which is let go while the store writes. */
-static void write_piece(struct drain *d, const char *from, size_t bytes, uint64_t offset)
-{
-    struct brg_error failure = {.rank = -1, .offset = -1};
-    pthread_mutex_unlock(&d->lock);
-    yield_piece(1);
-    uint64_t began = brg_clock_ns();
-    int rc = store_write(d->store, from, bytes, offset, &failure);
-    if (!rc && d->paced)
-        store_push(d->store, bytes, offset, &failure);
-    uint64_t took = brg_clock_ns() - began;
-    yield_piece(0);
-    pthread_mutex_lock(&d->lock);
-    pace_gone(&d->pace, bytes, took);
-    d->done_bytes += bytes;
-    d->done_ns += took;
-    if (failure.code)
-        d->failure = failure;
-}
-
-/* With the lock held. Bytes of the next piece; none crosses a multiple of the largest. */
-static size_t piece_at(struct drain *d, uint64_t offset)
-{
-    struct watch_place place;
-    yield_place(&place);
-    size_t piece = pace_piece(&d->pace, &place), room = PACE_LARGEST - offset % PACE_LARGEST;
-    return piece < room ? piece : room;
-}
-
-/* With the lock held. */
-static void write_oldest(struct drain *d)
-{
-    struct entry *entry = &d->entries[d->first % MAX_ENTRIES];
-    const char *from = d->ring + entry->at % d->room;
-    for (size_t done = 0; done < entry->bytes && !d->failure.code;) {
-        uint64_t offset = entry->offset + done;
-        size_t left = entry->bytes - done, piece = d->paced ? piece_at(d, offset) : left;
-        if (piece > left)
-            piece = left;
-        if (!let_go(d, piece))
-            break;
-        write_piece(d, from + done, piece, offset);
-        done += piece;
-    }
-    d->tail = entry->at + entry->bytes;
-    d->first++;
-    pthread_cond_broadcast(&d->moved);
-}
-
-static void run_job(struct drain *d)
-{
-    struct brg_error failure = {.rank = -1, .offset = -1};
-    drain_job *job = d->job;
-    if (!d->failure.code) {
-        pthread_mutex_unlock(&d->lock);
-        job(d->context, &failure);
-        pthread_mutex_lock(&d->lock);
-    }
-    if (failure.code)
-        d->failure = failure;
-    d->job = NULL;
-    d->ended = 1;
-    pthread_cond_broadcast(&d->moved);
-}
-
-static void *drain_thread(void *argument)
-{
-    struct drain *d = argument;
-    pthread_mutex_lock(&d->lock);
-    while (!d->stop) {
-        if (d->first != d->next && d->entries[d->first % MAX_ENTRIES].ready)
-            write_oldest(d);
-        else if (d->first == d->next && d->job)
-            run_job(d);
-        else
-            pthread_cond_wait(&d->work, &d->lock);
-    }
-    pthread_mutex_unlock(&d->lock);
-    return NULL;
 }
 
 /* With the lock held. Whether there is a thread now. */
@@ -363,7 +208,7 @@ void drain_run(struct drain *d, drain_job *job, void *context, int behind)
     if (d->threaded || (behind && have_thread(d)))
         pthread_cond_signal(&d->work);
     else
-        run_job(d);
+        drain_do_job(d);
     pthread_mutex_unlock(&d->lock);
 }
 
