@@ -219,6 +219,7 @@ def test_however_the_program_is_named(warm: Warm, name: str) -> None:
     for path in ("script.py", "inside.py", "package/__init__.py", "package/leaf.py"):
         (warm.cwd / path).parent.mkdir(exist_ok=True)
         (warm.cwd / path).write_text(text)
+    (warm.cwd / "package/__init__.py").write_text("import beside\n")
     (warm.cwd / "beside.py").write_text("x = __file__\n")
     (warm.cwd / "folder").mkdir()
     (warm.cwd / "folder/__main__.py").write_text(text)
@@ -231,8 +232,25 @@ def test_however_the_program_is_named(warm: Warm, name: str) -> None:
     plain = warm.plain(OPTIONS[name])
     (rank,) = warm.ranks(OPTIONS[name])
     assert (rank.refused, rank.said()) == ("", plain.said())
-    assert "beside" in warm.report["warm"], warm.report
+    assert int(warm.report["warm"]) == len(warm.plan["warm"]) > 0
     assert plain.returncode == 0
+
+
+@pytest.mark.parametrize("env", [{"LANG": "C"}, {"LANG": ""}, {"LC_ALL": "C"}, {"LANG": "nowhere"}])
+def test_the_locale_that_python_puts_in_the_place_of_c(warm: Warm, env: dict[str, str]) -> None:
+    text = "import os, sys, subprocess as s; print(list(os.environ), sys.stdout.encoding, flush=1)"
+    program = ["-c", f"{text}; s.run(['env']); print(sys.flags.utf8_mode)"]
+    warm.trial(program, env)
+    plain = warm.plain(program, env)
+    ranks = warm.ranks(program, env, {**env, "MINE": "1"}, {**env, "LC_CTYPE": "C.UTF-8"})
+    differs = "variable LC_CTYPE differs"
+    assert [rank.refused for rank in ranks] == ["", "", differs]
+    own = ("BRIGADE_", "PYTHONPATH=", "_=")
+    lines = [
+        [x for x in done.stdout.splitlines() if not x.startswith(own)] for done in (plain, ranks[0])
+    ]
+    assert lines[0] == lines[1]
+    assert ("LC_CTYPE=C.UTF-8" in plain.stdout) == ("LC_CTYPE=C.UTF-8" in ranks[1].stdout)
 
 
 PACKAGES = ("numpy", "h5py", "matplotlib.pyplot", "zarr", "hypothesis", "rich.console", "jinja2")
@@ -247,4 +265,4 @@ def test_a_real_package(tmp_path: Path, package: str) -> None:
     plain = warm.plain(program)
     for rank in warm.ranks(program, {}, {}):
         assert (rank.refused, rank.said()) == ("", plain.said())
-    assert len(warm.report["warm"]) > 50
+    assert int(warm.report["warm"]) > 50

@@ -27,6 +27,7 @@ HEADER_BYTES = 208
 CHANNEL = """
 import sys
 posix = sys.modules["posix"]
+REPORT_BYTES = 360
 FOLDER = {folder!r}
 class Channel:
     def __init__(self):
@@ -42,7 +43,7 @@ class Channel:
         try:
             fd = posix.open(self._path("env"), posix.O_RDONLY)
         except OSError:
-            posix._exit(0)
+            return None
         data = posix.read(fd, 1 << 20); posix.close(fd)
         return data
     def refuse(self, why):
@@ -56,6 +57,12 @@ class Channel:
             flags = posix.O_RDWR | posix.O_CREAT
             new = posix.open(self._path(what), flags, 0o644)
             posix.dup2(new, fd); posix.close(new)
+    def refuse_all(self, why):
+        pass
+    def begin(self):
+        pass
+    def again(self):
+        return {{}}
     def report(self, text):
         self.number, before = -1, self.number
         self._put("report", text.encode())
@@ -95,7 +102,10 @@ class Warm:
         self.stage = folder / "stage"
         self.asked = folder / "asked"
         self.plan: dict = {"version": 1, "warm": [], "left": {}, "again": []}
+        self.plan_bytes = b""  # in place of the plan
+        self.tries = True  # a template may execute itself once more
         self.env: dict[str, str] = {}
+        self.template_env: dict[str, str] = {}
         self.report: dict = {}
         self.template_said = ""
         self.cwd.mkdir(parents=True)
@@ -154,12 +164,15 @@ class Warm:
         self.asked.mkdir()
         plan = self.stage / "root/.brigade/fork/plan"
         plan.parent.mkdir(exist_ok=True)
-        plan.write_bytes(marshal.dumps(self.plan))
+        plan.write_bytes(self.plan_bytes or marshal.dumps(self.plan))
         environs = [self._of_rank(env, number) for number, env in enumerate(envs or ({},))]
         for number, environ in enumerate(environs):
             block = b"".join(f"{k}={v}".encode() + b"\0" for k, v in environ.items())
             (self.asked / f"{number}.env").write_bytes(block)
-        done = self._run(arguments, {**environs[0], "BRIGADE_FORK": "template"})
+        template = {"BRIGADE_FORK": "template", **self.template_env}
+        if not self.tries:
+            template["BRIGADE_FORK_LEFT"] = ""
+        done = self._run(arguments, {**environs[0], **template})
         self.template_said = done.stdout + done.stderr
         assert done.returncode == 0, self.template_said
         self.report = json.loads((self.asked / "-1.report").read_text())

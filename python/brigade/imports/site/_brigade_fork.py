@@ -17,11 +17,11 @@ itself again without that module, once.
 import sys
 
 from _brigade_again import ACTIONS
-from _brigade_channel import Channel
+from _brigade_channel import REPORT_BYTES, Channel
 from _brigade_loaders import Source
 from _brigade_show import Store
 from _brigade_state import Settings, _Tally
-from _brigade_streams import Streams, differs, parse
+from _brigade_streams import Streams, coerced, differs, parse
 from _brigade_view import start as start_view
 from _brigade_warm import Warmer
 
@@ -34,54 +34,71 @@ _LEFT = b"BRIGADE_FORK_LEFT"  # what a first try found: name NUL why NUL ..., he
 
 def start(environ, folder, restore):
     channel = Channel()
+    template = _Template(environ, folder, restore, channel)
     try:
         start_view(environ, folder)
-        template = _Template(environ, folder, restore)
         template.warm()
     except BaseException as error:
-        why = f"the template failed: {type(error).__name__}: {error}"
-        channel.report(_json({"refused": why}))
-        _refuse_all(channel, why)
-    channel.report(_json(template.report))
-    template.serve(channel)
-
-
-def _refuse_all(channel, why):
-    while True:
-        _await(channel)
-        channel.refuse(why)
-
-
-def _await(channel):
-    try:
-        return channel.wait()
-    except OSError:
-        _posix._exit(125)  # nobody to serve; and it must not become a rank
+        template.refused = f"the template failed: {type(error).__name__}: {error}"
+    channel.report(template.report())
+    template.serve()
 
 
 class _Template:
-    def __init__(self, environ, folder, restore):
+    def __init__(self, environ, folder, restore, channel):
+        self._channel = channel
         self._environ = environ
         self._clean = dict(_posix.environ)
         self._restore = restore
         self._mark = folder.encode(sys.getfilesystemencoding(), "surrogateescape")
         self._read = set()
-        self._refused = ""
+        self._coerced = coerced(self._clean)
         self._streams = Streams()
-        self.report = {"warm": [], "left": {}, "refused": "", "seconds": ""}
+        self._place = _posix.getcwd(), _posix.umask(0o77)
+        _posix.umask(self._place[1])
+        self._warm = 0
+        self._found = {}  # {module: why}: what this template or a first try of it found
+        self._began_ns = _now_ns()
+        self.refused = ""  # why no rank can be forked
 
     # warming ------------------------------------------------------------------------
 
     def warm(self):
-        began = _now_ns()
-        plan, self._refused = self._plan()
-        if not self._refused:
-            plan["left"].update(_found_before(self._environ))
-            plan["warm"] = [entry for entry in plan["warm"] if entry[0] not in plan["left"]]
-            self.report["left"] = dict(plan["left"])
-            self._import(plan)
-        self.report["refused"] = self._refused
-        self.report["seconds"] = f"{(_now_ns() - began) / 1e9:.3f}"
+        plan, self.refused = self._plan()
+        if self.refused:
+            return
+        self._found = _found_before(self._environ)
+        plan["left"].update(self._found)
+        plan["warm"] = [entry for entry in plan["warm"] if entry[0] not in plan["left"]]
+        warmer = Warmer(plan, (Source,) if Settings.interposed else ())
+        warmer.run(_first_entry())
+        if not warmer.problems:
+            self._probe(warmer.problems)
+        if warmer.problems:
+            self._found.update(warmer.importers())
+            self._start_again()
+            name, why = next(iter(warmer.problems.items()))
+            self.refused = f"{name} {why}"
+            return
+        warmer.hide()
+        self._read = set(warmer.variables.read)
+        Store(warmer.nodes, warmer.extras, warmer.trusted, plan["again"]).install()
+        self._warm = sum([not node.failed for node in warmer.nodes.values()])
+
+    def report(self):
+        """As many of the modules that were left here as there is room for, first causes first."""
+        words = {
+            "warm": str(self._warm),
+            "seconds": f"{(_now_ns() - self._began_ns) / 1e9:.3f}",
+            "refused": self.refused[:100],
+            "left": {},
+        }
+        for name, why in self._found.items():
+            words["left"][name] = why[:100]
+            if len(_json(words)) >= REPORT_BYTES:
+                del words["left"][name]
+                break
+        return _json(words)
 
     def _plan(self):
         """(plan, why there is none or it cannot be used)."""
@@ -107,25 +124,6 @@ class _Template:
             return None, f"the plan asks for {unknown[0]!r}, which is not known here"
         return plan, ""
 
-    def _import(self, plan):
-        warmer = Warmer(plan, (Source,) if Settings.interposed else ())
-        warmer.run(_first_entry())
-        if not warmer.problems:
-            self._probe(warmer.problems)
-        if warmer.problems:
-            left = warmer.importers()
-            self.report["left"].update(left)
-            if _LEFT not in self._environ:
-                _start_again(self._environ, left)
-            name, why = next(iter(warmer.problems.items()))
-            self._refused = f"{name}: {why}"
-            return
-        warmer.hide()
-        self._read = set(warmer.variables.read)
-        store = Store(warmer.nodes, warmer.extras, warmer.trusted, plan["again"])
-        store.install()
-        self.report["warm"] = [node.name for node in warmer.nodes.values() if not node.failed]
-
     @staticmethod
     def _probe(problems):
         """Fork once for nothing: libraries that know of it end their threads before, and one that
@@ -139,33 +137,85 @@ class _Template:
         if len(threads) > 1:
             problems["threads"] = f"{len(threads) - 1} stay when the process is forked"
 
+    def _start_again(self):
+        """Execute this program anew, as a template that leaves what was found; once."""
+        if _LEFT in self._environ:
+            return
+        more = self._channel.again()
+        if more is None:
+            return
+        text = "\0".join([word for name, why in self._found.items() for word in (name, why)])
+        coded = text.encode("utf-8", "backslashreplace").hex().encode()
+        fd = _posix.open("/proc/self/cmdline", _posix.O_RDONLY)
+        arguments = b""
+        while True:
+            part = _posix.read(fd, 1 << 16)
+            if not part:
+                break
+            arguments += part
+        environ = {**self._environ, **more, _LEFT: coded}
+        try:
+            _posix.chdir(self._place[0])
+            _posix.umask(self._place[1])
+            _posix.execve(sys.executable, arguments.split(b"\0")[:-1], environ)
+        except OSError:
+            pass  # then it refuses
+
     # serving ------------------------------------------------------------------------
 
-    def serve(self, channel):
-        fork = sys.modules["os"].fork
+    def serve(self):
+        """Fork for each request; returns only in a rank."""
+        channel, fork = self._channel, sys.modules["os"].fork
+        if self.refused:
+            channel.refuse_all(self.refused)
         while True:
-            raw = parse(_await(channel))
+            raw = self._await()
             environ = dict(raw)
             self._restore(environ, self._mark)
-            why = self._refused
-            if not why:
-                name = differs(self._read, self._clean, environ)
-                if name is not None:
-                    why = f"variable {name.decode('utf-8', 'backslashreplace')} differs"
+            why = self.refused or self._differs(environ)
             if why:
                 channel.refuse(why)
                 continue
-            pid = fork()
+            try:
+                pid = fork()
+            except OSError:
+                pid = -1
             if pid:
                 channel.forked(pid)
                 continue
             channel.child()
             self._become(raw, environ)
+            channel.begin()
             return
+
+    def _differs(self, environ):
+        """Why a rank with these variables cannot be forked here, or ""; adds what Python's start
+        would have added."""
+        for name, (then, now) in self._coerced.items():
+            if environ.get(name) == then:
+                environ[name] = now
+            else:
+                environ.pop(name, None)
+        name = differs(self._read, self._clean, environ)
+        return (
+            "" if name is None else f"variable {name.decode('utf-8', 'backslashreplace')} differs"
+        )
+
+    def _await(self):
+        """The environment of the next request."""
+        try:
+            block = self._channel.wait()
+        except OSError:
+            _posix._exit(125)  # nobody to serve; and it must not become a rank
+        if block is None:
+            _posix._exit(0)
+        return parse(block)
 
     def _become(self, raw, environ):
         _posix.environ.clear()
         _posix.environ.update(environ)
+        for name, (_then, now) in self._coerced.items():
+            _posix.putenv(name, now)
         self._streams.renew()
         Settings.slot = int(raw.get(b"BRIGADE_SLOT") or 0)
         state = raw.get(b"BRIGADE_STATE", b"")
@@ -178,23 +228,6 @@ def _found_before(environ):
     """{module: why} of what a first try found."""
     words = bytes.fromhex(environ.get(_LEFT, b"").decode()).decode().split("\0")
     return dict(zip(words[::2], words[1::2]))
-
-
-def _start_again(environ, left):
-    """Execute this program again, as a template that leaves these modules, too."""
-    text = "\0".join([word for name, why in left.items() for word in (name, why)])
-    fd = _posix.open("/proc/self/cmdline", _posix.O_RDONLY)
-    arguments = b""
-    while True:
-        part = _posix.read(fd, 1 << 16)
-        if not part:
-            break
-        arguments += part
-    environ = {**environ, _LEFT: text.encode("utf-8", "backslashreplace").hex().encode()}
-    try:
-        _posix.execve(sys.executable, arguments.split(b"\0")[:-1], environ)
-    except OSError:
-        pass  # then it refuses
 
 
 def _first_entry():

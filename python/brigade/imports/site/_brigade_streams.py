@@ -1,6 +1,7 @@
 """What a rank has from its template and must have of its own: environment, standard streams.
 
     parse(block)            the environment as Python reads it at its start
+    coerced(environ)        {name: (then, now)} of what Python's start has put into the environment
     differs(names, a, b)    the first variable that decides and is not the same, or None
     Streams().renew()       sys.stdin, stdout and stderr as Python would have made them
 
@@ -26,6 +27,23 @@ def parse(block):
         if equals:
             environ.setdefault(name, value)
     return environ
+
+
+def coerced(environ):
+    """Python sets LC_CTYPE at its start, for itself and its children, where the locale is C."""
+    fd = _posix.open("/proc/self/environ", _posix.O_RDONLY | _posix.O_CLOEXEC)
+    try:
+        block = b""
+        while True:
+            part = _posix.read(fd, 1 << 16)
+            if not part:
+                break
+            block += part
+    finally:
+        _posix.close(fd)
+    value = environ.get(b"LC_CTYPE")
+    then = parse(block).get(b"LC_CTYPE")
+    return {} if then == value else {b"LC_CTYPE": (then, value)}
 
 
 def differs(names, here, there):

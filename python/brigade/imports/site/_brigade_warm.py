@@ -51,6 +51,7 @@ class Warmer:
         self.problems = {}  # module: why it, and so this process, cannot be used
         self.variables = None
         self._stack = []
+        self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
         self._base = set(_modules)
         self._known = set(_modules)
@@ -94,14 +95,12 @@ class Warmer:
         return any(part in self.left or part in self.problems for part in packages)
 
     def _import(self, name):
-        before = self._watch.look_wide()
         try:
             _bootstrap._gcd_import(name)
         except BaseException as error:
             self._stack.clear()
-            self._blame(f"{type(error).__name__}: {error}", name)
-        for what in changes(before, self._watch.look_wide()):
-            self._blame(f"changed {what}", name)
+            culprit = self._raised[1] if self._raised[0] is error else name
+            self._blame(f"{type(error).__name__}: {error}", culprit)
 
     def _blame(self, why, name=None):
         self.problems.setdefault(name or (self._stack[-1].name if self._stack else "?"), why)
@@ -198,8 +197,10 @@ class Warmer:
         stack.append(node)
         try:
             node.module = load(spec)
-        except BaseException:
+        except BaseException as error:
             node.failed = True
+            if self._raised[0] is not error:
+                self._raised = error, name
             raise
         finally:
             if stack:

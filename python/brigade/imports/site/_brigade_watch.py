@@ -2,7 +2,7 @@
 
     Variables(data)     stands in for the dict behind os.environ; notes what is read and written
     Watch().look()      {what: how it is now}, for what may not change
-    Watch().look_wide() the same, with what costs more to find out
+    changes(a, b)       what one look has otherwise than the other, in words
 
 What must stay true: the rules of _brigade_view.py; looking changes nothing.
 """
@@ -124,11 +124,11 @@ class Watch:
     def look(self):
         gc = self._gc
         seen = {
-            "sys.setrecursionlimit": sys.getrecursionlimit(),
-            "sys.setswitchinterval": sys.getswitchinterval(),
-            "sys.setdlopenflags": sys.getdlopenflags(),
-            "sys.settrace": sys.gettrace(),
-            "sys.setprofile": sys.getprofile(),
+            "the recursion limit": sys.getrecursionlimit(),
+            "the switch interval": sys.getswitchinterval(),
+            "the flags of dlopen": sys.getdlopenflags(),
+            "the trace function": sys.gettrace(),
+            "the profile function": sys.getprofile(),
             "the garbage collector": (
                 gc.isenabled(), gc.get_threshold(), gc.get_debug(), len(gc.callbacks)
             ),
@@ -137,21 +137,20 @@ class Watch:
             for name, value in module.__dict__.items():
                 if name not in self._ignored:
                     seen[f"{module.__name__}.{name}"] = id(value)
-        return seen
-
-    def look_wide(self):
-        seen = {
-            "the working directory": _posix.getcwd(),
-            "the locale": self._locale.setlocale(self._locale.LC_ALL, None),
-            "output": self._flush(),
-            "a descriptor that stays open": self._descriptors(),
-            "signal handlers": [
-                self._signal.getsignal(number) for number in range(1, self._signal.NSIG)
-            ],
-        }
         mask = _posix.umask(0o77)
         _posix.umask(mask)
-        seen["the umask"] = mask
+        seen.update(
+            {
+                "the umask": mask,
+                "the working directory": _posix.getcwd(),
+                "the locale": self._locale.setlocale(self._locale.LC_ALL, None),
+                "output": self._flush(),
+                "a descriptor that stays open": self._descriptors(),
+                "signal handlers": [
+                    self._signal.getsignal(number) for number in range(1, self._signal.NSIG)
+                ],
+            }
+        )
         return seen
 
     @staticmethod

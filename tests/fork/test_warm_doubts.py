@@ -1,0 +1,160 @@
+"""Where a template is in doubt, ranks are refused, or a module is left to them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from warm_world import Warm
+
+SAY = "import sys\nprint('MODULE' in sys.modules); import csv, MODULE; print(list(sys.modules))"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Warm:
+    return Warm(tmp_path, sys.executable)
+
+
+def put(warm: Warm, text: str) -> list[str]:
+    """A module `thing` with that text, which `above` imports, and a program that imports it."""
+    (warm.cwd / "thing.py").write_text(text)
+    (warm.cwd / "above.py").write_text("import thing\n")
+    program = ["-c", SAY.replace("MODULE", "above")]
+    warm.trial(program)
+    return program
+
+
+def test_without_a_plan_every_rank_is_refused(own: Warm) -> None:
+    program = put(own, "x = 1")
+    own.plan = {}
+    done = own.ranks(program, {}, {})
+    assert [rank.refused for rank in done] == ["the image's plan is of another version"] * 2
+
+
+def test_a_plan_that_is_cut_refuses(own: Warm) -> None:
+    program = put(own, "x = 1")
+    own.plan_bytes = b"\xdb\x01"
+    (rank,) = own.ranks(program)
+    assert rank.refused.startswith("the image has no plan:")
+
+
+@pytest.mark.parametrize("name", ["THING", "PYTHONHASHSEED", "LANG", "HOME"])
+def test_a_variable_that_was_read_and_differs_refuses_that_rank(own: Warm, name: str) -> None:
+    program = put(own, "import os\nx = os.environ.get('THING')")
+    same, other, none = own.ranks(program, {name: "7"}, {name: "8"}, {"UNREAD": "1", name: "7"})
+    assert (same.refused, none.refused) == ("", "")
+    assert other.refused == f"variable {name} differs"
+
+
+def test_a_variable_that_was_absent_when_it_was_read_must_be_absent(own: Warm) -> None:
+    program = put(own, "import os\nx = 'THING' in os.environ")
+    one, two = own.ranks(program, {}, {"THING": ""})
+    assert (one.refused, two.refused) == ("", "variable THING differs")
+
+
+def test_hash_seeds_are_refused_on_demand(own: Warm) -> None:
+    program = put(own, "x = 1")
+    own.template_env = {"BRIGADE_FORK_HASH": "refuse"}
+    assert "PYTHONHASHSEED" in own.ranks(program)[0].refused
+    assert own.ranks(program, {"PYTHONHASHSEED": "5"})[0].refused == ""
+    own.template_env = {}
+    assert own.ranks(program)[0].refused == ""
+
+
+@pytest.mark.parametrize("options", [["-v"], ["-X", "importtime"]])
+def test_options_that_show_each_import_refuse(own: Warm, options: list[str]) -> None:
+    program = put(own, "x = 1")
+    assert "show each import" in own.ranks([*options, *program])[0].refused
+
+
+# what a module must not do while a template warms, and how it is told
+SURPRISES = {
+    "prints": ("print('hello')", "changed output"),
+    "prints_from_below": ("import os; os.write(2, b'hello')", "changed output"),
+    "sets_the_recursion_limit": ("import sys; sys.setrecursionlimit(5000)", "the recursion limit"),
+    "takes_a_hook": ("import sys; sys.excepthook = lambda *a: None", "changed sys.excepthook"),
+    "adds_a_builtin": ("import builtins; builtins.mine = 1", "changed builtins.mine"),
+    "sets_a_signal": ("import signal; signal.signal(10, print)", "signal handlers"),
+    "changes_the_folder": ("import os; os.chdir('/')", "the working directory"),
+    "changes_the_umask": ("import os; os.umask(0o77)", "the umask"),
+    "keeps_a_file_open": ("f = open('/dev/null')", "a descriptor that stays open"),
+    "stops_collecting": ("import gc; gc.disable()", "the garbage collector"),
+    "reads_all_variables": ("import os; x = dict(os.environ)", "all of the environment"),
+    "starts_a_thread": (
+        "import threading, time\n"
+        "threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
+        "threads 1 stay",
+    ),
+    "fails_when_it_is_imported_early": (
+        "import sys; sys.modules['__main__'].__dict__['above']",
+        "KeyError",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SURPRISES)
+def test_a_template_without_another_try_is_of_no_use_after_a_module_that(
+    own: Warm, name: str
+) -> None:
+    text, why = SURPRISES[name]
+    program = put(own, text)
+    own.plan["warm"] += [(n, str(own.cwd / f"{n}.py")) for n in ("above", "thing")]
+    own.plan["warm"] = list(dict(own.plan["warm"]).items())
+    own.tries = False
+    for rank in own.ranks(program, {}, {}):
+        assert why in rank.refused
+    assert not own.template_said
+
+
+@pytest.mark.parametrize("name", [n for n in SURPRISES if n not in ("starts_a_thread",)])
+def test_at_a_second_try_it_leaves_a_module_that(own: Warm, name: str) -> None:
+    text, why = SURPRISES[name]
+    program = put(own, text)
+    plain = own.plain(program)
+    (rank,) = own.ranks(program)
+    assert (rank.refused, rank.said()) == ("", plain.said())
+    assert why in str(own.report["left"]), own.report
+    assert int(own.report["warm"]) > 3  # csv, and what it imports
+
+
+def test_what_a_plan_leaves_is_not_executed_though_something_imports_it(own: Warm) -> None:
+    program = put(own, "open('executed', 'a').write('x')")
+    own.plan["left"] = {"thing": "because"}
+    (rank,) = own.ranks(program)
+    assert rank.refused == ""
+    assert (own.cwd / "executed").read_text() == "xx"  # in the trial, and in the rank
+    assert own.report["left"] == {"above": "imports thing, which is left: because"}
+
+
+def test_a_module_that_no_trial_has_seen_is_not_executed(own: Warm) -> None:
+    program = put(own, "x = 1")
+    (own.cwd / "thing.py").write_text("import more")
+    (own.cwd / "more.py").write_text("open('executed', 'a').write('x')")
+    (rank,) = own.ranks(program)
+    assert (own.cwd / "executed").read_text() == "x"
+    assert "not imported in the trial" in own.report["left"]["thing"]
+
+
+def test_a_module_that_is_now_another_file_is_left(own: Warm) -> None:
+    program = put(own, "where = __file__")
+    own.plan["warm"] = [(n, "/elsewhere.py" if n == "thing" else o) for n, o in own.plan["warm"]]
+    plain = own.plain(program)
+    (rank,) = own.ranks(program)
+    assert rank.said() == plain.said()
+    assert "imports thing, which is /" in own.report["left"]["above"]
+
+
+def test_a_file_that_the_program_writes_anew_before_it_imports_it(own: Warm) -> None:
+    (own.cwd / "thing.py").write_text("x = 'old'")
+    text = "open('thing.py', 'w').write('x = \"new, and longer\"')\nimport thing; print(thing.x)"
+    own.trial(["-c", text])
+    (own.cwd / "thing.py").write_text("x = 'old'")
+    (rank,) = own.ranks(["-c", text])
+    assert (rank.stdout, own.report["left"]) == ("new, and longer\n", {})
+
+
+def test_an_action_that_is_not_known_refuses(own: Warm) -> None:
+    program = put(own, "x = 1")
+    own.plan["again"] = [("thing", "dance")]
+    assert "'dance'" in own.ranks(program)[0].refused
