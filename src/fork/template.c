@@ -53,6 +53,19 @@ int template_is(void)
     return t.listener >= 0;
 }
 
+size_t template_again(char *buf, size_t size)
+{
+    struct text value = text_in(buf, size);
+    text_number(&value, (uint64_t)t.listener, 10);
+    text_add(&value, ":");
+    text_number(&value, (uint64_t)t.pid, 10);
+    text_add(&value, ":");
+    text_number(&value, (uint64_t)t.expected, 10);
+    if (t.listener < 0 || value.full || sys_fcntl(t.listener, F_SETFD, 0) != 0)
+        return 0;
+    return value.len;
+}
+
 void template_refuse_all(const char *why)
 {
     struct fork_message m = fork_message(FORK_REFUSED, 0, 0, why);

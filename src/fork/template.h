@@ -21,6 +21,11 @@ struct template_request {
 int template_begin(const char *socket);
 int template_is(void);
 
+/* For a template that executes its program anew before it has served anybody: the value of
+ * BRG_FORK_SOCKET_VARIABLE for it goes into `buf`, and the socket stays open. Its length; 0 if that
+ * cannot be. */
+size_t template_again(char *buf, size_t size);
+
 /* Waits for a request that can be served. 1; or 0 when no more will come, and the process is to
  * end. The first call lets go of what the rank process that started this one has open. */
 int template_wait(struct template_request *request);

@@ -2,6 +2,7 @@
  * gets to the kernel. See docs/design/0023-fork.md.
  *
  *   /.brigade/fork/wait           "FILE OFFSET BYTES" of a rank's environment; "": none will come
+ *   /.brigade/fork/again          the value of BRIGADE_FORK_SOCKET for an exec of itself; "": none
  *   /.brigade/fork/refuse/WHY     not this one
  *   /.brigade/fork/refuse-all/WHY not this one, nor any
  *   /.brigade/fork/forked/PID     in the template; PID -1: it could not
@@ -71,6 +72,8 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
         return 0;
     if (text_same(word, "wait"))
         *length = wait_for_request(&request, buf, size);
+    else if (text_same(word, "again"))
+        *length = template_again(buf, size);
     else if ((text = after(word, "refuse/")))
         template_refuse(text);
     else if ((text = after(word, "refuse-all/"))) {

@@ -169,7 +169,7 @@ class Warm:
         for number, environ in enumerate(environs):
             block = b"".join(f"{k}={v}".encode() + b"\0" for k, v in environ.items())
             (self.asked / f"{number}.env").write_bytes(block)
-        template = {"BRIGADE_FORK": "template", **self.template_env}
+        template = {"BRIGADE_FORK": "python", **self.template_env}
         if not self.tries:
             template["BRIGADE_FORK_LEFT"] = ""
         done = self._run(arguments, {**environs[0], **template})

@@ -114,7 +114,7 @@ def _start():
     more = ()
     if b"BRIGADE_RECORD" in before:
         names = _WATCHING_RECORDER if b"BRIGADE_RECORD_FORK" in before else _RECORDER
-    elif before.get(b"BRIGADE_FORK") == b"template":
+    elif before.get(b"BRIGADE_FORK") == b"python":
         names, more = _TEMPLATE, (_restore,)
     elif b"BRIGADE_STAGE" in before and b"python" in before.get(b"BRIGADE_VIEW", b"").split(b","):
         names = _VIEW
