@@ -110,6 +110,12 @@ void file_drop_all(const char *why, int keep_private)
     each_file(drop_one, &order);
 }
 
+void file_stop(const char *why)
+{
+    __atomic_store_n(&file_stopped, 1, __ATOMIC_SEQ_CST);
+    file_drop_all(why, 0);
+}
+
 void file_drain_all(int positions)
 {
     if (positions || __atomic_load_n(&n_pending, __ATOMIC_ACQUIRE))

@@ -14,7 +14,7 @@ int buffer_active;
 unsigned n_files, n_pending, vforks;
 uint32_t epoch;
 uint64_t file_limit_bytes = UINT64_MAX;
-int top_fd;
+int top_fd, file_stopped;
 static int own_pid;
 struct lock files_lock;
 
@@ -168,7 +168,7 @@ void file_opened(int fd, const char *path, int flags)
 {
     dev_t dev;
     ino_t ino;
-    if ((unsigned)fd >= TABLE_FDS || !buffer_active || me.inside ||
+    if ((unsigned)fd >= TABLE_FDS || !buffer_active || file_stopped || me.inside ||
         (__builtin_expect(vforks, 0) && file_in_vforked_child()))
         return;
     const struct rule *rule = path ? rules_find(&rules, path) : NULL;

@@ -136,6 +136,9 @@ int file_drop(int fd, const char *why);
 /* The same for every file. `keep_private`: not for those whose descriptors exec closes. */
 void file_drop_all(const char *why, int keep_private);
 
+/* The same, and nothing that is opened from now on is buffered. */
+void file_stop(const char *why);
+
 /* Writes out everything; tells the kernel each position if asked. */
 void file_drain_all(int positions);
 

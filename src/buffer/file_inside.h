@@ -9,6 +9,7 @@
 extern struct lock files_lock;
 extern int top_fd;          /* no descriptor of ours is above it */
 extern int owed[TABLE_FDS]; /* by descriptor: the errno that `owing` stands for */
+extern int file_stopped;    /* no file is buffered any more */
 #pragma GCC visibility pop
 
 /* Whether this is a child between vfork and exec, which shares our memory. */

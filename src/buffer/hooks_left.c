@@ -73,6 +73,15 @@ ssize_t hook_recvmsg(int fd, struct msghdr *message, int flags)
     return n;
 }
 
+int hook_recvmmsg(int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *limit)
+{
+    int received = REAL(recvmmsg)(fd, messages, n, flags, limit), saved = errno;
+    for (int i = 0; i < received; i++)
+        left_in(&messages[i].msg_hdr, 1);
+    errno = saved;
+    return received;
+}
+
 int hook_aio_read(struct aiocb *one)
 {
     return left(one->aio_fildes, "asynchronous I/O") ? -1 : REAL(aio_read)(one);
@@ -118,7 +127,60 @@ int hook___dprintf_chk(int fd, int flag, const char *format, ...)
     return rc;
 }
 
-/* A system call by its number. Those that name no descriptor first lose nothing by this either. */
+/* ---- system calls by their numbers ---- */
+
+#define IO_URING_SETUP 425
+#define CLONE3 435
+#define OPENAT2 437
+#define PIDFD_GETFD 438
+
+static int number_clones(long number)
+{
+#ifdef SYS_fork
+    if (number == SYS_fork || number == SYS_vfork)
+        return 1;
+#endif
+    return number == SYS_clone || number == CLONE3;
+}
+
+static int number_opens(long number)
+{
+#ifdef SYS_open
+    if (number == SYS_open || number == SYS_creat)
+        return 1;
+#endif
+    return number == SYS_openat || number == OPENAT2 || number == SYS_open_by_handle_at ||
+           number == PIDFD_GETFD;
+}
+
+/* 0, or -1 with errno. Those that name no descriptor first lose nothing by this either. */
+static int before_number(long number, const long *a)
+{
+    static const char why[] = "a system call by number";
+    int fd = a[number == SYS_mmap ? 4 : 0] < TABLE_FDS ? (int)a[number == SYS_mmap ? 4 : 0] : -1;
+    if (number_clones(number))
+        file_drop_all(why, 0);
+    else if (number == SYS_exit_group || number == SYS_exit || number == SYS_execve)
+        file_drain_all(1);
+    else if (left(fd, why))
+        return -1;
+    if (number == SYS_sendfile || number == SYS_splice || number == SYS_copy_file_range)
+        return left((int)(number == SYS_sendfile ? a[1] : a[2]), why);
+    return 0;
+}
+
+/* Descriptors that lead to files by ways that we do not see. Through a ring or a queue calls are
+ * made that no library sees, on any file, also on one that is opened later. */
+static void after_number(long number, long result)
+{
+    if (number == IO_URING_SETUP || number == SYS_io_setup)
+        file_stop("a queue of calls in the kernel");
+    else if (number_opens(number)) {
+        file_opened((int)result, NULL, O_RDWR);
+        left((int)result, "opened by a system call by number");
+    }
+}
+
 long hook_syscall(long number, ...)
 {
     va_list list;
@@ -127,27 +189,15 @@ long hook_syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(list, long);
     va_end(list);
-    if (__atomic_load_n(&n_files, __ATOMIC_RELAXED)) {
-        int maps = number == SYS_mmap, ends = number == SYS_exit_group || number == SYS_exit;
-        int rings = number == 425 /* io_uring_setup */ || number == SYS_io_setup;
-        int clones = number == SYS_clone || number == 435 /* clone3 */;
-#ifdef SYS_fork
-        clones |= number == SYS_fork || number == SYS_vfork;
-#endif
-        if (rings || clones)
-            file_drop_all("a system call by number", 0);
-        else if (ends || number == SYS_execve)
-            file_drain_all(1);
-        else if (left(maps                            ? (int)a[4]
-                      : a[0] >= 0 && a[0] < TABLE_FDS ? (int)a[0]
-                                                      : -1,
-                      "a system call by number"))
-            return -1;
-        if ((number == SYS_sendfile || number == SYS_splice || number == SYS_copy_file_range) &&
-            left((int)(number == SYS_sendfile ? a[1] : a[2]), "a system call by number"))
-            return -1;
+    if (__atomic_load_n(&n_files, __ATOMIC_RELAXED) && before_number(number, a))
+        return -1;
+    long result = REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (result >= 0 && buffer_active) {
+        int saved = errno;
+        after_number(number, result);
+        errno = saved;
     }
-    return REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return result;
 }
 
 /* The size a file may have: what exceeds it fails at the call itself. */
