@@ -218,21 +218,28 @@ int watch_isatty(int fd)
     return REAL_OR(isatty, 0, fd);
 }
 
+/* `what`, and the object that the address lies in. */
+static void note_object(const char *what, const void *address)
+{
+    Dl_info object;
+    watch_note(what, dladdr(address, &object) && object.dli_fname ? object.dli_fname : "");
+}
+
 int watch_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
 {
-    watch_note("cpus", "");
+    note_object("cpus", __builtin_return_address(0));
     return REAL_OR(sched_getaffinity, -1, pid, size, cpus);
 }
 
 int watch_pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *cpus)
 {
-    watch_note("cpus", "");
+    note_object("cpus", __builtin_return_address(0));
     return REAL_OR(pthread_getaffinity_np, ENOSYS, thread, size, cpus);
 }
 
 int watch_sched_getcpu(void)
 {
-    watch_note("cpus", "");
+    note_object("cpus", __builtin_return_address(0));
     return REAL_OR(sched_getcpu, -1, );
 }
 
@@ -277,9 +284,7 @@ void watch_arc4random_buf(void *bytes, size_t n)
 int watch_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thread_start *start,
                          void *argument)
 {
-    Dl_info object;
-    int known = dladdr((void *)(uintptr_t)start, &object) && object.dli_fname;
-    watch_note("thread", known ? object.dli_fname : "");
+    note_object("thread", (void *)(uintptr_t)start);
     return REAL_OR(pthread_create, ENOSYS, thread, attributes, start, argument);
 }
 
@@ -348,7 +353,7 @@ long watch_syscall(long number, ...)
     case SYS_getpid: watch_note("pid", ""); break;
     case SYS_gettid: watch_note("pid", "thread"); break;
     case SYS_clock_gettime: note_clock(1); break;
-    case SYS_sched_getaffinity: watch_note("cpus", ""); break;
+    case SYS_sched_getaffinity: note_object("cpus", __builtin_return_address(0)); break;
     case SYS_socket: note_socket((int)a[0]); break;
     default: break;
     }

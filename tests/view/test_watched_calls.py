@@ -120,7 +120,7 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
     "popen": [("child", "")],
     "socket": [("socket", "2")],
     "chdir": [("folder", "/")],
-    "affinity": [("cpus", "")],
+    "affinity": [("cpus", "EXE")],
     "isatty": [("terminal", "")],
     "a file is no terminal": [],
     "write a file": [("write", "CWD/made")],

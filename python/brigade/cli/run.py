@@ -16,6 +16,7 @@ Examples:
   brigade run -- srun -N 4 -n 32 python app.py
   brigade run -- mpirun -n 64 --hostfile hosts ./solver input.nml
   brigade run -n 8 -- python app.py                  one machine, no MPI needed
+  brigade run --fork -- srun -n 64 python app.py     import once per node, fork the ranks
   brigade run --view namespace -- srun -n 64 ./static-solver
   brigade run --json report.json --keep -- srun …    keep the image staged for the next job
   brigade run --trial-command 'srun -n 2 python app.py --steps 0' -- srun -n 512 python app.py
@@ -31,6 +32,24 @@ Examples:
     metavar="LIST",
     help="How ranks reach the image: auto, none, or a comma list of namespace, interpose, python.",
 )
+@click.option(
+    "--fork/--no-fork",
+    default=False,
+    show_default=True,
+    help="Fork the ranks of each node from one process that has imported their modules.",
+)
+@click.option(
+    "--fork-warm",
+    multiple=True,
+    metavar="MODULE",
+    help="Import MODULE (or all in that package) once per node, whatever it did in the trial.",
+)
+@click.option(
+    "--fork-leave",
+    multiple=True,
+    metavar="MODULE",
+    help="Leave MODULE (or all in that package) to each rank.",
+)
 @click.option("--keep", is_flag=True, help="Leave the image in the nodes' memory for later jobs.")
 @click.option(
     "--strict", is_flag=True, envvar="BRIGADE_STRICT", help="Abort instead of falling back."
@@ -42,7 +61,12 @@ Examples:
 @click.option("--outside", hidden=True, default="")  # brigade profile --after: the tracer's words
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
-    command: tuple[str, ...], cover: tuple[str, ...], outside: str, **options: object
+    command: tuple[str, ...],
+    cover: tuple[str, ...],
+    fork_warm: tuple[str, ...],
+    fork_leave: tuple[str, ...],
+    outside: str,
+    **options: object,
 ) -> None:
     """Start COMMAND (a launcher and a program) from one image in every node's memory.
 
@@ -55,6 +79,8 @@ def command(
     settings = Settings(
         words=list(command),
         cover=list(cover),
+        fork_warm=list(fork_warm),
+        fork_leave=list(fork_leave),
         outside=shlex.split(outside),
         **options,  # type: ignore[arg-type]
     )

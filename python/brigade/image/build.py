@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from brigade import __version__
+from brigade.fork.plan import Plan, of_trial
 from brigade.image.assemble import MAX_DATA_FILE, Assembled, assemble
 from brigade.image.layout import ABSENT
 from brigade.image.own_parts import own_parts
@@ -100,13 +101,14 @@ def make(
 ) -> Built:
     """Write the image that `look` assembles; `look` is asked again if sources change."""
     started = time.monotonic()
+    plan = of_trial(trial) if trial else None
     unsteady: dict[str, str] = {}
     for attempt in range(_TRIES):
         what = look()
         _leave_out(what, unsteady)
         with ImageWriter(output, level=level, threads=threads) as writer:
-            _fill(writer, what)
-            writer.meta = describe(what, trial)
+            _fill(writer, what, plan)
+            writer.meta = describe(what, trial, plan)
             image_id, lost = _commit(writer, progress)
         if not lost or attempt == _TRIES - 1:
             break
@@ -143,7 +145,7 @@ def _leave_out(what: Assembled, unsteady: dict[str, str]) -> None:
     what.left_out += [LeftOut(path, why) for path, why in unsteady.items()]
 
 
-def _fill(writer: ImageWriter, what: Assembled) -> None:
+def _fill(writer: ImageWriter, what: Assembled, plan: Plan | None) -> None:
     for root in what.coverage.roots:
         writer.add_root(root)
     for entry in what.entries:
@@ -159,14 +161,14 @@ def _fill(writer: ImageWriter, what: Assembled) -> None:
             order=entry.order,
             source=entry.path if entry.content else None,
         )
-    for part in own_parts(what.python):
+    for part in own_parts(what.python, plan.packed() if plan else None):
         writer.add(part.path, part.metadata, part.kind, source=part.source)
     for answer in what.answers:
         writer.add_answer(answer.context, answer.requester, answer.name, answer.path)
     writer.python_table = table.build(what.tree, what.python)
 
 
-def describe(what: Assembled, trial: Trial | None) -> dict[str, Any]:
+def describe(what: Assembled, trial: Trial | None, plan: Plan | None = None) -> dict[str, Any]:
     """The image's description of itself (its `meta` section)."""
     files = [entry for entry in what.entries if entry.content]
     return {
@@ -186,6 +188,7 @@ def describe(what: Assembled, trial: Trial | None) -> dict[str, Any]:
         "files": len(files),
         "content_bytes": sum(entry.stat.st_size for entry in files if entry.stat),
         "left_out": [[left.path, left.why] for left in what.left_out],
+        **({"fork": plan.as_json()} if plan else {}),
     }
 
 

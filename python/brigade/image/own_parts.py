@@ -1,8 +1,8 @@
 """Brigade's own parts in an image, under the reserved folder `/.brigade/`.
 
 A rank starts from node memory, so what is loaded into it must be there too: the wrapper,
-the auditor, the preloaded library, and the Python view. None of it lies under a covered
-root, so no look-up of a program is ever answered with it.
+the auditor, the preloaded library, the Python view, and the plan of a template. None of it lies
+under a covered root, so no look-up of a program is ever answered with it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ NATIVE = {
     "lib/libbrigade-audit.so": "libbrigade-audit.so",
     "lib/libbrigade-preload.so": "libbrigade-preload.so",
 }
+PLAN = "fork/plan"
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class Part:
     source: str | bytes | None = None
 
 
-def own_parts(python: Seen) -> list[Part]:
-    """Brigade's own parts, folders first. Raises BrigadeError if one was not built."""
+def own_parts(python: Seen, plan: bytes | None = None) -> list[Part]:
+    """Brigade's own parts, folders first; `plan`: what a template of ranks imports, if the trial
+    was recorded for that. Raises BrigadeError if a part was not built."""
     files: dict[str, Part] = {}
     for place, name in NATIVE.items():
         source = str(native(name))
@@ -44,6 +46,8 @@ def own_parts(python: Seen) -> list[Part]:
     for place, data in site_files(python).items():
         place = f"python/{place}"
         files[place] = Part(f"{OWN_PARTS}/{place}", FILE, _of_bytes(data), data)
+    if plan is not None:
+        files[PLAN] = Part(f"{OWN_PARTS}/{PLAN}", FILE, _of_bytes(plan), plan)
     folders = {OWN_PARTS}
     for part in files.values():
         above = part.path.rpartition("/")[0]

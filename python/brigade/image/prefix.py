@@ -27,7 +27,7 @@ import sys
 sys.path.insert(0, {site!r})
 import _brigade_record
 del sys.path[0]
-print(_brigade_record._json(_brigade_record._interpreter({site!r})))
+print(_brigade_record._json(_brigade_record._interpreter({{}}, {site!r})))
 """
 _PYTHONS = ("python3", "python")
 _TIMEOUT_S = 60

@@ -40,6 +40,9 @@ class Settings:
     strict: bool = False
     json_file: str | None = None
     quiet: bool = False
+    fork: bool = False
+    fork_warm: list[str] = field(default_factory=list)  # modules that the user vouches for
+    fork_leave: list[str] = field(default_factory=list)  # and those that each rank shall import
     outside: list[str] = field(default_factory=list)  # words before the wrapper: a tracer's
 
 

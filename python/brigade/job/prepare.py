@@ -64,7 +64,7 @@ def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
     reason = "--renew" if settings.renew and not settings.image else None
     if reason is None and (settings.image or os.path.exists(path)):
         reason = _whose(path) if not settings.image else None
-        reason = reason or _use_image(course, path)
+        reason = reason or _use_image(course, path) or _without_plan(course)
     elif reason is None:
         reason = "first run"
     if reason is None:
@@ -73,6 +73,13 @@ def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
             _grow_image(course, path, progress)
         return
     _anew(course, launch, path, progress, reason)
+
+
+def _without_plan(course: Course) -> str | None:
+    """Why an image does not serve a job whose ranks are to be forked."""
+    settings = course.settings
+    wanted = settings.fork and not settings.image and "fork" not in course.meta
+    return "no plan for --fork" if wanted else None
 
 
 def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason: str) -> None:
@@ -159,6 +166,7 @@ def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -
             quiet_s=settings.trial_quiet,
             limit_s=settings.trial_limit,
             progress=lambda seconds, size: progress.show("trial", seconds, None),
+            fork=settings.fork,
         )
         start = time.monotonic()
         added = grow.carried(path) if settings.grow else []

@@ -8,6 +8,7 @@ until then is kept, because recorders write through to their files.
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import time
@@ -40,8 +41,10 @@ def run_trial(
     quiet_s: float,
     limit_s: float,
     progress: Callable[[float, int], None],
+    fork: bool = False,
 ) -> TrialRun:
-    """Record `launch`'s program with `ranks` ranks into `folder` (made; visible from all nodes).
+    """Record `launch`'s program with `ranks` ranks into `folder` (made; visible from all nodes);
+    `fork`: with what modules do, too, for a plan of ranks that are forked.
 
     `progress(seconds, bytes_recorded)` is called about twice a second. Raises TrialError if
     nothing was recorded.
@@ -49,6 +52,8 @@ def run_trial(
     os.makedirs(folder, exist_ok=True)
     log = os.path.join(folder, "output.log")
     wrapper = [str(native("brigade-rank")), "--record", folder, "--python-view", python_view()]
+    if fork:
+        wrapper += ["--watch", secrets.token_hex(8)]
     command = launch.trial(ranks, guarded(wrapper))
     start = time.monotonic()
     with open(log, "wb") as output:

@@ -169,7 +169,7 @@ def _json_character(char):
 
 def _interpreter(environ, folder):
     names = _COMPILED_AHEAD
-    if environ.get(b"BRIGADE_RECORD_FORK") == b"1":
+    if b"BRIGADE_RECORD_FORK" in environ:
         names += _COMPILED_AHEAD_TO_FORK
     return {
         "executable": sys.executable or "",

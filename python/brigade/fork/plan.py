@@ -1,0 +1,352 @@
+"""Which modules one process of a node can import for all its ranks, and why not the others.
+
+    trial's records -> rank_modules -> make -> Plan -> meta["fork"], /.brigade/fork/plan
+                                         pinned(what meta["fork"] says, --fork-warm, --fork-leave)
+
+A module is warm if every rank of the trial executed it once, from the same file, and nothing
+speaks against it; otherwise it is left, for a reason in words. Pure: no file is looked at.
+
+What must stay true: a warm module never imports a left one, nor lies in a left package, because to
+import it would import that one too. Warm modules stand in the order in which the first rank's
+executions began. Whoever is not sure says "left".
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from brigade.errors import UsageError
+from brigade.fork.rules import RULES, Rule, rule_for
+from brigade.fork.variables import of_ranks
+from brigade.trial.modules import Event, RankModules, differing, rank_modules, rank_numbers
+from brigade.trial.record import Trial
+
+VERSION = 1
+_WORDS = {
+    "clock": "asks for the time",
+    "pid": "asks for the process's number",
+    "process": "reads what is known of this process",
+    "host": "asks for the host's name",
+    "cpus": "asks which processors it may use",
+    "terminal": "asks whether it has a terminal",
+    "random": "asks for random numbers",
+    "thread": "starts a thread",
+    "child": "starts a child",
+    "socket": "opens a socket",
+    "output": "writes output",
+    "device": "opens a device",
+    "write": "writes to the file system",
+    "folder": "changes the working directory",
+}
+# what the program does itself, after which a template would not be where the program is
+_ENDS = frozenset(["thread", "child", "socket", "output", "device", "write", "folder"])
+_PYTHON_S_OWN = frozenset(["__main__", "sitecustomize", "usercustomize"])
+
+
+class Left(NamedTuple):
+    """Why a module is left. `through`: the left module that it imports, "" if it is the cause.
+    `fixed`: not even `--fork-warm` can help."""
+
+    why: str
+    through: str = ""
+    fixed: bool = False
+
+
+@dataclass
+class Module:
+    """A module of the trial. `imports`: what it, or the package around it, asked for."""
+
+    name: str
+    origin: str
+    imports: list[str] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=list)  # that let something pass
+
+
+@dataclass
+class Plan:
+    """What is warm and what is left. `modules`: all, in order; those without a place come last."""
+
+    modules: list[Module]
+    left: dict[str, Left]
+    ranks: int = 0
+
+    @property
+    def warm(self) -> list[Module]:
+        return [module for module in self.modules if module.name not in self.left]
+
+    @property
+    def again(self) -> list[tuple[str, str]]:
+        """What a rank does again: (module, action)."""
+        return [
+            (module.name, action)
+            for module in self.modules
+            for action in dict.fromkeys(r.action for r in module.rules if r.action)
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """For the description of an image; `from_json` reads it."""
+        number = {module.name: i for i, module in enumerate(self.modules)}
+        return {
+            "version": VERSION,
+            "ranks": self.ranks,
+            "warm": len(self.warm),
+            "left": {name: list(left) for name, left in self.left.items()},
+            "modules": [
+                [module.name, module.origin, sorted({number[name] for name in module.imports})]
+                for module in self.modules
+            ],
+            "rules": {
+                module.name: [[r.event, r.why, r.action] for r in module.rules]
+                for module in self.modules
+                if module.rules
+            },
+        }
+
+    def packed(self) -> bytes:
+        """`/.brigade/fork/plan`, for the template."""
+        others, warm = [], 0
+        for module in self.modules:
+            left = self.left.get(module.name)
+            warm += left is None
+            if left and not left.fixed:
+                others.append((warm, module.name, module.origin))
+        plan = {
+            "version": VERSION,
+            "warm": [(module.name, module.origin) for module in self.warm],
+            "left": {name: left.why for name, left in self.left.items()},
+            "again": self.again,
+            "others": others,
+        }
+        return marshal.dumps(plan, 2)
+
+
+def of_trial(trial: Trial) -> Plan | None:
+    """The plan of a trial; None if it was not recorded for one."""
+    if not any(record.kind == "watch" for _, record in trial.records()):
+        return None
+    return make(rank_modules(trial), len(rank_numbers(trial)))
+
+
+def make(
+    ranks: list[RankModules], all_ranks: int | None = None, rules: tuple[Rule, ...] = RULES
+) -> Plan:
+    """The plan of a trial. `all_ranks`: how many there were, with or without Python."""
+    if not ranks:
+        return Plan([], {})
+    modules = _modules(ranks)
+    own = _not_in_all(ranks, modules, len(ranks) if all_ranks is None else all_ranks)
+    names = differing(ranks)
+    for rank in ranks:
+        for event in rank.events:
+            if event.module in modules:
+                _judge(modules[event.module], event, names, rules, own)
+        _end(rank, own, rules)
+    left = _spread(own, modules)
+    return Plan(list(modules.values()), left, len(ranks))
+
+
+def _modules(ranks: list[RankModules]) -> dict[str, Module]:
+    """All modules, in the order of the first rank's executions, and what each asks for."""
+    modules: dict[str, Module] = {}
+    for rank in ranks:
+        for execution in rank.executions:
+            modules.setdefault(execution.module, Module(execution.module, execution.origin))
+    for rank in ranks:
+        for by, name in rank.asked:
+            if by in modules and name in modules and by != name:
+                modules[by].imports.append(name)
+    for name, module in modules.items():
+        parent = name.rpartition(".")[0]
+        if parent in modules:
+            module.imports.append(parent)
+        module.imports = sorted(set(module.imports))
+    return modules
+
+
+def _not_in_all(
+    ranks: list[RankModules], modules: Mapping[str, Module], all_ranks: int
+) -> dict[str, Left]:
+    """Modules that were not imported in the same way by every rank."""
+    left: dict[str, Left] = {}
+    unwatched = [rank.rank for rank in ranks if not rank.watched]
+    for name, module in modules.items():
+        if unwatched:
+            left[name] = Left(f"rank {unwatched[0]} of the trial was not watched", fixed=True)
+        elif all_ranks > len(ranks):
+            left[name] = Left("not every rank of the trial was a Python program", fixed=True)
+        elif name in _PYTHON_S_OWN:
+            left[name] = Left("Python itself imports it when it starts", fixed=True)
+        elif (
+            module.origin
+            and not module.origin.startswith("/")
+            and (module.origin not in ("built-in", "frozen"))
+        ):
+            left[name] = Left("it does not come from a file", fixed=True)
+    for rank in ranks:
+        origins: dict[str, str] = {}
+        for execution in rank.executions:
+            name = execution.module
+            if execution.failed:
+                left.setdefault(name, Left("its import failed", fixed=True))
+            elif name in origins:
+                left.setdefault(name, Left("it was imported more than once", fixed=True))
+            elif execution.origin != modules[name].origin:
+                why = f"it was {execution.origin} for rank {rank.rank}"
+                left.setdefault(name, Left(why, fixed=True))
+            origins[name] = execution.origin
+        for name in modules:
+            if name not in origins:
+                why = f"rank {rank.rank} of the trial did not import it"
+                left.setdefault(name, Left(why, fixed=True))
+    return left
+
+
+def _judge(
+    module: Module,
+    event: Event,
+    names: set[str],
+    rules: tuple[Rule, ...],
+    own: dict[str, Left],
+) -> None:
+    """Leave the module because of what it did, unless a rule says that it may."""
+    why = None
+    if event.what == "getenv":
+        why = _variable(event.detail, names)
+    elif event.what == "environ" and event.detail:
+        why = "reads the whole environment, which the program had changed"
+    elif event.what == "environ":
+        why = "reads the whole environment, which differs between ranks"
+    else:
+        rule = rule_for(module.name, event.what, event.detail, rules)
+        if rule is None:
+            why = _words(event)
+        elif rule not in module.rules:
+            module.rules.append(rule)
+    if why:
+        own.setdefault(module.name, Left(why))
+
+
+def _variable(detail: str, names: set[str]) -> str | None:
+    name = detail.rstrip("!")
+    who = of_ranks(name)
+    if detail.endswith("!"):
+        return f"reads {name}, which the program had changed" if name else "reads a variable"
+    if who:
+        return f"reads {name}, with which {who} tells ranks apart"
+    return f"reads {name}, which differed between the ranks of the trial" if name in names else None
+
+
+def _words(event: Event) -> str:
+    words = _WORDS.get(event.what, event.what)
+    if event.what == "socket":
+        return words
+    return f"{words} ({event.detail})" if event.detail else words
+
+
+def _end(rank: RankModules, own: dict[str, Left], rules: tuple[Rule, ...]) -> None:
+    """After what the program does itself nothing is certain."""
+    ends = [
+        event
+        for event in rank.events
+        if not event.module and event.what in _ENDS and not _is_harmless(event, rules)
+    ]
+    if not ends:
+        return
+    first = min(ends, key=lambda event: event.executed)
+    for execution in rank.executions[first.executed :]:
+        why = f"before it the program itself {_words(first)}"
+        own.setdefault(execution.module, Left(why))
+
+
+def _is_harmless(event: Event, rules: tuple[Rule, ...]) -> bool:
+    """Whether a rule for all modules fits: the program is none, and has none of its own."""
+    rule = rule_for("", event.what, event.detail, rules)
+    return rule is not None and rule.modules == "*"
+
+
+def _spread(own: Mapping[str, Left], modules: Mapping[str, Module]) -> dict[str, Left]:
+    """The causes, and all that import them, whatever lies between; in the order of the modules."""
+    importers: dict[str, list[str]] = {}
+    for module in modules.values():
+        for name in module.imports:
+            importers.setdefault(name, []).append(module.name)
+    left = dict(own)
+    front = [name for name in modules if name in left]
+    while front:
+        following = []
+        for name in front:
+            for importer in importers.get(name, []):
+                if importer not in left:
+                    inside = importer.startswith(name + ".")
+                    word = "lies in" if inside else "imports"
+                    left[importer] = Left(f"{word} {name}, which is left", name)
+                    following.append(importer)
+        front = following
+    return {name: left[name] for name in modules if name in left}
+
+
+def from_json(value: Mapping[str, Any]) -> Plan:
+    """The plan that an image's description holds, without its rules' patterns."""
+    names = [name for name, _, _ in value["modules"]]
+    modules = [
+        Module(
+            name,
+            origin,
+            [names[i] for i in imports],
+            [Rule(name, e, why, action=a) for e, why, a in value["rules"].get(name, [])],
+        )
+        for name, origin, imports in value["modules"]
+    ]
+    left = {name: Left(*words) for name, words in value["left"].items()}
+    return Plan(modules, left, value["ranks"])
+
+
+def pinned(plan: Plan, warm: Iterable[str] = (), leave: Iterable[str] = ()) -> Plan:
+    """The plan as the user wants it: `warm` and `leave` are modules, or packages with all in them.
+
+    Raises UsageError for a module that the trial did not import, or that cannot be warm.
+    """
+    warm, leave = list(warm), list(leave)
+    modules = {module.name: module for module in plan.modules}
+    for option, names in (("--fork-warm", warm), ("--fork-leave", leave)):
+        for name in names:
+            if name not in modules:
+                raise UsageError(
+                    f"{option} {name}: the trial imported no module of that name",
+                    hint="`brigade explain --fork -- COMMAND` lists them",
+                )
+    own = {name: left for name, left in plan.left.items() if not left.through}
+    for name in warm:
+        if name in own and own[name].fixed:
+            raise UsageError(
+                f"--fork-warm {name}: {own[name].why}",
+                hint="only what every rank of the trial imported can be warm",
+            )
+        for inside in _inside(name, own):
+            if not own[inside].fixed:
+                del own[inside]
+    for name in leave:
+        for inside in _inside(name, modules):
+            own[inside] = Left("the user says so (--fork-leave)")
+    return Plan(plan.modules, _spread(own, modules), plan.ranks)
+
+
+def _inside(package: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name == package or name.startswith(package + ".")]
+
+
+def pins(plan: Plan, wanted: Plan) -> dict[str, str]:
+    """What a template must know to follow `wanted` where its image says `plan`: module -> why it is
+    left, "" if it is warm. Only differences."""
+    told = {name: left.why for name, left in wanted.left.items() if name not in plan.left}
+    told.update({name: "" for name in plan.left if name not in wanted.left})
+    return told
+
+
+def pins_text(told: Mapping[str, str]) -> str:
+    """The same as the value of `BRIGADE_FORK_PINS`; "" if nothing differs."""
+    words = "\0".join(word for name, why in told.items() for word in (name, why))
+    return words.encode("utf-8", "backslashreplace").hex()

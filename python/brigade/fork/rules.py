@@ -1,0 +1,77 @@
+"""What modules do at import that does not keep them from being imported once for all ranks.
+
+A rule says of an event (docs/design/0023-fork.md) in the execution of a module that it is harmless,
+and why; or that a rank does something again when it sees the module: an action of
+`_brigade_again.py`. The first rule that fits is the one that counts; what no rule fits leaves the
+module to each rank.
+
+What must stay true: a rule stands here only for code that was read; each has a test that shows
+that the event still happens (tests/fork/test_fork_rules.py). docs/reference/fork-rules.md is made
+from this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An event of a module that does not speak against it. `modules` and `detail` are patterns;
+    `action`: what a rank does again, or None."""
+
+    modules: str
+    event: str
+    why: str
+    detail: str = "*"
+    action: str | None = None
+
+    def fits(self, module: str, event: str, detail: str) -> bool:
+        return (
+            event == self.event
+            and fnmatchcase(module, self.modules)
+            and fnmatchcase(detail, self.detail)
+        )
+
+
+_OPENBLAS = "its own handler of fork ends its threads before, and they start again when needed"
+_OPENMP = "the count is the same for all ranks of a template, and so are places of threads"
+
+RULES = (
+    Rule("*", "host", "a template serves one node, and ranks of the same UTS namespace"),
+    Rule("*", "write", "compiled code that Python keeps, which is there by then",
+         detail="*/__pycache__*"),
+    Rule("*", "thread", _OPENBLAS, detail="*/lib*openblas*", action="openblas"),
+    Rule("*", "cpus", "only counted, and a template's ranks have the same number of them",
+         detail="*/lib*openblas*"),
+    Rule("*", "cpus", _OPENMP, detail="*/libgomp*", action="openmp"),
+    Rule("*", "cpus", _OPENMP, detail="*/lib[gi]omp5*", action="openmp"),
+    Rule("*", "child", "`uname` tells what the kernel is, and has ended when the import has",
+         detail="*/uname"),
+    Rule("threading", "pid", "Python sets the main thread's number after each fork",
+         detail="thread", action="threading"),
+    Rule("random", "random", "seeded again", action="random-seed"),
+    Rule("numpy.random.mtrand", "random", "the global generator is seeded again",
+         action="numpy-random"),
+    Rule("logging", "clock", "the start that relative times count from is taken again",
+         action="logging-start"),
+    Rule("multiprocessing.process", "random", "the process's secret is made again",
+         action="multiprocessing-key"),
+    Rule("_strptime", "clock", "the names of time zones, for which only the year counts"),
+    Rule("pandas._libs.tslibs.strptime", "clock",
+         "the names of time zones, for which only the year counts"),
+    Rule("dateutil.parser._parser", "clock", "the current year only"),
+    Rule("numpy.f2py.rules", "clock", "a date for comments in the code that f2py writes"),
+    Rule("scipy.stats._new_distributions", "random",
+         "numbers for examples in its documentation; no generator is kept"),
+    Rule("matplotlib*", "write", "its folder and its list of fonts, which are there by then",
+         detail="*/matplotlib", action="matplotlib"),
+    Rule("matplotlib*", "write", "its folder and its list of fonts, which are there by then",
+         detail="*/matplotlib/*", action="matplotlib"),
+)  # fmt: skip
+
+
+def rule_for(module: str, event: str, detail: str, rules: tuple[Rule, ...] = RULES) -> Rule | None:
+    """The first rule that fits, or None."""
+    return next((rule for rule in rules if rule.fits(module, event, detail)), None)

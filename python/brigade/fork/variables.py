@@ -1,0 +1,47 @@
+"""Which variables of the environment are not the same in all ranks of a node.
+
+Launchers say with variables who a rank is. Their names are here because a trial may have had one
+rank only, or one of each node.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+# patterns of names -> who sets them
+OF_RANKS = {
+    "PMIX_*": "PMIx",
+    "PMI_*": "PMI",
+    "PMI2_*": "PMI",
+    "OMPI_COMM_WORLD_*": "Open MPI",
+    "OMPI_UNIVERSE_*": "Open MPI",
+    "OMPI_MCA_*ess*": "Open MPI",
+    "OMPI_APP_CTX_NUM_PROCS": "Open MPI",
+    "PRTE_*": "Open MPI",
+    "MPI_LOCALRANKID": "MPICH",
+    "MPI_LOCALNRANKS": "MPICH",
+    "HYDI_*": "MPICH",
+    "MPIRUN_RANK": "MVAPICH",
+    "MV2_COMM_WORLD_*": "MVAPICH",
+    "SLURM_PROCID": "Slurm",
+    "SLURM_LOCALID": "Slurm",
+    "SLURM_NODEID": "Slurm",
+    "SLURM_GTIDS": "Slurm",
+    "SLURM_TASK_PID": "Slurm",
+    "SLURM_CPU_BIND*": "Slurm",
+    "SLURM_GPUS_*": "Slurm",
+    "FLUX_TASK_*": "Flux",
+    "PALS_*": "PALS",
+    "ALPS_APP_PE": "ALPS",
+    "PBS_VNODENUM": "PBS",
+    "PBS_TASKNUM": "PBS",
+    "LSF_PM_TASKID": "LSF",
+    "JSM_NAMESPACE_*": "jsrun",
+    "BRIGADE_RANK": "Brigade",
+    "BRIGADE_SLOT": "Brigade",
+}
+
+
+def of_ranks(name: str) -> str | None:
+    """Who gives each rank a value of its own of variable `name`; None if nobody is known to."""
+    return next((who for pattern, who in OF_RANKS.items() if fnmatchcase(name, pattern)), None)

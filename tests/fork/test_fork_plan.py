@@ -1,0 +1,257 @@
+"""What is warm can be imported before all that is left; what is in doubt is left, with words."""
+
+from __future__ import annotations
+
+import marshal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brigade.errors import UsageError
+from brigade.fork.plan import Plan, from_json, make, pinned, pins, pins_text
+from brigade.fork.rules import Rule
+from brigade.fork.variables import of_ranks
+from brigade.trial.modules import Event, Execution, RankModules
+
+NAMES = ["a", "b", "c", "p", "p.a", "p.b", "p.q", "p.q.a", "d", "e"]
+DOINGS = ["getenv HOME", "getenv HOME!", "getenv PMIX_RANK", "environ ", "clock ", "host ",
+          "thread /lib/libx.so", "thread /l/libopenblas.so", "child /bin/x", "output 1",
+          "write /x/__pycache__/m.pyc", "socket 2", "random "]  # fmt: skip
+
+
+def rank_of(
+    *imports: str, events: tuple[str, ...] = (), rank: int = 0, **changes: object
+) -> RankModules:
+    """`imports`: "who>module", in order; `events`: "module what detail@executions"."""
+    what = RankModules(rank, "n0", watched=True)
+    for one in imports:
+        by, _, module = one.rpartition(">")
+        if module not in [e.module for e in what.executions]:
+            what.executions.append(Execution(module, f"/{module}.py", by, False))
+        what.asked.add((by, module))
+    for one in events:
+        done, _, executed = one.partition("@")
+        module, kind, detail = done.split(" ")
+        what.events.append(Event(module, kind, detail, int(executed or 99)))
+    for name, value in changes.items():
+        setattr(what, name, value)
+    return what
+
+
+@st.composite
+def ranks(draw: st.DrawFn) -> list[RankModules]:
+    """Trials of one to three ranks that do about the same."""
+    order = draw(st.permutations(NAMES))
+    found = []
+    for number in range(draw(st.integers(1, 3))):
+        what = RankModules(number, draw(st.sampled_from(["n0", "n1"])), watched=True)
+        mine = [n for n in order if draw(st.integers(0, 9))]
+        for name in mine:
+            origin = f"/{name}.py" if draw(st.integers(0, 19)) else "/elsewhere.py"
+            by = draw(st.sampled_from(["", *NAMES]))
+            what.executions.append(Execution(name, origin, by, not draw(st.integers(0, 29))))
+            what.asked.add((by, name))
+        for _ in range(draw(st.integers(0, 6))):
+            what.asked.add((draw(st.sampled_from(NAMES)), draw(st.sampled_from(NAMES))))
+        for _ in range(draw(st.integers(0, 3))):
+            kind, _, detail = draw(st.sampled_from(DOINGS)).partition(" ")
+            module = draw(st.sampled_from(["", *NAMES]))
+            what.events.append(Event(module, kind, detail, draw(st.integers(0, len(mine)))))
+        what.variables = {"HOME": draw(st.sampled_from(["1", "1", "2"]))}
+        found.append(what)
+    return found
+
+
+def check(plan: Plan, trial: list[RankModules]) -> None:
+    names = [module.name for module in plan.modules]
+    assert len(names) == len(set(names))
+    warm = {module.name for module in plan.warm}
+    asked = {pair for rank in trial for pair in rank.asked}
+    for by, name in asked:
+        assert not (by in warm and name in plan.left), f"{by} imports {name}"
+    for name in warm:
+        assert name.rpartition(".")[0] not in plan.left
+        assert all(name in [e.module for e in rank.executions] for rank in trial)
+    first = [e.module for e in trial[0].executions if e.module in warm]
+    assert [module.name for module in plan.warm] == first
+    for name, left in plan.left.items():
+        assert left.why and name in names
+        if left.through:
+            assert left.through in plan.left and left.through in left.why
+    assert warm.isdisjoint(plan.left) and warm | set(plan.left) == set(names)
+
+
+@given(ranks())
+def test_what_is_warm_needs_nothing_that_is_left(trial: list[RankModules]) -> None:
+    plan = make(trial)
+    check(plan, trial)
+    for rank in trial:
+        for event in rank.events:
+            if (event.what, event.module) == ("output", ""):
+                later = {e.module for e in rank.executions[event.executed :]}
+                assert later <= set(plan.left)
+
+
+@given(ranks(), st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
+def test_what_the_user_wishes_is_so_or_an_error(
+    trial: list[RankModules], warm: set[str], leave: set[str]
+) -> None:
+    plan = make(trial)
+    try:
+        wanted = pinned(plan, warm, leave)
+    except UsageError as error:
+        named = str(error).split(":")[0].split()[1]
+        known = {module.name for module in plan.modules}
+        assert named not in known or plan.left[named].fixed
+        return
+    check(wanted, trial)
+    assert leave <= set(wanted.left)
+    for name in warm - set(leave):
+        assert name not in wanted.left or wanted.left[name].through or name.startswith("p.")
+    told = pins(plan, wanted)
+    left = {m for m in plan.left if told.get(m) != ""} | {m for m, why in told.items() if why}
+    assert left == set(wanted.left)
+
+
+@given(ranks())
+def test_a_description_tells_the_whole_plan(trial: list[RankModules]) -> None:
+    plan = make(trial)
+    again = from_json(plan.as_json())
+    assert again.as_json() == plan.as_json()
+    assert again.packed() == plan.packed()
+    packed = marshal.loads(plan.packed())
+    assert [name for name, _ in packed["warm"]] == [module.name for module in plan.warm]
+    everything = list(packed["warm"])
+    for place, name, origin in reversed(packed["others"]):
+        everything.insert(place, (name, origin))
+    fixed = {name for name, left in plan.left.items() if left.fixed}
+    assert [n for n, _ in everything] == [m.name for m in plan.modules if m.name not in fixed]
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ("a getenv PMIX_RANK", "reads PMIX_RANK, with which PMIx tells ranks apart"),
+        ("a getenv HOME!", "reads HOME, which the program had changed"),
+        ("a environ ", "reads the whole environment, which differs between ranks"),
+        ("a environ !", "reads the whole environment, which the program had changed"),
+        ("a clock ", "asks for the time"),
+        ("a pid ", "asks for the process's number"),
+        ("a process /proc/self/stat", "reads what is known of this process (/proc/self/stat)"),
+        ("a random ", "asks for random numbers"),
+        ("a terminal ", "asks whether it has a terminal"),
+        ("a thread /l/libx.so", "starts a thread (/l/libx.so)"),
+        ("a child /bin/ls", "starts a child (/bin/ls)"),
+        ("a socket 2", "opens a socket"),
+        ("a output 1", "writes output (1)"),
+        ("a device /dev/mem", "opens a device (/dev/mem)"),
+        ("a write /tmp/x", "writes to the file system (/tmp/x)"),
+        ("a unheard-of ", "unheard-of"),
+    ],
+)
+def test_what_a_module_does_leaves_it_and_its_importers(event: str, words: str) -> None:
+    plan = make([rank_of("top", "top>a", "a>below", "other", events=(event,))])
+    assert plan.left["a"].why == words
+    assert plan.left["top"] == ("imports a, which is left", "a", False)
+    assert [module.name for module in plan.warm] == ["below", "other"]
+
+
+@pytest.mark.parametrize(
+    "event", ["a getenv HOME", "a host ", "a write /x/__pycache__", "a thread /l/libopenblas.so"]
+)
+def test_what_is_the_same_in_all_ranks_or_done_again_leaves_nothing(event: str) -> None:
+    assert not make([rank_of("a", events=(event,))]).left
+
+
+def test_a_variable_that_differed_between_ranks_of_a_node_leaves_who_reads_it() -> None:
+    def trial(*hosts: str) -> list[RankModules]:
+        return [
+            rank_of("a", events=("a getenv X",), rank=i, host=host, variables={"X": str(i)})
+            for i, host in enumerate(hosts)
+        ]
+
+    assert "differed" in make(trial("n0", "n0")).left["a"].why
+    assert "differed" in make(trial("n0", "n1")).left["a"].why  # nothing else is known
+    two = [*trial("n0", "n1"), trial("n0")[0]]
+    assert not make(two).left  # a template is of one node
+
+
+def test_a_module_that_asks_for_one_that_is_there_already_is_left_with_it() -> None:
+    trial = rank_of("mpi", "free", "asks", "asks>mpi", events=("mpi pid ",))
+    plan = make([trial])
+    assert set(plan.left) == {"mpi", "asks"}
+
+
+def test_what_lies_in_a_package_that_is_left_is_left() -> None:
+    plan = make([rank_of("p", "p.a", "p.q", "p.q.a", events=("p.q pid ",))])
+    assert set(plan.left) == {"p.q", "p.q.a"}
+    assert plan.left["p.q.a"].why == "lies in p.q, which is left"
+
+
+def test_nothing_is_warm_after_what_the_program_itself_has_begun() -> None:
+    plan = make([rank_of("a", "b", "c", events=(" thread /l/x.so@1", " output 1@2", " pid @0"))])
+    assert [module.name for module in plan.warm] == ["a"]
+    assert plan.left["b"].why == "before it the program itself starts a thread (/l/x.so)"
+
+
+def test_a_rank_that_did_otherwise_leaves_the_module() -> None:
+    one, two = rank_of("a", "b", "c"), rank_of("a", "c", rank=1)
+    two.executions[1] = Execution("c", "/other/c.py", "", False)
+    plan = make([one, two])
+    assert plan.left["b"].why == "rank 1 of the trial did not import it"
+    assert plan.left["c"].why == "it was /other/c.py for rank 1"
+    assert plan.left["c"].fixed
+
+
+def test_who_was_not_watched_and_who_is_no_python_program_proves_nothing() -> None:
+    assert "not watched" in make([rank_of("a", watched=False)]).left["a"].why
+    assert "not every rank" in make([rank_of("a")], all_ranks=2).left["a"].why
+
+
+def test_python_s_own_start_and_failures_and_repetitions_are_left() -> None:
+    trial = rank_of("sitecustomize", "a", "b", "zipped")
+    trial.executions[1] = Execution("a", "/a.py", "", True)
+    trial.executions.append(Execution("b", "/b.py", "", False))
+    trial.executions[3] = Execution("zipped", "<memory>", "", False)
+    assert {name: left.why for name, left in make([trial]).left.items()} == {
+        "sitecustomize": "Python itself imports it when it starts",
+        "a": "its import failed",
+        "b": "it was imported more than once",
+        "zipped": "it does not come from a file",
+    }
+
+
+def test_a_rule_lets_pass_what_it_names_and_says_what_is_done_again() -> None:
+    rules = (Rule("a*", "clock", "only the year", action="again"),)
+    trial = [rank_of("ab", "b", events=("ab clock ", "b clock ", "ab clock "))]
+    plan = make(trial, rules=rules)
+    assert list(plan.left) == ["b"]
+    assert plan.again == [("ab", "again")]
+
+
+def test_a_wish_for_a_package_is_for_all_in_it() -> None:
+    plan = make([rank_of("p", "p.a", "p.q", "b", "b>p.a", events=("p.q pid ",))])
+    assert not pinned(plan, warm=["p"]).left
+    left = pinned(plan, warm=["p"], leave=["p.a"]).left
+    assert {name: bool(one.through) for name, one in left.items()} == {"p.a": False, "b": True}
+    told = pins(plan, pinned(plan, warm=["p"], leave=["p.a"]))
+    assert told["p.q"] == "" and "--fork-leave" in told["p.a"]
+    words = bytes.fromhex(pins_text(told)).decode().split("\0")
+    assert dict(zip(words[::2], words[1::2])) == told
+    assert pins_text({}) == ""
+
+
+@pytest.mark.parametrize("wish", [{"warm": ["none"]}, {"leave": ["none"]}, {"warm": ["b"]}])
+def test_a_wish_that_cannot_be_had_is_an_error(wish: dict[str, list[str]]) -> None:
+    plan = make([rank_of("a", "b"), rank_of("a", rank=1)])
+    with pytest.raises(UsageError):
+        pinned(plan, **wish)
+
+
+def test_launchers_variables_are_known_and_others_are_not() -> None:
+    known = "PMIX_RANK PMI_FD OMPI_COMM_WORLD_LOCAL_RANK OMPI_MCA_ess_base_vpid SLURM_PROCID"
+    known += " SLURM_CPU_BIND_LIST HYDI_CONTROL_FD BRIGADE_RANK"
+    assert [name for name in known.split() if not of_ranks(name)] == []
+    others = "HOME SLURM_JOB_ID SLURM_NTASKS OMP_NUM_THREADS OMPI_MCA_btl PM"
+    assert [name for name in others.split() if of_ranks(name)] == []
