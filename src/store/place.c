@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#define LUSTRE_SUPER_MAGIC 0x0bd00bd0
+#define LUSTRE_SUPER_MAGIC 0x0bd00bd0u
+#define FUSE_SUPER_MAGIC 0x65735546u
 #define LUSTRE_SETSTRIPE _IOW('f', 154, long)
 #define LUSTRE_GETSTRIPE _IOW('f', 155, long)
 #define LUSTRE_DELAY_CREATE (0100000000 | O_NOCTTY | FASYNC) /* of old and of new versions */
@@ -41,12 +42,21 @@ static uint64_t power_of_two(uint64_t bytes)
     return power;
 }
 
+enum place_kind place_kind(int fd, const char *path)
+{
+    struct statfs fs;
+    if (path ? statfs(path, &fs) : fstatfs(fd, &fs))
+        return PLACE_OTHER;
+    uint32_t magic = (uint32_t)fs.f_type;
+    return magic == LUSTRE_SUPER_MAGIC ? PLACE_LUSTRE
+           : magic == FUSE_SUPER_MAGIC ? PLACE_FUSE
+                                       : PLACE_OTHER;
+}
+
 int place_open_flags(const char *folder, const struct io_hints *hints)
 {
     struct place_lov request;
-    struct statfs fs;
-    return place_request(&request, hints) && statfs(folder, &fs) == 0 &&
-                   (uint32_t)fs.f_type == LUSTRE_SUPER_MAGIC
+    return place_request(&request, hints) && place_kind(-1, folder) == PLACE_LUSTRE
                ? LUSTRE_DELAY_CREATE
                : 0;
 }
@@ -77,7 +87,6 @@ static int on_lustre(int fd, int fresh, const struct io_hints *hints, struct pla
 
 int place_choose(int fd, int fresh, const struct io_hints *hints, struct place *place)
 {
-    struct statfs fs;
     struct stat st;
     uint64_t own = fstat(fd, &st) == 0 ? (uint64_t)st.st_blksize : 0;
     *place = (struct place){.stripe_bytes = STRIPE_DEFAULT};
@@ -85,7 +94,7 @@ int place_choose(int fd, int fresh, const struct io_hints *hints, struct place *
         place->stripe_bytes = power_of_two(hints->stripe_bytes);
     else if (own > STRIPE_DEFAULT && own <= STRIPE_MOST)
         place->stripe_bytes = power_of_two(own);
-    if (fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == LUSTRE_SUPER_MAGIC)
+    if (place_kind(fd, NULL) == PLACE_LUSTRE)
         return on_lustre(fd, fresh, hints, place);
     snprintf(place->text, sizeof place->text, "%s%s",
              hints->stripe_bytes    ? "as the hint says"

@@ -26,6 +26,14 @@ struct place {
     char text[160];        /* for people: what was chosen and why, one line */
 };
 
+/* What file system `path`, or fd where that is NULL, lies on. */
+enum place_kind {
+    PLACE_OTHER, /* or it cannot be known */
+    PLACE_LUSTRE,
+    PLACE_FUSE
+};
+enum place_kind place_kind(int fd, const char *path);
+
 /* More flags for the open(2) that makes a file in `folder`, so that its stripes can be chosen. */
 int place_open_flags(const char *folder, const struct io_hints *hints);
 

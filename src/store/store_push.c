@@ -1,25 +1,17 @@
 /* See store.h: bytes that are written slowly shall reach the disk as slowly, not all at the end. */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "store/place.h"
 #include "store/store_inside.h"
 #include "store/store_io.h"
-
-#define FUSE_MAGIC 0x65735546
 
 enum push_kind {
     PUSH_UNKNOWN,
     PUSH_RANGE, /* the kernel holds what was written, and can be told to send it on */
     PUSH_ALL    /* a process does (FUSE): it only hears of fsync */
 };
-
-static enum push_kind kind_of(int fd)
-{
-    struct statfs about;
-    return fstatfs(fd, &about) == 0 && about.f_type == FUSE_MAGIC ? PUSH_ALL : PUSH_RANGE;
-}
 
 /* 0 too where the file system knows nothing of it: then the sync at the end has more to do. */
 static int push(int fd, const struct store_range *range, unsigned flags)
@@ -37,7 +29,7 @@ int store_push(struct io_store *s, size_t bytes, uint64_t offset, struct brg_err
     if (!s->sync)
         return 0;
     if (s->push_kind == PUSH_UNKNOWN)
-        s->push_kind = kind_of(fd);
+        s->push_kind = place_kind(fd, NULL) == PLACE_FUSE ? PUSH_ALL : PUSH_RANGE;
     if (s->push_kind == PUSH_ALL) {
         int failed = fdatasync(fd) ? -errno : 0;
         return failed ? store_failed(err, failed, s->token.path, (int64_t)offset, "write") : 0;
