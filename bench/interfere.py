@@ -4,6 +4,7 @@
     python bench/interfere.py                                4 nodes, 200 Mbit/s each, MooseFS
     python bench/interfere.py --nodes 2 --link 100mbit -- --step 20000 --size 16M
     python bench/interfere.py --link none --ranks 2,4
+    python bench/interfere.py --hints transport=direct       each rank writes its own bytes
 
 Brings a lab up, limits what each node can send (a token bucket, tc's tbf), runs `brigade bench
 interfere` with what stands after --, and writes OUT/interfere-LINK.json (every call of every turn)
@@ -45,6 +46,8 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     report["host"] = host()
     report["settings"] |= {"nodes": options.nodes, "link": options.link, "fs": "moosefs"}
+    if options.hints:
+        report["settings"]["hints"] = options.hints
     path = options.out / f"{name}.json"
     path.write_text(json.dumps({"benchmark": "interfere", **report}) + "\n", encoding="utf-8")
     interfere_report.draw(report["samples"], options.out / f"{name}.png")
@@ -58,6 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--link", default="200mbit", help="what a node can send; none: no limit")
     parser.add_argument("--ranks", default="4", help="as -n of `brigade bench interfere`")
     parser.add_argument("--mpicc", default="mpicc.openmpi")
+    parser.add_argument("--hints", default="", help="more hints, as transport=direct, of each file")
     parser.add_argument("options", nargs="*", help="of `brigade bench interfere`, after --")
     return parser.parse_args()
 
@@ -73,8 +77,9 @@ def limit(lab: Lab, link: str) -> None:
 
 def measure(lab: Lab, options: argparse.Namespace) -> dict[str, Any]:
     yields = "OMPI_MCA_mpi_yield_when_idle=1"  # ranks that spin take the servers' processors
+    hints = [f"BRIGADE_IO=*:{options.hints}"] if options.hints else []
     command = [
-        "env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", yields,
+        "env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", yields, *hints,
         sys.executable, "-m", "brigade", "bench", "interfere", "-n", options.ranks,
         "--mpicc", options.mpicc, "--rounds", str(max(options.repeats, 1)), "--json",
         "--dir", str(lab.shared), *options.options,
