@@ -2,7 +2,7 @@
 
 Each rank imports a real stack, then all of them estimate one integral together and rank 0 prints
 the result, and, as one JSON line, how long after BENCH_T0 (CLOCK_REALTIME seconds) each rank
-reached the first line after its imports.
+reached the first line after its imports, and what memory the ranks have for themselves.
 """
 
 import matplotlib
@@ -33,12 +33,24 @@ def estimate(comm):
     return total / (SAMPLES * comm.size)
 
 
+def proportional(pid):
+    """{pid: bytes} of a process that runs this program, shared pages divided among those that
+    share them; of another one nothing: a rank that was forked has a parent that counts, too.
+    """
+    with open("/proc/self/cmdline", "rb") as own, open(f"/proc/{pid}/cmdline", "rb") as other:
+        if own.read() != other.read():
+            return {}
+    with open(f"/proc/{pid}/smaps_rollup") as lines:
+        return {pid: sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))}
+
+
 def main():
     comm = MPI.COMM_WORLD
     value = estimate(comm)
     root = scipy.optimize.brentq(lambda x: x * x - value, 0, 2)
     seconds = comm.gather(FIRST_LINE - float(os.environ.get("BENCH_T0", FIRST_LINE)))
     nodes = len(set(comm.allgather(MPI.Get_processor_name())))
+    memory = comm.gather({**proportional(os.getpid()), **proportional(os.getppid())})
     if comm.rank == 0:
         table = pd.DataFrame({"seconds": seconds}).describe()
         print(
@@ -46,7 +58,14 @@ def main():
             f"numpy {np.__version__}, matplotlib {matplotlib.__version__}"
         )
         print(
-            json.dumps({"ranks": comm.size, "seconds": seconds, "max": table["seconds"]["max"]}),
+            json.dumps(
+                {
+                    "ranks": comm.size,
+                    "seconds": seconds,
+                    "max": table["seconds"]["max"],
+                    "bytes": sum({pid: n for each in memory for pid, n in each.items()}.values()),
+                }
+            ),
             flush=True,
         )
 

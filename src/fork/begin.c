@@ -25,8 +25,8 @@ enum {
 /* What is needed to ask, and to be as before if the answer is no. */
 struct asking {
     const struct fork_job *job;
-    int folder, socket, signals;
-    pid_t template; /* 0: another process has started it */
+    int folder, socket, line, signals; /* line: to the rank */
+    pid_t template;                    /* 0: another process has started it */
     sigset_t mask;
     struct fork_self self;
     struct fork_open open;
@@ -143,21 +143,22 @@ static int patience_ms(void)
 static const char *answer(struct asking *a, struct fork_message *m)
 {
     int passed[FORK_PASSED];
-    struct pollfd from[] = {{a->socket, POLLIN, 0}, {a->signals, POLLIN, 0}};
+    struct pollfd from[] = {{a->line, POLLIN, 0}, {a->socket, POLLIN, 0}, {a->signals, POLLIN, 0}};
     int n;
     do
-        n = poll(from, 2, patience_ms());
+        n = poll(from, 3, patience_ms());
     while (n < 0 && errno == EINTR);
     if (n == 0) { /* it has what this process has open, and nobody has more patience */
         if (a->template > 0)
             kill(a->template, SIGKILL);
         return "the template took too long";
     }
-    if (from[0].revents == 0)
+    if (!from[0].revents && !from[1].revents)
         return "a signal came first";
-    if (fork_receive(a->socket, m, passed, 1) != 1)
+    int started = from[0].revents && fork_receive(a->line, m, passed, 1) == 1;
+    if (!started && fork_receive(a->socket, m, passed, 1) != 1)
         return "the template ended";
-    if (m->kind == FORK_STARTED)
+    if (started && m->kind == FORK_STARTED)
         return NULL;
     return m->kind == FORK_REFUSED ? m->text : "the template said something else";
 }
@@ -169,9 +170,13 @@ static const char *ask(struct asking *a, struct fork_message *m)
     if (a->socket < 0)
         return "the template cannot be reached";
     setsockopt(a->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (fork_ask(a->socket, &a->self, &a->open, environ) != 0)
-        return "the template cannot be asked";
-    return answer(a, m);
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return "no socket could be made";
+    a->line = ends[0];
+    int err = fork_ask(a->socket, ends[1], &a->self, &a->open, environ);
+    close(ends[1]);
+    return err ? "the template cannot be asked" : answer(a, m);
 }
 
 /* Signals wait from here on: they are for the rank, or for this process as it was. */
@@ -190,7 +195,7 @@ static const char *prepare(struct asking *a)
 
 static void as_before(struct asking *a)
 {
-    int opened[] = {a->folder, a->socket, a->signals};
+    int opened[] = {a->folder, a->socket, a->line, a->signals};
     for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
         if (opened[i] >= 0)
             close(opened[i]);
@@ -202,7 +207,7 @@ const char *fork_stand_in(const struct fork_job *job)
 {
     static char why[FORK_TEXT];
     struct fork_message m = {0};
-    struct asking a = {.job = job, .folder = -1, .socket = -1, .signals = -1};
+    struct asking a = {.job = job, .folder = -1, .socket = -1, .line = -1, .signals = -1};
     struct standing standing;
     if (job->n_local == 1)
         return NULL;
@@ -215,7 +220,7 @@ const char *fork_stand_in(const struct fork_job *job)
     }
     reason = ask(&a, &m);
     if (!reason)
-        standing_until_the_end(&standing, a.socket, m.other, &a.open);
+        standing_until_the_end(&standing, a.socket, a.line, m.other, &a.open);
     snprintf(why, sizeof why, "%s", reason);
     standing_undo(&standing);
     as_before(&a);

@@ -5,7 +5,7 @@
 
 #include "fork/talk.h"
 
-/* What the template finds in its environment: how it serves ("python", "main"), and
+/* What the template finds in its environment: how it serves ("python": from its `site`), and
  * "SOCKET:PID:RANKS", which counts for that process only. */
 #define BRG_FORK_VARIABLE "BRIGADE_FORK"
 #define BRG_FORK_SOCKET_VARIABLE "BRIGADE_FORK_SOCKET"

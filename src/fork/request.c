@@ -75,14 +75,16 @@ static int write_request(const struct fork_self *self, const struct fork_open *o
     return err;
 }
 
-int fork_ask(int to, const struct fork_self *self, const struct fork_open *open, char *const *env)
+int fork_ask(int to, int line, const struct fork_self *self, const struct fork_open *open,
+             char *const *env)
 {
     int file = write_request(self, open, env);
     if (file < 0)
         return file;
     struct fork_message m = fork_message(FORK_REQUEST, (int32_t)open->n, 0, NULL);
-    m.n_passed = 1;
-    int err = fork_send(to, &m, &file);
+    int passed[] = {file, line};
+    m.n_passed = 2;
+    int err = fork_send(to, &m, passed);
     close(file);
     for (uint32_t sent = 0; err == 0 && sent < open->n; sent += m.n_passed) {
         m = fork_message(FORK_DESCRIPTORS, (int32_t)sent, 0, NULL);

@@ -12,7 +12,8 @@ struct fork_open {
 /* The descriptors of this process that outlive an exec. 0 or -errno. */
 int fork_list_open(struct fork_open *open);
 
-/* Sends all of it, descriptors included. 0 or -errno. */
-int fork_ask(int to, const struct fork_self *self, const struct fork_open *open, char *const *env);
+/* Sends all of it, descriptors included, and `line`, an end of a line to the rank. 0 or -errno. */
+int fork_ask(int to, int line, const struct fork_self *self, const struct fork_open *open,
+             char *const *env);
 
 #endif

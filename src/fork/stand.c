@@ -17,10 +17,12 @@
 
 enum {
     STACK = 16 << 10,
-    SIGNALS = 65,
-    WITNESS_MS = 50, /* between a signal here and the same one there, on a busy machine */
-    FORGET_MS = 1000 /* a note that nothing came to fit */
+    SIGNALS = 65
 };
+
+/* Between a signal here and the same one at the witness, on a busy machine. */
+#define JUST_NOW_NS UINT64_C(20000000)
+#define WITNESS_NS UINT64_C(300000000)
 
 /* What the witness and this process share; written by one task each. */
 struct witness {
@@ -81,8 +83,9 @@ void standing_undo(struct standing *s)
 
 /* ---- telling signals apart ---- */
 
+/* When the witness noted a signal last. Not how often: two that were sent in short succession may
+ * come as one to either. */
 struct noted {
-    uint32_t times[SIGNALS];
     uint64_t last_ns[SIGNALS];
 };
 
@@ -92,46 +95,62 @@ static void read_notes(const struct standing *s, struct noted *noted)
     ssize_t n;
     while ((n = read(s->notes, notes, sizeof notes)) > 0)
         for (ssize_t i = 0; i < n; i++)
-            if (notes[i] < SIGNALS) {
-                noted->times[notes[i]]++;
+            if (notes[i] < SIGNALS)
                 noted->last_ns[notes[i]] = brg_clock_ns();
-            }
 }
 
-/* Whether the witness got the signal, too. Waits a moment for its word. */
+/* Whether the witness got the signal, too: a moment ago, or a while from now. */
 static int was_witnessed(const struct standing *s, struct noted *noted, uint32_t number)
 {
-    uint64_t now = brg_clock_ns(), until = now + WITNESS_MS * UINT64_C(1000000);
-    if (noted->times[number] && now - noted->last_ns[number] > FORGET_MS * UINT64_C(1000000))
-        noted->times[number] = 0;
+    uint64_t began = brg_clock_ns(), now = began;
     for (;;) {
         read_notes(s, noted);
-        if (noted->times[number]) {
-            noted->times[number]--;
+        if (noted->last_ns[number] && noted->last_ns[number] + JUST_NOW_NS >= began)
             return 1;
-        }
-        now = brg_clock_ns();
-        if (now >= until)
+        if (now >= began + WITNESS_NS)
             return 0;
         struct pollfd from = {s->notes, POLLIN, 0};
-        poll(&from, 1, (int)((until - now) / 1000000) + 1);
+        poll(&from, 1, (int)((began + WITNESS_NS - now) / 1000000) + 1);
+        now = brg_clock_ns();
     }
+}
+
+/* Whether a signal is for the rank; *number is it. */
+static int next_signal(const struct standing *s, uint32_t *number)
+{
+    struct signalfd_siginfo info;
+    while (read(s->signals, &info, sizeof info) == sizeof info) {
+        *number = info.ssi_signo;
+        if (*number > 0 && *number < SIGNALS && *number != SIGCHLD)
+            return 1;
+    }
+    return 0;
+}
+
+/* The rank holds its signals back until it knows which came before: those that it does not have,
+ * because it was not in the group yet, it sends to itself. */
+static void let_begin(const struct standing *s, struct noted *noted, int line)
+{
+    uint32_t number;
+    struct fork_message go = fork_message(FORK_GO, 0, 0, NULL);
+    while (next_signal(s, &number)) {
+        go.signals |= UINT64_C(1) << (number - 1);
+        was_witnessed(s, noted, number);
+    }
+    fork_send(line, &go, NULL);
+    close(line);
 }
 
 /* What came for this process. A signal that was for the group has reached a rank that joined it;
  * one that did not is told, as a group. */
-static void pass_on(const struct standing *s, struct noted *noted, int template, int joined,
-                    int began)
+static void pass_on(const struct standing *s, struct noted *noted, int template, int joined)
 {
-    struct signalfd_siginfo info;
-    while (read(s->signals, &info, sizeof info) == sizeof info) {
-        if (info.ssi_signo >= SIGNALS || info.ssi_signo == SIGCHLD)
+    uint32_t number;
+    while (next_signal(s, &number)) {
+        int witnessed = was_witnessed(s, noted, number);
+        if (witnessed && joined)
             continue;
-        int witnessed = was_witnessed(s, noted, info.ssi_signo);
-        if (witnessed && joined && !began)
-            continue;
-        struct fork_message m =
-            fork_message(FORK_SIGNAL, (int32_t)info.ssi_signo, witnessed && !joined, NULL);
+        struct fork_message m = fork_message(FORK_SIGNAL, (int32_t)number, witnessed, NULL);
         fork_send(template, &m, NULL);
     }
 }
@@ -178,18 +197,18 @@ static void hear(int template)
     }
 }
 
-void standing_until_the_end(struct standing *s, int template, int joined,
+void standing_until_the_end(struct standing *s, int template, int line, int joined,
                             const struct fork_open *open)
 {
     static struct noted noted;
     for (uint32_t i = 0; i < open->n; i++)
         close(open->numbers[i]);
-    pass_on(s, &noted, template, joined, 1); /* what came before the rank was there */
+    let_begin(s, &noted, line);
     for (;;) {
         struct pollfd from[] = {{template, POLLIN, 0}, {s->signals, POLLIN, 0}};
         if (poll(from, 2, -1) < 0 && errno != EINTR)
             end_like(SIGKILL);
-        pass_on(s, &noted, template, joined, 0);
+        pass_on(s, &noted, template, joined);
         hear(template);
     }
 }

@@ -24,9 +24,10 @@ int standing_begin(struct standing *s, int signals);
 /* Ends it: nothing was started. */
 void standing_undo(struct standing *s);
 
-/* Passes on what comes, until the rank has ended; then ends as it ended. `joined`: the rank is in
- * this process's group. `open`: descriptors that are the rank's now, and closed here. */
-_Noreturn void standing_until_the_end(struct standing *s, int template, int joined,
+/* Lets the rank at the end of `line` begin; passes on what comes, until it has ended; then ends
+ * as it ended. `joined`: the rank is in this process's group. `open`: descriptors that are the
+ * rank's now, and closed here. */
+_Noreturn void standing_until_the_end(struct standing *s, int template, int line, int joined,
                                       const struct fork_open *open);
 
 #endif

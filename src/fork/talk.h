@@ -9,11 +9,13 @@
 #include "fork/self.h"
 
 enum fork_kind {
-    FORK_REQUEST = 1, /* rank process: with the file in memory */
+    FORK_REQUEST =
+        1, /* rank process: with the file in memory, and an end of the line to its rank */
     FORK_DESCRIPTORS, /* rank process: with the next of its descriptors */
     FORK_SIGNAL,      /* rank process: value is the signal, other whether for the group */
-    FORK_STARTED,     /* rank: value is its pid, other whether it joined the group */
-    FORK_REFUSED,     /* template or rank: text says why */
+    FORK_STARTED,     /* rank, on that line: value is its pid, other whether it joined the group */
+    FORK_GO,          /* rank process, on that line: signals that came before, a bit each */
+    FORK_REFUSED,     /* template, or rank on that line: text says why */
     FORK_STOPPED,     /* template: value is the signal */
     FORK_CONTINUED,   /* template */
     FORK_ENDED        /* template: value is the status as wait(2) gives it */
@@ -28,6 +30,7 @@ struct fork_message {
     uint32_t kind;
     int32_t value, other;
     uint32_t n_passed;
+    uint64_t signals; /* of FORK_GO */
     char text[FORK_TEXT];
 };
 

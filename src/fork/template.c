@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "fork/adopt.h"
 #include "fork/clients.h"
+#include "fork/saved.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +17,8 @@
 enum {
     LINGER_MS = 2000, /* for rank processes that are late, once no rank is left */
     ALONE_MS = 60000, /* for the first one */
-    ASK_MS = 5000     /* for the rest of a request */
+    ASK_MS = 5000,    /* for the rest of a request */
+    MEASURE_MS = 1000 /* from a fork to a look at the memory of all */
 };
 
 static struct {
@@ -25,13 +27,16 @@ static struct {
     int seen, expected;    /* rank processes that came; that will come, 0: not known */
     struct fork_self self; /* as it was started */
     char refusal[FORK_TEXT];
+    uint64_t *saved;    /* where to tell it; NULL: nowhere, or it has been told */
+    int to_be_measured; /* ranks were forked since */
     /* the request that is being served */
     struct client *asking;
     struct template_request request;
+    int line;    /* to the rank process, for the rank */
     int *passed; /* n_descriptors of them, in memory of its own */
     size_t passed_bytes;
     struct clients clients;
-} t = {.listener = -1, .ends = -1};
+} t = {.listener = -1, .ends = -1, .line = -1};
 
 int template_begin(const char *socket)
 {
@@ -44,13 +49,21 @@ int template_begin(const char *socket)
     t.expected = *end == ':' ? (int)strtol(end + 1, NULL, 10) : 0;
     t.listener = (int)listener;
     t.pid = sys_getpid();
-    sys_fcntl(t.listener, F_SETFD, FD_CLOEXEC);
     return 1;
 }
 
 int template_is(void)
 {
     return t.listener >= 0;
+}
+
+/* What the program has ignored since it began (Python: SIGPIPE, SIGXFSZ) is not what it was started
+ * with. */
+static void stop_ignoring(void)
+{
+    for (int number = 1; number < 65; number++)
+        if (!(t.self.ignored >> (number - 1) & 1) && signal(number, SIG_DFL) == SIG_ERR)
+            continue; /* SIGKILL, SIGSTOP, and libc's own */
 }
 
 size_t template_again(char *buf, size_t size)
@@ -63,7 +76,13 @@ size_t template_again(char *buf, size_t size)
     text_number(&value, (uint64_t)t.expected, 10);
     if (t.listener < 0 || value.full || sys_fcntl(t.listener, F_SETFD, 0) != 0)
         return 0;
+    stop_ignoring();
     return value.len;
+}
+
+void template_tell_saved(uint64_t *bytes)
+{
+    t.saved = bytes;
 }
 
 void template_refuse_all(const char *why)
@@ -112,6 +131,7 @@ static void start_serving(void)
     sigset_t children;
     look_for_open();
     let_go();
+    sys_fcntl(t.listener, F_SETFD, FD_CLOEXEC); /* until now it may have executed itself again */
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
     t.ends = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -128,6 +148,9 @@ static void forget_request(void)
         sys_unmap(t.passed, t.passed_bytes);
     if (r->file >= 0)
         sys_close(r->file);
+    if (t.line >= 0)
+        sys_close(t.line);
+    t.line = -1;
     *r = (struct template_request){.file = -1};
     t.passed = NULL;
     t.asking = NULL;
@@ -214,13 +237,14 @@ static int take_request(struct client *one)
     int got = fork_receive(one->socket, &m, passed, 0);
     if (got == -EAGAIN)
         return 0;
-    if (got != 1 || m.kind != FORK_REQUEST || m.n_passed != 1) {
+    if (got != 1 || m.kind != FORK_REQUEST || m.n_passed != 2) {
         for (uint32_t i = 0; got == 1 && i < m.n_passed; i++)
             sys_close(passed[i]);
         clients_close(&t.clients, one);
         return 0;
     }
     t.asking = one;
+    t.line = passed[1];
     int err = map_request(passed[0]);
     err = err ? err : receive_descriptors(one->socket);
     const char *why = err            ? "the request did not arrive whole"
@@ -276,9 +300,21 @@ static int hear_all(uint32_t n)
     return 0;
 }
 
-/* How long to wait for rank processes when there is nothing else to do, in milliseconds. */
-static int patience(void)
+static void measure(void)
 {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < t.clients.n; i++)
+        bytes += t.clients.all[i].pid ? saved_by(t.clients.all[i].pid) : 0;
+    if (bytes && t.saved)
+        *t.saved = bytes;
+    t.to_be_measured = 0;
+}
+
+/* How long to wait for something, in milliseconds; -1: until there is something. */
+static int patience(int idle)
+{
+    if (!idle)
+        return t.saved && t.to_be_measured ? MEASURE_MS : -1;
     if (t.expected > 0 && t.seen >= t.expected)
         return 0;
     return t.seen ? LINGER_MS : ALONE_MS;
@@ -293,9 +329,11 @@ int template_wait(struct template_request *request)
     for (;;) {
         int idle = t.clients.alive == 0 && t.clients.open == 0;
         uint32_t n = watch();
-        int ready = poll(t.clients.polled, n, idle ? patience() : -1);
+        int ready = poll(t.clients.polled, n, patience(idle));
         if (ready == 0 && idle)
             return 0;
+        if (ready == 0)
+            measure();
         while (sys_read(t.ends, &end, sizeof end) == sizeof end)
             ;
         clients_reap(&t.clients);
@@ -317,17 +355,18 @@ void template_forked(int pid)
     }
     t.asking->pid = pid;
     t.clients.alive++;
+    t.to_be_measured = 1;
     close_passed();
     forget_request();
 }
 
-static _Noreturn void give_up(int socket, const char *what)
+static _Noreturn void give_up(int line, const char *what)
 {
     struct fork_message m = fork_message(FORK_REFUSED, 0, 0, NULL);
     struct text words = text_in(m.text, sizeof m.text);
     text_add(&words, "the rank could not take over ");
     text_add(&words, what);
-    fork_send(socket, &m, NULL);
+    fork_send(line, &m, NULL);
     sys_exit(0);
     __builtin_unreachable();
 }
@@ -337,36 +376,46 @@ void template_child(void)
     struct template_request *r = &t.request;
     const struct fork_request *head = r->head;
     const char *what = "";
-    int socket = t.asking->socket, joined = 0;
+    int line = t.line, joined = 0;
     sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
     if (sys_getppid() != t.pid)
         sys_exit(0);
     for (uint32_t i = 0; i < t.clients.n; i++)
-        if (t.clients.all[i].socket != socket && t.clients.all[i].socket >= 0)
+        if (t.clients.all[i].socket >= 0)
             sys_close(t.clients.all[i].socket);
     sys_close(t.listener);
     sys_close(t.ends);
     sys_close(r->file);
     if (adopt_descriptors(t.passed, (const int32_t *)((const char *)head + head->descriptors_off),
-                          head->n_descriptors, &socket) != 0)
-        give_up(socket, "its descriptors");
+                          head->n_descriptors, &line) != 0)
+        give_up(line, "its descriptors");
     if (self_become(&t.self, &head->self, &joined, &what) != 0)
-        give_up(socket, what);
+        give_up(line, what);
     char *environment =
         adopt_environment(r->environment, head->environment_bytes, head->n_variables);
     if (!environment)
-        give_up(socket, "its environment");
+        give_up(line, "its environment");
     adopt_names(environment, head->environment_bytes);
     struct fork_message m = fork_message(FORK_STARTED, sys_getpid(), joined, NULL);
-    int err = fork_send(socket, &m, NULL);
-    sys_close(socket);
-    if (err)
+    if (fork_send(line, &m, NULL) != 0)
         sys_exit(0); /* the rank process is gone */
+    t.line = line;
     t.listener = t.ends = -1;
     t.asking = NULL;
 }
 
 void template_begin_rank(void)
 {
+    struct fork_message go;
+    int passed[FORK_PASSED];
+    uint64_t pending = 0;
+    if (fork_receive(t.line, &go, passed, 1) != 1 || go.kind != FORK_GO)
+        sys_exit(0);
+    sys_close(t.line);
+    t.line = -1;
+    sys_call(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
+    for (int number = 1; number < 65; number++)
+        if ((go.signals & ~pending) >> (number - 1) & 1)
+            sys_call(SYS_kill, sys_getpid(), number, 0, 0, 0, 0);
     self_unblock(&t.request.head->self);
 }

@@ -26,6 +26,9 @@ int template_is(void);
  * cannot be. */
 size_t template_again(char *buf, size_t size);
 
+/* Where to write what ranks share, in bytes, once: a second after one was forked and no other. */
+void template_tell_saved(uint64_t *bytes);
+
 /* Waits for a request that can be served. 1; or 0 when no more will come, and the process is to
  * end. The first call lets go of what the rank process that started this one has open. */
 int template_wait(struct template_request *request);

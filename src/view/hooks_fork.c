@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 static const char channel[] = "/.brigade/fork/";
+static uint64_t begun_ns; /* when this process began to be a template */
 
 /* What follows `word` in a message, or NULL. */
 static const char *after(const char *path, const char *word)
@@ -50,9 +51,13 @@ static void become_rank(struct view *v, const struct template_request *r)
     __atomic_fetch_add(&v->slot->processes, 1, __ATOMIC_RELAXED);
 }
 
-static size_t wait_for_request(struct template_request *request, char *buf, size_t size)
+static size_t wait_for_request(const struct view *v, struct template_request *request, char *buf,
+                               size_t size)
 {
     struct text t = text_in(buf, size);
+    struct brg_fork *f = &v->state->fork;
+    if (!f->warm_ns)
+        f->warm_ns = sys_now_ns(CLOCK_MONOTONIC) - begun_ns;
     if (!template_wait(request))
         return 0;
     text_number(&t, (uint64_t)request->file, 10);
@@ -71,7 +76,7 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
     if (!word || !v->fork)
         return 0;
     if (text_same(word, "wait"))
-        *length = wait_for_request(&request, buf, size);
+        *length = wait_for_request(v, &request, buf, size);
     else if (text_same(word, "again"))
         *length = template_again(buf, size);
     else if ((text = after(word, "refuse/")))
@@ -94,10 +99,59 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
     return 1;
 }
 
+enum option {
+    OPTION_PLAIN,
+    OPTION_OFF,     /* it switches off what makes Python a template */
+    OPTION_LAST,    /* the rest is the program's */
+    OPTION_AND_NEXT /* the next word belongs to it */
+};
+
+static enum option python_option(const char *word)
+{
+    for (word++; *word; word++)
+        switch (*word) {
+        case 'S':
+        case 'E':
+        case 'I': return OPTION_OFF;
+        case 'c':
+        case 'm': return OPTION_LAST;
+        case 'W':
+        case 'X': return word[1] ? OPTION_PLAIN : OPTION_AND_NEXT;
+        default: break;
+        }
+    return OPTION_PLAIN;
+}
+
+/* Whether this is a Python that will read `sitecustomize`. Anything else that was started as a
+ * template would run the program, once more than there are ranks. */
+static int will_serve(const struct view *v)
+{
+    char words[4096];
+    if (!text_starts(text_base(v->exe), "python"))
+        return 0;
+    int fd = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+    long n = fd < 0 ? 0 : sys_read(fd, words, sizeof words - 1);
+    if (fd >= 0)
+        sys_close(fd);
+    words[n > 0 ? n : 0] = '\0';
+    const char *end = words + (n > 0 ? n : 0), *word = words + strlen(words) + 1;
+    for (; word < end && word[0] == '-' && word[1]; word += strlen(word) + 1) {
+        enum option option = python_option(word);
+        if (option == OPTION_OFF || option == OPTION_LAST)
+            return option == OPTION_LAST;
+        if (option == OPTION_AND_NEXT)
+            word += strlen(word) + 1;
+    }
+    return 1;
+}
+
 void fork_begin(struct view *v)
 {
     v->fork = template_begin(view_env(v, "BRIGADE_FORK_SOCKET"));
     if (!v->fork)
         return;
-    unsetenv("BRIGADE_FORK_SOCKET");
+    if (!will_serve(v))
+        sys_exit(127);
+    begun_ns = sys_now_ns(CLOCK_MONOTONIC);
+    template_tell_saved(&v->state->fork.saved_bytes);
 }

@@ -34,7 +34,7 @@
 
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
-    "                    [--fork python|main] [--watch SALT] [--python-view DIR]\n"
+    "                    [--fork python] [--watch SALT] [--python-view DIR]\n"
     "                    [--] PROGRAM [ARGS...]\n"
     "       brigade-rank --probe BASE\n"
     "       brigade-rank --inspect PROGRAM\n";

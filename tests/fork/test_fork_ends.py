@@ -93,8 +93,7 @@ def test_what_is_sent_to_every_process_of_the_step_reaches_ranks_once(ranks: Ran
         everybody += [rank.child.pid, rank.pid]
         everybody += [p for p in witnesses(rank.child.pid) if p not in everybody]
     for count in (1, 2):
-        for pid in everybody:
-            os.kill(pid, signal.SIGUSR1)
+        subprocess.run(["kill", "-USR1", *map(str, everybody)], check=True)
         assert [rank.line() for rank in started] == [str(count)] * 3
     time.sleep(0.2)
     for rank in started:
@@ -178,4 +177,14 @@ def test_signals_before_a_rank_is_there_end_the_process_that_waits(
     rank = ranks.shell("echo here", preexec_fn=os.setpgrp)
     until(lambda: any("fork-" in path.name for path in ranks.folder.iterdir()))
     os.kill(rank.pid, signal.SIGTERM)
+    assert rank.wait(timeout=20) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("delay_s", [0.001 * n for n in range(0, 40, 3)])
+@pytest.mark.parametrize("to_group", [True, False])
+def test_no_signal_of_the_start_is_lost(ranks: Ranks, delay_s: float, to_group: bool) -> None:
+    """Whether it comes before there is a template, while the rank takes over, or after."""
+    rank = ranks.shell("read line", stdin=subprocess.PIPE, preexec_fn=os.setpgrp)
+    time.sleep(delay_s)
+    (os.killpg if to_group else os.kill)(rank.pid, signal.SIGTERM)
     assert rank.wait(timeout=20) == -signal.SIGTERM

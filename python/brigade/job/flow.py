@@ -135,7 +135,19 @@ def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress
     ]
     if settings.strict:
         wrapper.append("--strict")
+    if settings.fork:
+        wrapper += _forking(course, chosen)
     return launch.job([*settings.outside, *guarded(wrapper)])
+
+
+def _forking(course: Course, chosen: list[str]) -> list[str]:
+    """The wrapper's words for `--fork`; raises UsageError for views that cannot carry it."""
+    if not {"interpose", "python"} <= set(chosen):
+        raise UsageError(
+            f"--fork needs the views interpose and python, not {','.join(chosen)}",
+            hint="only programs of Python are forked; leave --view and --fork out for others",
+        )
+    return ["--fork", "python"] if "fork" in course.meta else []
 
 
 def _execute(course: Course, command: list[str]) -> int:

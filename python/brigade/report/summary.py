@@ -12,6 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from brigade import __version__
+from brigade.report import fork
 
 if TYPE_CHECKING:
     from brigade.job.course import Course
@@ -37,6 +38,7 @@ def report(course: Course) -> dict[str, Any]:
         "namespace": _namespace(course.nodes, course.settings.view == "auto"),
         "image": _image(course),
         "staging": _staging(course.staged),
+        "fork": fork.summary(course.nodes),
         "startup": _startup(slots, course.launched_ns),
         "operations": _operations(slots, course.meta),
         "misses": _misses(course.nodes),

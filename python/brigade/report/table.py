@@ -35,6 +35,8 @@ def print_report(report: dict[str, Any]) -> None:
 
 def sections(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """The table: (heading, facts). What was not measured is left out."""
+    from brigade.report import fork
+
     found = [
         (
             "shared-file-system operations per rank",
@@ -45,6 +47,7 @@ def sections(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
         ("staging", _staging(report["staging"])),
         ("node memory", _memory(report["staging"])),
         ("start-up, seconds per rank (min, median, max)", _startup(report["startup"])),
+        ("fork", fork.facts(report.get("fork"))),
         ("misses", _misses(report["misses"], report["views"])),
     ]
     return [(heading, facts) for heading, facts in found if facts]

@@ -28,7 +28,7 @@ def _restore(environ, folder):
     hidden = [
         b"BRIGADE_" + name
         for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD", b"JOB")
-        + (b"FORK", b"FORK_HASH", b"FORK_LEFT", b"RECORD_FORK", b"SAVED_RECORD")
+        + (b"FORK", b"FORK_SOCKET", b"FORK_HASH", b"FORK_LEFT", b"RECORD_FORK", b"SAVED_RECORD")
     ]
     audited = b"libbrigade-" in environ.get(b"LD_AUDIT", b"")
     for name, mark in marks:
@@ -114,7 +114,7 @@ def _start():
     more = ()
     if b"BRIGADE_RECORD" in before:
         names = _WATCHING_RECORDER if b"BRIGADE_RECORD_FORK" in before else _RECORDER
-    elif before.get(b"BRIGADE_FORK") == b"python":
+    elif _is_template(posix, before):
         names, more = _TEMPLATE, (_restore,)
     elif b"BRIGADE_STAGE" in before and b"python" in before.get(b"BRIGADE_VIEW", b"").split(b","):
         names = _VIEW
@@ -127,8 +127,14 @@ def _start():
             "brigade: the import view is off in this process: "
             f"{type(problem).__name__}: {problem}\n"
         )
-        if before.get(b"BRIGADE_STRICT") == b"1":
+        if more or before.get(b"BRIGADE_STRICT") == b"1":  # a template must not run the program
             posix._exit(125)
+
+
+def _is_template(posix, environ):
+    """Whether this very process is to be one; a child of a template only has its variables."""
+    words = environ.get(b"BRIGADE_FORK_SOCKET", b":%d" % posix.getpid()).split(b":")
+    return environ.get(b"BRIGADE_FORK") == b"python" and words[1] == b"%d" % posix.getpid()
 
 
 def _chain():

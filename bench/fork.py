@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Start a real Python and MPI program in the lab with ranks forked from one warm process a node,
+against each node's warm local disk and the ordinary view, in turn: seconds to the first line after
+the imports (staging and warming counted in), and memory a rank.
+
+    python bench/fork.py --quick                  4 nodes, 8 ranks, twice: 2 minutes
+    python bench/fork.py --ranks 4,32 --repeats 5 --out out/fork
+
+Memory is the ranks' and the templates' proportional set size (PSS), by rank. Before every start the
+caches of the shared file system's clients are dropped, and every node's copy is read once. Writes
+OUT/fork.json (raw samples) and prints medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import startup
+from support.options import lab_parser, numbers, words
+from support.samples import median, save
+
+from brigade.lab import Lab
+
+VARIANTS = ("local", "brigade", "fork")
+SECONDS_ASKED, BYTES_ASKED, ALONE_ASKED = 0.25, 0.4, 1.05  # of the warm local disk
+
+
+def main() -> int:
+    options = arguments()
+    settings = {key: str(value) for key, value in vars(options).items() if key != "cache"}
+    samples: list[dict[str, Any]] = []
+    lab = Lab.up(name=options.lab, nodes=options.nodes, fs=options.fs)
+    try:
+        places = startup.prepare(lab, options)
+        for repeat in range(options.repeats):
+            for ranks in options.ranks:
+                for variant in options.variants:
+                    sample = startup.start(lab, places, variant, ranks, options, repeat)
+                    samples.append(sample)
+                    print(f"{startup.line(sample)}  {per_rank(sample):6.1f} MiB a rank", flush=True)
+                    save(options.out / "fork.json", "fork", settings, samples)
+    finally:
+        lab.down()
+    print_table(samples, options)
+    print(f"\nraw samples: {options.out / 'fork.json'}")
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = lab_parser(__doc__, "fork", "out/fork")
+    parser.add_argument("--quick", action="store_true", help="8 ranks, twice")
+    parser.add_argument("--ranks", type=numbers, default=[4, 32])
+    parser.add_argument("--variants", type=words(), default=list(VARIANTS))
+    parser.add_argument("--fs", default="moosefs", help="moosefs, or slow:0.5ms")
+    options = parser.parse_args()
+    if options.quick:
+        options.ranks, options.repeats = [8], 2
+    return options
+
+
+def per_rank(sample: dict[str, Any]) -> float:
+    """MiB."""
+    return float(sample["bytes"]) / sample["ranks"] / 2**20
+
+
+def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{options.nodes} nodes, medians of {options.repeats}")
+    for name in ("ranks", "start", "seconds", "/ local", "MiB a rank", "/ local", "forked"):
+        table.add_column(name, justify="right")
+    for ranks in options.ranks:
+        here = {
+            variant: [s for s in samples if (s["ranks"], s["variant"]) == (ranks, variant)]
+            for variant in options.variants
+        }
+        seconds = {v: median([s["seconds"] for s in each]) for v, each in here.items()}
+        memory = {v: median([per_rank(s) for s in each]) for v, each in here.items()}
+        for variant in options.variants:
+            table.add_row(
+                str(ranks),
+                variant,
+                f"{seconds[variant]:.2f}",
+                f"{seconds[variant] / seconds['local']:.2f}",
+                f"{memory[variant]:.1f}",
+                f"{memory[variant] / memory['local']:.2f}",
+                str(min(forked(s) for s in here[variant])) if variant == "fork" else "",
+            )
+    Console().print(table)
+    print(
+        f"asked of fork: {SECONDS_ASKED} of the seconds and {BYTES_ASKED} of the memory at 8 ranks "
+        f"a node, {ALONE_ASKED} of the seconds at one"
+    )
+
+
+def forked(sample: dict[str, Any]) -> int:
+    """Ranks of a start that were forked."""
+    return int((sample["report"]["fork"] or {}).get("ranks", 0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""What became of `--fork`, for the report: from the nodes' counters (src/view/state.h)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from brigade.report.table import size
+
+_SHOWN = 5
+
+
+def summary(nodes: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """How many ranks were forked, what that saved, what was warm, and why others were started in
+    the ordinary way; None if it was not asked for, or each node had one rank."""
+    slots = [slot for node in nodes for slot in node.get("slots", []) if "forked" in slot]
+    told = [(node["host"], node["fork"]) for node in nodes if node.get("fork")]
+    if not slots and not told:
+        return None
+    words = {host: _words(one["words"]) for host, one in told}
+    modules = [int(one["warm"]) for one in words.values() if "warm" in one]
+    dropped: dict[str, str] = {}
+    for one in words.values():
+        dropped.update(one.get("left", {}))
+    return {
+        "ranks": sum(1 for slot in slots if slot["forked"]),
+        "plain": sorted(slot["rank"] for slot in slots if not slot["forked"]),
+        "why": {host: one["why"] for host, one in told if one["why"]},
+        "warm_seconds": max((one["warm_ns"] for _, one in told), default=0) / 1e9,
+        "saved_bytes": {host: one["saved_bytes"] for host, one in told if one["saved_bytes"]},
+        "modules": max(modules, default=0),
+        "dropped": dropped,
+    }
+
+
+def _words(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def facts(fork: dict[str, Any] | None) -> list[str]:
+    """The same in lines for people."""
+    if not fork:
+        return []
+    lines = [f"{fork['ranks']:,} ranks forked, {fork['modules']:,} modules imported once a node"]
+    if fork["warm_seconds"]:
+        lines.append(f"warming {fork['warm_seconds']:.2f} s")
+    if fork["saved_bytes"]:
+        lines.append(f"{size(max(fork['saved_bytes'].values()))} of memory saved a node")
+    if fork["plain"]:
+        lines.append(f"{len(fork['plain']):,} started in the ordinary way:")
+        lines += [f"  {why} ({host})" for host, why in list(fork["why"].items())[:_SHOWN]]
+    for module, why in list(fork["dropped"].items())[:_SHOWN]:
+        lines.append(f"left to each rank: {module}: {why}")
+    return lines
