@@ -53,10 +53,23 @@ class Channel:
     def child(self):
         for name in (b"BRIGADE_FORK", b"BRIGADE_FORK_LEFT"):
             posix.unsetenv(name)
+        kind = {kind!r}
         for fd, what in ((0, "in"), (1, "out"), (2, "err")):
             flags = posix.O_RDWR | posix.O_CREAT
-            new = posix.open(self._path(what), flags, 0o644)
-            posix.dup2(new, fd); posix.close(new)
+            if kind == "appended" and fd == 1:
+                self._put("out", b"before\\n")
+                flags |= posix.O_APPEND
+            path = "/dev/null" if kind == "null" and not fd else self._path(what)
+            new = posix.open(path, flags, 0o644)
+            posix.lseek(new, 0, 2 if flags & posix.O_APPEND else 0)
+            if kind == "pipe" and fd == 0:
+                new, end = posix.pipe()
+                posix.write(end, b"hello\\n"); posix.close(end)
+            if kind == "closed" and fd == 0:
+                posix.close(0)
+            else:
+                posix.dup2(new, fd)
+            posix.close(new)
     def refuse_all(self, why):
         pass
     def begin(self):
@@ -103,6 +116,7 @@ class Warm:
         self.asked = folder / "asked"
         self.plan: dict = {"version": 1, "warm": [], "left": {}, "again": []}
         self.plan_bytes = b""  # in place of the plan
+        self.stdin = "file"  # of ranks; or pipe, null, closed; or file, and stdout is appended to
         self.tries = True  # a template may execute itself once more
         self.env: dict[str, str] = {}
         self.template_env: dict[str, str] = {}
@@ -111,7 +125,6 @@ class Warm:
         self.cwd.mkdir(parents=True)
         site = self.stage / "root/.brigade/python"
         shutil.copytree(SITE, site, ignore=shutil.ignore_patterns("__pycache__"))
-        (site / "_brigade_channel.py").write_text(CHANNEL.format(folder=str(self.asked)))
         (self.stage / "index").write_bytes(bytes(HEADER_BYTES))
 
     def _environ(self, *more: dict[str, str]) -> dict[str, str]:
@@ -138,22 +151,24 @@ class Warm:
         return Done(done.stdout, done.stderr, done.returncode)
 
     def _run(self, arguments: Sequence[str], environ: dict[str, str]):
-        """The same kinds of descriptors as ranks have: files, which are the test's own."""
+        """The same kinds of descriptors as ranks have: files, or what `stdin` says."""
+        appended = self.stdin == "appended"
+        (self.folder / "out").write_text("before\n" if appended else "")
+        (self.folder / "in").write_text("hello\n" if self.stdin == "pipe" else "")
         with (
-            open(self.folder / "in", "w+") as stdin,
-            open(self.folder / "out", "w+") as out,
+            open("/dev/null" if self.stdin == "null" else self.folder / "in", "r+") as stdin,
+            open(self.folder / "out", "a+" if appended else "r+") as out,
             open(self.folder / "err", "w+") as err,
         ):
+            words = [self.python, *arguments]
+            if self.stdin == "closed":
+                words = ["sh", "-c", 'exec "$@" <&-', "sh", *words]
+            elif self.stdin == "pipe":
+                words = ["sh", "-c", 'cat | "$@"', "sh", *words]
             done = subprocess.run(
-                [self.python, *arguments],
-                env=environ,
-                cwd=self.cwd,
-                stdin=stdin,
-                stdout=out,
-                stderr=err,
-                timeout=300,
-                check=False,
-            )
+                words, env=environ, cwd=self.cwd, stdin=stdin, stdout=out, stderr=err,
+                timeout=300, check=False,
+            )  # fmt: skip
             out.seek(0)
             err.seek(0)
             return subprocess.CompletedProcess(done.args, done.returncode, out.read(), err.read())
@@ -162,6 +177,8 @@ class Warm:
         """A rank of one template for each environment; the template has the first one's."""
         shutil.rmtree(self.asked, ignore_errors=True)
         self.asked.mkdir()
+        channel = CHANNEL.format(folder=str(self.asked), kind=self.stdin)
+        (self.stage / "root/.brigade/python/_brigade_channel.py").write_text(channel)
         plan = self.stage / "root/.brigade/fork/plan"
         plan.parent.mkdir(exist_ok=True)
         plan.write_bytes(self.plan_bytes or marshal.dumps(self.plan))
@@ -172,7 +189,9 @@ class Warm:
         template = {"BRIGADE_FORK": "python", **self.template_env}
         if not self.tries:
             template["BRIGADE_FORK_LEFT"] = ""
+        stdin, self.stdin = self.stdin, "file"
         done = self._run(arguments, {**environs[0], **template})
+        self.stdin = stdin
         self.template_said = done.stdout + done.stderr
         assert done.returncode == 0, self.template_said
         self.report = json.loads((self.asked / "-1.report").read_text())

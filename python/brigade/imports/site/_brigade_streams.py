@@ -5,8 +5,8 @@
     differs(names, a, b)    the first variable that decides and is not the same, or None
     Streams().renew()       sys.stdin, stdout and stderr as Python would have made them
 
-What must stay true: the rules of _brigade_view.py; streams stay the same objects, which modules
-may hold.
+What must stay true: the rules of _brigade_view.py; streams, and their buffers, stay the same
+objects: modules may hold them.
 """
 
 import sys
@@ -106,10 +106,11 @@ class Streams:
 
     @staticmethod
     def _again(fd, kind, text, buffer, raw):
-        """Make the same objects anew: what they know of their file is of another one."""
+        """Make the same objects anew: what they know of their file is of another one. Only the
+        lowest is another object, for it never forgets whether it can seek."""
         encoding, errors, name = text.encoding, text.errors, raw.name
         through, mode = text.write_through, text.mode
-        raw.__init__(fd, "rb" if fd == 0 else "wb", closefd=False)
+        raw = _io.FileIO(fd, "rb" if fd == 0 else "wb", closefd=False)
         raw.name = name
         if buffer is not None:
             buffer.__init__(raw, kind[2] if kind[2] > 1 else _io.DEFAULT_BUFFER_SIZE)

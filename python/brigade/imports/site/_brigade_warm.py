@@ -56,7 +56,7 @@ class Warmer:
         self._base = set(_modules)
         self._known = set(_modules)
         self._size = len(_modules)
-        self._watch = Watch(_IGNORED)
+        self.watch = Watch(_IGNORED)
 
     # the run ------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ class Warmer:
         before = [list(items) for items in lists]
         cache = dict(sys.path_importer_cache)
         environ = self._watch_environ()
-        self._watch.catch_output()
+        self.watch.catch_output()
         if first_entry is not None:
             sys.path.insert(0, first_entry)
         self._lists = [list(items) for items in watched_lists()]
@@ -77,7 +77,7 @@ class Warmer:
                     self._import(name)
         finally:
             restore()
-            if self._watch.release_output():
+            if self.watch.release_output():
                 self._blame("something was written to stdout or stderr", "the imports")
             environ()
         if watched_lists()[3] is not lists[3]:
@@ -193,7 +193,7 @@ class Warmer:
         self._known.add(name)
         parent, _dot, child = name.rpartition(".")
         node.before = getattr(_modules.get(parent), "__dict__", {}).get(child, MISSING)
-        blamed, before = len(self.problems), self._watch.look()
+        blamed, before = len(self.problems), self.watch.look()
         stack.append(node)
         try:
             node.module = load(spec)
@@ -206,7 +206,7 @@ class Warmer:
             if stack:
                 self._size = -1  # a look at all names, whatever their number
                 self._note()
-                changed = changes(before, self._watch.look())
+                changed = changes(before, self.watch.look())
                 if changed and blamed == len(self.problems):
                     self._blame(f"changed {', '.join(changed)}")
                 stack.pop()

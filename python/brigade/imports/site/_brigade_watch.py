@@ -2,6 +2,7 @@
 
     Variables(data)     stands in for the dict behind os.environ; notes what is read and written
     Watch().look()      {what: how it is now}, for what may not change
+    Watch().freeze()    what is here now is as long-lived as the process
     changes(a, b)       what one look has otherwise than the other, in words
 
 What must stay true: the rules of _brigade_view.py; looking changes nothing.
@@ -120,6 +121,12 @@ class Watch:
             if stream is not None:
                 stream.flush()
         return sum([_posix.fstat(memory).st_size for _fd, _original, memory in self._memory])
+
+    def freeze(self):
+        """Have no collection of a rank visit what is here: to visit is to write, and a page that is
+        written is shared no longer."""
+        self._gc.collect()
+        self._gc.freeze()
 
     def look(self):
         gc = self._gc

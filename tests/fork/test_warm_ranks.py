@@ -1,0 +1,103 @@
+"""What is a rank's own in a process that was forked: random streams, streams, environment."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from warm_world import Warm
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Warm:
+    return Warm(tmp_path, sys.executable)
+
+
+# (what is asked of the rank, the plan's action, whether it differs without the action)
+AGAIN = {
+    "random-seed": ("random", "import random; print(random.random())", False),
+    "numpy-random": ("numpy.random", "import numpy; print(numpy.random.rand())", True),
+    "multiprocessing-key": (
+        "multiprocessing.process",
+        "import multiprocessing as m; print(bytes(m.current_process().authkey))",
+        True,
+    ),
+    "logging-start": (
+        "logging",
+        "import time; t = time.time(); time.sleep(.1); import logging;"
+        "print(logging._startTime > t, t)",
+        True,
+    ),
+    "tempfile-names": ("tempfile", "import tempfile; print(tempfile.mktemp())", False),
+    "uuid-node": (
+        "uuid",
+        "import uuid; print(uuid._node, uuid._last_timestamp, uuid.uuid4())",
+        False,
+    ),
+    "threading": (
+        "threading",
+        "import os, threading; p = os.getpid(); print(threading.main_thread().native_id == p, p)",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("action", AGAIN)
+def test_a_rank_does_again(own: Warm, action: str) -> None:
+    module, text, needed = AGAIN[action]
+    pytest.importorskip(module.partition(".")[0])
+    program = ["-c", text]
+    own.trial(program)
+    if needed:
+        before = own.ranks(program, {}, {})
+        assert before[0].stdout.startswith("False") or before[0].stdout == before[1].stdout
+    own.plan["again"] = [(module, action)]
+    plain = own.plain(program)
+    one, two = own.ranks(program, {}, {})
+    assert (one.refused, one.stderr, plain.stderr) == ("", "", "")
+    assert len({one.stdout, two.stdout, plain.stdout}) == 3
+    assert not one.stdout.startswith("False")
+
+
+def test_it_is_done_when_the_program_sees_the_module_and_no_earlier(own: Warm) -> None:
+    (own.cwd / "multiprocessing_like.py").write_text("import random\nvalue = random.random()\n")
+    text = "import random; random.seed(5); import json; print(random.random())"
+    program = ["-c", text]
+    own.trial(program)
+    own.plan["again"] = [("random", "random-seed")]
+    assert {rank.stdout for rank in own.ranks(program, {}, {})} == {own.plain(program).stdout}
+
+
+def test_each_rank_has_its_environment_in_python_and_below(own: Warm) -> None:
+    text = "import json, os; print(sorted(k for k in os.environ if k != '_'), os.environ['MINE'])"
+    program = ["-c", text]
+    envs = [{"MINE": "1"}, {"MINE": "2", "MORE": "x"}]
+    own.trial(program, envs[0])
+    for env, rank in zip(envs, own.ranks(program, *envs)):
+        assert rank.said() == own.plain(program, env).said()
+
+
+STREAMS = """
+import json, sys
+for s in (sys.stdin, sys.stdout, sys.stderr):
+    raw = s and getattr(s.buffer, 'raw', s.buffer)
+    print(s and (s.name, s.mode, s.encoding, s.errors, s.line_buffering, s.write_through,
+          s.isatty(), s.seekable(), type(s.buffer).__name__, raw.mode,
+          raw.closefd, raw.name, s.seekable() and s.tell()), file=sys.stderr)
+print(sys.stdin and sys.stdin.read(), file=sys.stderr)
+print('out'); print('err', file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("kind", ["pipe", "null", "closed", "appended"])
+@pytest.mark.parametrize("options", [[], ["-u"]])
+def test_standard_streams_of_another_kind_than_the_template_s(
+    own: Warm, kind: str, options: list[str]
+) -> None:
+    program = [*options, "-c", STREAMS]
+    own.trial(program)
+    own.stdin = kind
+    plain = own.plain(program)
+    (rank,) = own.ranks(program)
+    assert (rank.refused, rank.said()) == ("", plain.said())
