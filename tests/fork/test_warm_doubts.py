@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from warm_world import Warm
 
+from brigade.fork.plan import pins_text
+
 SAY = "import sys\nprint('MODULE' in sys.modules); import csv, MODULE; print(list(sys.modules))"
 
 
@@ -158,3 +160,24 @@ def test_an_action_that_is_not_known_refuses(own: Warm) -> None:
     program = put(own, "x = 1")
     own.plan["again"] = [("thing", "dance")]
     assert "'dance'" in own.ranks(program)[0].refused
+
+
+def test_what_the_user_pins(own: Warm) -> None:
+    program = put(own, "x = 1")
+    names = [name for name, _origin in own.plan["warm"]]
+    number = names.index("thing")
+    own.plan["left"] = {"above": "because", "thing": "because"}
+    own.plan["others"] = [(number - 1, *own.plan["warm"][number - 1 + add]) for add in (0, 1)]
+    assert [entry[1] for entry in own.plan["others"]] == ["above", "thing"]
+    own.plan["warm"] = own.plan["warm"][: number - 1]
+    plain = own.plain(program)
+
+    def warm_with(pins: dict[str, str]) -> int:
+        own.template_env = {"BRIGADE_FORK_PINS": pins_text(pins)} if pins else {}
+        (rank,) = own.ranks(program)
+        assert (rank.refused, rank.said()) == ("", plain.said())
+        return int(own.report["warm"])
+
+    assert warm_with({}) == number - 1
+    assert warm_with({"above": "", "thing": ""}) == number + 1
+    assert warm_with({"csv": "the user said so"}) < number - 1

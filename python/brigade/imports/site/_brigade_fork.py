@@ -29,7 +29,9 @@ _posix = sys.modules["posix"]
 _loads = sys.modules["marshal"].loads
 _now_ns = sys.modules["time"].monotonic_ns
 _VERSION = 1
-_LEFT = b"BRIGADE_FORK_LEFT"  # what a first try found: name NUL why NUL ..., hexadecimal
+# {module: why}, as module NUL why NUL ..., in hexadecimal digits: what a first try found; what the
+# user wishes otherwise than the plan ("": it is warm)
+_LEFT, _PINS = b"BRIGADE_FORK_LEFT", b"BRIGADE_FORK_PINS"
 
 
 def start(environ, folder, restore):
@@ -67,7 +69,8 @@ class _Template:
         plan, self.refused = self._plan()
         if self.refused:
             return
-        self._found = _found_before(self._environ)
+        _pin(plan, _words(self._environ, _PINS))
+        self._found = _words(self._environ, _LEFT)
         plan["left"].update(self._found)
         plan["warm"] = [entry for entry in plan["warm"] if entry[0] not in plan["left"]]
         warmer = Warmer(plan, (Source,) if Settings.interposed else ())
@@ -225,10 +228,28 @@ class _Template:
         _Tally.startup_over = False
 
 
-def _found_before(environ):
-    """{module: why} of what a first try found."""
-    words = bytes.fromhex(environ.get(_LEFT, b"").decode()).decode().split("\0")
+def _words(environ, name):
+    """The pairs of a variable."""
+    text = bytes.fromhex(environ.get(name, b"").decode()).decode("utf-8", "backslashreplace")
+    words = text.split("\0")
     return dict(zip(words[::2], words[1::2]))
+
+
+def _pin(plan, pins):
+    """Change the plan as the user wishes. "others" are what may be warm: (how many warm ones come
+    before it, module, origin)."""
+    warm, taken = plan["warm"], 0
+    added = [entry for entry in plan.get("others", ()) if pins.get(entry[1]) == ""]
+    plan["warm"] = []
+    for count, name, origin in added:
+        plan["warm"] += [*warm[taken:count], (name, origin)]
+        taken = max(taken, count)
+    plan["warm"] += warm[taken:]
+    for name, why in pins.items():
+        if why:
+            plan["left"][name] = why
+        else:
+            plan["left"].pop(name, None)
 
 
 def _first_entry():

@@ -28,7 +28,15 @@ def _restore(environ, folder):
     hidden = [
         b"BRIGADE_" + name
         for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD", b"JOB")
-        + (b"FORK", b"FORK_SOCKET", b"FORK_HASH", b"FORK_LEFT", b"RECORD_FORK", b"SAVED_RECORD")
+        + (
+            b"FORK",
+            b"FORK_SOCKET",
+            b"FORK_HASH",
+            b"FORK_LEFT",
+            b"FORK_PINS",
+            b"RECORD_FORK",
+            b"SAVED_RECORD",
+        )
     ]
     audited = b"libbrigade-" in environ.get(b"LD_AUDIT", b"")
     for name, mark in marks:
