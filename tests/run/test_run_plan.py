@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from click.testing import CliRunner
 from project import Site
 
+from brigade.cli.explain import command as explain
 from brigade.fork.plan import from_json
 from brigade.image.reader import Image
 
@@ -32,3 +34,6 @@ def test_an_image_without_a_plan_is_made_anew_for_fork_and_serves_both(site: Sit
         assert site.brigade(run=run).returncode == 0
         assert site.report()["image"]["renewed"] is None
     assert plan_of(site) is not None
+    (path,) = Path(site.base / "cache/images").glob("*.brg")
+    told = CliRunner().invoke(explain, ["--fork", "--image", str(path), "pkg.deep.leaf"])
+    assert "asks for the process's number" in told.output and told.exit_code == 0

@@ -16,6 +16,8 @@ Examples:
   brigade explain numpy.linalg -- python app.py
   brigade explain libmpi.so.40 libhdf5.so -- srun -n 2 ./solver
   brigade explain numpy.linalg --trace start        of brigade profile --keep-trace start
+  brigade explain --fork scipy.stats -- python app.py   why it is imported once per node, or is not
+  brigade explain --fork -- srun -n 2 python app.py     all that is left to each rank
   brigade explain libfoo.so.1 --program ./app       without a run: ld.so's search, worked out
 """
 
@@ -32,12 +34,22 @@ Examples:
 @click.option(
     "--program", metavar="FILE", help="A program or library, instead of a run: nothing is started."
 )
+@click.option(
+    "--fork",
+    is_flag=True,
+    help="Say which modules `brigade run --fork` imports once per node, and why not the others.",
+)
+@click.option(
+    "--image", metavar="FILE", help="With --fork: an image with a plan, instead of a run."
+)
 @click.option("--json", "as_json", is_flag=True, help="For machines, on standard output.")
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.argument("names", nargs=-1, metavar="NAME…")
 def command(
     names: tuple[str, ...],
     folder: str | None,
     program: str | None,
+    fork: bool,
+    image: str | None,
     as_json: bool,
     cover: tuple[str, ...],
     **options: Any,
@@ -49,8 +61,18 @@ def command(
     program, or a path. COMMAND is run traced, its output goes to standard error; a trace that was
     kept, or the program alone, will do as well. What was never found is explained too, with what
     comes closest. Exit code 1: nothing looked for one of the names.
+
+    With --fork, each NAME is a module; without one, all that are left to each rank are listed.
+    COMMAND is run as a trial; an image that such a trial made will do as well.
     """
     words: list[str] = click.get_current_context().meta.get("job", [])
+    if fork:
+        sys.exit(_explain_fork(list(names), words, image, as_json, options))
+    if not names or image:
+        raise UsageError(
+            "--image is for --fork" if image else "a name to explain is needed",
+            hint="brigade explain numpy.linalg -- python app.py",
+        )
     if sum(map(bool, (words, folder, program))) != 1:
         raise UsageError(
             "one thing to explain it with: -- COMMAND, --trace DIR or --program FILE",
@@ -68,6 +90,29 @@ def command(
     else:
         _print(told, near)
     sys.exit(0 if all(told.values()) else 1)
+
+
+def _explain_fork(
+    names: list[str], words: list[str], image: str | None, as_json: bool, options: Any
+) -> int:
+    from brigade.fork import explain
+    from brigade.job.planned import plan_of_image, plan_of_trial
+
+    if bool(words) == bool(image):
+        raise UsageError(
+            "one thing to explain it with: -- COMMAND or --image FILE",
+            hint="brigade explain --fork -- python app.py",
+        )
+    if image:
+        plan = plan_of_image(image)
+    else:
+        with in_order():
+            plan = plan_of_trial(words, **options)
+    if as_json:
+        print(explain.as_json(plan, names))
+    else:
+        print("\n".join(explain.lines(plan, names)))
+    return 0 if all(plan.knows(name) for name in names) else 1
 
 
 def _traced(

@@ -86,6 +86,17 @@ class Plan:
             for action in dict.fromkeys(r.action for r in module.rules if r.action)
         ]
 
+    def knows(self, name: str) -> bool:
+        """Whether the trial imported a module."""
+        return any(module.name == name for module in self.modules)
+
+    def chain(self, name: str) -> list[str]:
+        """A left module, the left one that it imports, and so on to the cause."""
+        chain = [name]
+        while self.left[chain[-1]].through:
+            chain.append(self.left[chain[-1]].through)
+        return chain
+
     def as_json(self) -> dict[str, Any]:
         """For the description of an image; `from_json` reads it."""
         number = {module.name: i for i, module in enumerate(self.modules)}

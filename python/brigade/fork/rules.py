@@ -36,7 +36,9 @@ class Rule:
 
 
 _OPENBLAS = "its own handler of fork ends its threads before, and they start again when needed"
-_OPENMP = "the count is the same for all ranks of a template, and so are places of threads"
+_OPENMP = "only counted before the first team of threads, and ranks have the same number of them"
+_FONTS = "the list of fonts is made once, and is a file by then"
+_TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
 
 RULES = (
     Rule("*", "host", "a template serves one node, and ranks of the same UTS namespace"),
@@ -46,7 +48,6 @@ RULES = (
     Rule("*", "cpus", "only counted, and a template's ranks have the same number of them",
          detail="*/lib*openblas*"),
     Rule("*", "cpus", _OPENMP, detail="*/libgomp*", action="openmp"),
-    Rule("*", "cpus", _OPENMP, detail="*/lib[gi]omp5*", action="openmp"),
     Rule("*", "child", "`uname` tells what the kernel is, and has ended when the import has",
          detail="*/uname"),
     Rule("threading", "pid", "Python sets the main thread's number after each fork",
@@ -65,10 +66,13 @@ RULES = (
     Rule("numpy.f2py.rules", "clock", "a date for comments in the code that f2py writes"),
     Rule("scipy.stats._new_distributions", "random",
          "numbers for examples in its documentation; no generator is kept"),
-    Rule("matplotlib*", "write", "its folder and its list of fonts, which are there by then",
-         detail="*/matplotlib", action="matplotlib"),
-    Rule("matplotlib*", "write", "its folder and its list of fonts, which are there by then",
-         detail="*/matplotlib/*", action="matplotlib"),
+    Rule("matplotlib", "write", "its folders are made, and are there by then; one of this process"
+         " alone would ask for random numbers", action="matplotlib"),
+    Rule("matplotlib.font_manager", "write", _FONTS, action="matplotlib"),
+    Rule("matplotlib.font_manager", "child", _FONTS, detail="*/fc-list", action="matplotlib"),
+    Rule("matplotlib.font_manager", "thread", _TIMER, detail="*python*", action="matplotlib"),
+    Rule("matplotlib.font_manager", "pid", _TIMER, detail="thread", action="matplotlib"),
+    Rule("matplotlib.font_manager", "clock", _TIMER, action="matplotlib"),
 )  # fmt: skip
 
 

@@ -1,0 +1,89 @@
+"""`brigade explain --fork`: in words, why a module is imported once per node or by each rank."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from brigade.fork.plan import Module, Plan
+
+
+def lines(plan: Plan, names: list[str]) -> Iterator[str]:
+    """What is to be printed about modules; about all that are left, if none is named."""
+    if not names:
+        yield from _overview(plan)
+        return
+    modules = {module.name: module for module in plan.modules}
+    for number, name in enumerate(names):
+        if number:
+            yield ""
+        if name in modules:
+            yield from _module(plan, modules[name])
+        else:
+            yield f"{name}: the trial did not import it"
+            near = get_close_matches(name, modules, 3)
+            if near:
+                yield f"  it imported {', '.join(near)}"
+
+
+def _module(plan: Plan, module: Module) -> Iterator[str]:
+    if module.name not in plan.left:
+        yield f"{module.name}: warm, imported once per node"
+    else:
+        *importers, cause = plan.chain(module.name)
+        yield f"{module.name}: left to each rank"
+        for name in importers:
+            yield f"  {name} {plan.left[name].why}"
+        yield f"  {cause}: {plan.left[cause].why}"
+        if not plan.left[cause].fixed:
+            yield f"  --fork-warm {cause} imports it once all the same"
+    if module.origin:
+        yield f"  from {module.origin}"
+    for rule in module.rules:
+        again = f"; each rank: {rule.action}" if rule.action else ""
+        yield f"  rule for its {rule.event}: {rule.why}{again}"
+
+
+def _overview(plan: Plan) -> Iterator[str]:
+    total = len(plan.modules)
+    yield f"{len(plan.warm)} of {total} modules are warm (a trial of {plan.ranks} ranks)"
+    causes: dict[str, list[str]] = {}
+    for name in plan.left:
+        causes.setdefault(plan.chain(name)[-1], []).append(name)
+    for cause, names in sorted(causes.items(), key=lambda item: -len(item[1])):
+        yield ""
+        yield f"{cause}: {plan.left[cause].why}"
+        others = [name for name in names if name != cause]
+        if others:
+            yield f"  and {len(others)} that need it:"
+            yield from (f"    {name}" for name in others)
+
+
+def as_json(plan: Plan, names: list[str]) -> str:
+    """The same for machines: of each module, or of the whole plan."""
+    if not names:
+        whole = {
+            "ranks": plan.ranks,
+            "warm": [module.name for module in plan.warm],
+            "left": {name: _told(plan, name) for name in plan.left},
+        }
+        return json.dumps(whole, indent=2)
+    return json.dumps({name: _told(plan, name) for name in names}, indent=2)
+
+
+def _told(plan: Plan, name: str) -> dict[str, Any] | None:
+    module = next((module for module in plan.modules if module.name == name), None)
+    if module is None:
+        return None
+    left = plan.left.get(name)
+    chain = plan.chain(name) if left else []
+    return {
+        "warm": left is None,
+        "origin": module.origin,
+        "why": left.why if left else None,
+        "chain": chain,
+        "cause": plan.left[chain[-1]].why if chain else None,
+        "rules": [{"event": r.event, "why": r.why, "action": r.action} for r in module.rules],
+    }

@@ -1,0 +1,64 @@
+"""The plan for ranks that are forked, of a program that is tried for it or of an image."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import Any
+
+from brigade.errors import BrigadeError, ImageError
+from brigade.fork.plan import Plan, from_json, of_trial
+from brigade.job.progress import Progress
+from brigade.job.trialrun import run_trial
+from brigade.launch import parse
+from brigade.paths import cache_dir
+from brigade.trial.record import load
+
+_QUIET_S, _LIMIT_S, _RANKS = 10.0, 600.0, 2  # as `brigade run` tries a program
+
+
+def plan_of_trial(
+    words: list[str],
+    *,
+    ranks: int | None = None,
+    until_quiet: float | None = None,
+    limit: float | None = None,
+    quiet: bool = False,
+    **_: Any,
+) -> Plan:
+    """Try the program of a command line. Raises BrigadeError."""
+    launch = parse(words, ranks)
+    progress = Progress(quiet)
+    os.makedirs(cache_dir(), exist_ok=True)
+    folder = tempfile.mkdtemp(prefix="explain-", dir=cache_dir())  # where all nodes can write
+    try:
+        with launch.session():
+            run_trial(
+                launch, _RANKS, folder,
+                quiet_s=until_quiet or _QUIET_S, limit_s=limit or _LIMIT_S, fork=True,
+                progress=lambda seconds, size: progress.show("trial", seconds, None),
+            )  # fmt: skip
+        plan = of_trial(load(folder))
+    finally:
+        progress.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    if plan is None or not plan.modules:
+        raise BrigadeError(
+            "no rank of the trial imported a module",
+            hint="the program must be started by Python: `-- python app.py`, under any launcher",
+        )
+    return plan
+
+
+def plan_of_image(path: str) -> Plan:
+    """The plan that an image holds. Raises ImageError if it has none."""
+    from brigade.image.reader import Image
+
+    with Image(path) as image:
+        if "fork" not in image.meta:
+            raise ImageError(
+                f"{path} has no plan: its trial was not made for --fork",
+                hint="`brigade run --fork` makes one that has",
+            )
+        return from_json(image.meta["fork"])

@@ -1,0 +1,137 @@
+"""Every rule is about something that happens, and without it the module would be left.
+
+Two ranks import the module as a trial does. Packages that this Python does not have are looked for
+in the one that BRIGADE_TEST_PYTHON names.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from brigade.fork.page import page
+from brigade.fork.plan import make
+from brigade.fork.rules import RULES, Rule
+from brigade.imports import table
+from brigade.paths import native
+from brigade.trial.modules import RankModules, rank_modules
+from brigade.trial.record import load
+
+PYTHONS = [sys.executable, *filter(None, [os.environ.get("BRIGADE_TEST_PYTHON")])]
+OPENMP_NAME = "libwithomp.so"
+OPENMP = f"import ctypes\nctypes.CDLL({{folder!r}} + '/{OPENMP_NAME}')\n"
+# (modules, event, detail) of a rule -> the module that shows it, and its code if it is ours
+SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
+    ("*", "host", "*"): ("shown", "import os\nos.uname()\n"),
+    ("*", "write", "*/__pycache__*"): ("shown", "import shown_too\n"),
+    ("*", "thread", "*/lib*openblas*"): ("numpy._core._multiarray_umath", ""),
+    ("*", "cpus", "*/lib*openblas*"): ("numpy._core._multiarray_umath", ""),
+    ("*", "cpus", "*/libgomp*"): ("shown", OPENMP),
+    ("*", "child", "*/uname"): ("shown", "import subprocess\nsubprocess.run(['uname', '-p'])\n"),
+    ("threading", "pid", "thread"): ("threading", ""),
+    ("random", "random", "*"): ("random", ""),
+    ("numpy.random.mtrand", "random", "*"): ("numpy.random.mtrand", ""),
+    ("logging", "clock", "*"): ("logging", ""),
+    ("multiprocessing.process", "random", "*"): ("multiprocessing.process", ""),
+    ("_strptime", "clock", "*"): ("_strptime", ""),
+    ("pandas._libs.tslibs.strptime", "clock", "*"): ("pandas._libs.tslibs.strptime", ""),
+    ("dateutil.parser._parser", "clock", "*"): ("dateutil.parser._parser", ""),
+    ("numpy.f2py.rules", "clock", "*"): ("numpy.f2py.rules", ""),
+    ("scipy.stats._new_distributions", "random", "*"): ("scipy.stats._new_distributions", ""),
+    ("matplotlib", "write", "*"): ("matplotlib", "import matplotlib\nmatplotlib.get_configdir()"),
+    ("matplotlib.font_manager", "write", "*"): ("matplotlib.font_manager", ""),
+    ("matplotlib.font_manager", "child", "*/fc-list"): ("matplotlib.font_manager", ""),
+    ("matplotlib.font_manager", "thread", "*python*"): ("matplotlib.font_manager", ""),
+    ("matplotlib.font_manager", "pid", "thread"): ("matplotlib.font_manager", ""),
+    ("matplotlib.font_manager", "clock", "*"): ("matplotlib.font_manager", ""),
+}
+
+
+def python_with(module: str) -> str:
+    package = module.partition(".")[0]
+    for python in PYTHONS:
+        code = f"import importlib.util as u, sys; sys.exit(not u.find_spec({package!r}))"
+        if subprocess.run([python, "-c", code], check=False).returncode == 0:
+            return python
+    pytest.skip(f"needs {package} (BRIGADE_TEST_PYTHON: a Python that has it)")
+
+
+def two_ranks(folder: Path, python: str, module: str) -> list[RankModules]:
+    """What two ranks that import a module do; each finds its own caches empty."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("BRIGADE_", "PYTHON"))}
+    records = folder / "records"
+    records.mkdir()
+    wrapper = [str(native("brigade-rank")), "--record", str(records), "--watch", "salt"]
+    for rank in range(2):
+        home = folder / "home"
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir()
+        env = {
+            **kept,
+            "BRIGADE_RANK": str(rank),
+            "MPLCONFIGDIR": str(home / "matplotlib"),
+            "PYTHONPATH": str(folder),
+            "PYTHONPYCACHEPREFIX": "" if module != "shown" else str(home / "__pycache__"),
+        }
+        done = subprocess.run(
+            [*wrapper, "--python-view", str(table.SITE), "--", python, "-c", f"import {module}"],
+            env=env, cwd=folder, capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    return rank_modules(load(records))
+
+
+def fits(rule: Rule, trial: list[RankModules], module: str) -> bool:
+    return any(
+        rule.fits(event.module, event.what, event.detail)
+        for rank in trial
+        for event in rank.events
+        if event.module == module
+    )
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.modules} {rule.event}")
+def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
+    module, code = SHOWN[rule.modules, rule.event, rule.detail]
+    python = python_with("sys" if module == "shown" else module)
+    if module == "shown":
+        (tmp_path / "shown.py").write_text(code.format(folder=str(tmp_path)))
+        (tmp_path / "shown_too.py").write_text("")
+    if code is OPENMP:
+        made = subprocess.run(
+            ["cc", "-x", "c", "-fopenmp", "-shared", "-fPIC", "-o", tmp_path / OPENMP_NAME, "-"],
+            input=b"#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n",
+            capture_output=True, check=False,
+        )  # fmt: skip
+        if made.returncode:
+            pytest.skip("needs a compiler with OpenMP")
+    if rule.event == "thread" and "openblas" in rule.detail and len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two processors")
+    trial = two_ranks(tmp_path, python, module)
+    if not fits(rule, trial, module) and rule.detail == "*/fc-list":
+        pytest.skip("needs fontconfig")
+    assert fits(rule, trial, module), [e for e in trial[0].events if e.module == module]
+    assert module not in make(trial).left, make(trial).left[module]
+    without = tuple(other for other in RULES if other != rule)
+    assert not make(trial, rules=without).left[module].through
+
+
+def test_every_rule_is_shown_and_every_pattern_is_used_once() -> None:
+    named = [(rule.modules, rule.event, rule.detail) for rule in RULES]
+    assert sorted(named) == sorted(SHOWN)
+
+
+def test_actions_are_those_that_a_rank_knows() -> None:
+    text = (Path(table.SITE) / "_brigade_again.py").read_text()
+    for action in {rule.action for rule in RULES if rule.action}:
+        assert f'    "{action}":' in text
+
+
+def test_the_page_of_the_rules_is_current() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs/reference/fork-rules.md").read_text()
+    assert text == page(), "python -m brigade.fork.page > docs/reference/fork-rules.md"
