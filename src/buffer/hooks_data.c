@@ -19,82 +19,83 @@ static struct desc *enter(int fd, ssize_t *done)
     return d;
 }
 
-/* What is not ours goes straight on: the compiler makes a jump of it. */
-#define BODY(fd, act, call)            \
-    if (!IS_OURS(fd))                  \
-        return call;                   \
-    ssize_t done = 0;                  \
-    struct desc *d = enter(fd, &done); \
-    if (d) {                           \
-        ssize_t r = act;               \
-        if (r != REAL_CALL)            \
-            return told(r);            \
-    } else if (done < 0)               \
-        return -1;                     \
-    return call
+typedef ssize_t transfer(struct desc *d, const struct iovec *iov, int n, off_t at);
 
-ssize_t hook_read(int fd, void *buf, size_t n)
+/* A call on what may be ours: its result, with errno, or REAL_CALL. */
+static ssize_t ours(int fd, const struct iovec *iov, int n, off_t at, transfer *act)
 {
-    struct iovec one = {buf, n};
-    BODY(fd, file_read(d, &one, 1, AT_POSITION), REAL(read)(fd, buf, n));
+    ssize_t done = 0;
+    if (!IS_OURS(fd))
+        return REAL_CALL;
+    if (at < 0 && at != AT_POSITION)
+        return told(-EINVAL);
+    struct desc *d = enter(fd, &done);
+    if (!d)
+        return done < 0 ? -1 : REAL_CALL;
+    ssize_t r = act(d, iov, n, at);
+    return r == REAL_CALL ? r : told(r);
 }
-ssize_t hook_write(int fd, const void *buf, size_t n)
+static ssize_t ours_of_one(int fd, const void *buf, size_t n, off_t at, transfer *act)
 {
     struct iovec one = {(void *)buf, n};
-    BODY(fd, file_write(d, &one, 1, AT_POSITION), REAL(write)(fd, buf, n));
+    return ours(fd, &one, 1, at, act);
 }
-ssize_t hook_pread(int fd, void *buf, size_t n, off_t at)
+
+/* What is not ours goes on by one jump: all else is in another function, so that this one needs no
+ * frame on the stack. */
+#define HOOK(name, parameters, arguments, of_ours)                    \
+    static __attribute__((noinline)) ssize_t name##_slowly parameters \
+    {                                                                 \
+        ssize_t r = of_ours;                                          \
+        return r == REAL_CALL ? REAL(name) arguments : r;             \
+    }                                                                 \
+    ssize_t hook_##name parameters                                    \
+    {                                                                 \
+        if (__builtin_expect(!IS_OURS(fd) && real.name, 1))           \
+            return real.name arguments;                               \
+        return name##_slowly arguments;                               \
+    }
+
+/* An offset that a program gives: no negative one is AT_POSITION. */
+static off_t given(off_t at)
 {
-    struct iovec one = {buf, n};
-    if (at < 0 && IS_OURS(fd))
-        return told(-EINVAL);
-    BODY(fd, file_read(d, &one, 1, at), REAL(pread)(fd, buf, n, at));
+    return at < 0 ? -1 : at;
 }
-ssize_t hook_pwrite(int fd, const void *buf, size_t n, off_t at)
+
+HOOK(read, (int fd, void *buf, size_t n), (fd, buf, n),
+     ours_of_one(fd, buf, n, AT_POSITION, file_read))
+HOOK(write, (int fd, const void *buf, size_t n), (fd, buf, n),
+     ours_of_one(fd, buf, n, AT_POSITION, file_write))
+HOOK(pread, (int fd, void *buf, size_t n, off_t at), (fd, buf, n, at),
+     ours_of_one(fd, buf, n, given(at), file_read))
+HOOK(pwrite, (int fd, const void *buf, size_t n, off_t at), (fd, buf, n, at),
+     ours_of_one(fd, buf, n, given(at), file_write))
+HOOK(readv, (int fd, const struct iovec *iov, int n), (fd, iov, n),
+     ours(fd, iov, n, AT_POSITION, file_read))
+HOOK(writev, (int fd, const struct iovec *iov, int n), (fd, iov, n),
+     ours(fd, iov, n, AT_POSITION, file_write))
+HOOK(preadv, (int fd, const struct iovec *iov, int n, off_t at), (fd, iov, n, at),
+     ours(fd, iov, n, given(at), file_read))
+HOOK(pwritev, (int fd, const struct iovec *iov, int n, off_t at), (fd, iov, n, at),
+     ours(fd, iov, n, given(at), file_write))
+
+/* Of these, -1 is the position. */
+static off_t given_or_position(off_t at)
 {
-    struct iovec one = {(void *)buf, n};
-    if (at < 0 && IS_OURS(fd))
-        return told(-EINVAL);
-    BODY(fd, file_write(d, &one, 1, at), REAL(pwrite)(fd, buf, n, at));
+    return at == -1 ? AT_POSITION : given(at);
 }
-ssize_t hook_readv(int fd, const struct iovec *iov, int n)
+static ssize_t ours_of_flags(int fd, const struct iovec *iov, int n, off_t at, int flags,
+                             transfer *act)
 {
-    BODY(fd, file_read(d, iov, n, AT_POSITION), REAL(readv)(fd, iov, n));
-}
-ssize_t hook_writev(int fd, const struct iovec *iov, int n)
-{
-    BODY(fd, file_write(d, iov, n, AT_POSITION), REAL(writev)(fd, iov, n));
-}
-ssize_t hook_preadv(int fd, const struct iovec *iov, int n, off_t at)
-{
-    if (at < 0 && IS_OURS(fd))
-        return told(-EINVAL);
-    BODY(fd, file_read(d, iov, n, at), REAL(preadv)(fd, iov, n, at));
-}
-ssize_t hook_pwritev(int fd, const struct iovec *iov, int n, off_t at)
-{
-    if (at < 0 && IS_OURS(fd))
-        return told(-EINVAL);
-    BODY(fd, file_write(d, iov, n, at), REAL(pwritev)(fd, iov, n, at));
-}
-ssize_t hook_preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags)
-{
-    if (flags && left(fd, "preadv2 with flags"))
+    if (flags && left(fd, "preadv2 or pwritev2 with flags"))
         return -1;
-    if (at < -1 && IS_OURS(fd))
-        return told(-EINVAL);
-    BODY(fd, file_read(d, iov, n, at == -1 ? AT_POSITION : at),
-         REAL(preadv2)(fd, iov, n, at, flags));
+    return ours(fd, iov, n, given_or_position(at), act);
 }
-ssize_t hook_pwritev2(int fd, const struct iovec *iov, int n, off_t at, int flags)
-{
-    if (flags && left(fd, "pwritev2 with flags"))
-        return -1;
-    if (at < -1 && IS_OURS(fd))
-        return told(-EINVAL);
-    BODY(fd, file_write(d, iov, n, at == -1 ? AT_POSITION : at),
-         REAL(pwritev2)(fd, iov, n, at, flags));
-}
+HOOK(preadv2, (int fd, const struct iovec *iov, int n, off_t at, int flags),
+     (fd, iov, n, at, flags), ours_of_flags(fd, iov, n, at, flags, file_read))
+HOOK(pwritev2, (int fd, const struct iovec *iov, int n, off_t at, int flags),
+     (fd, iov, n, at, flags), ours_of_flags(fd, iov, n, at, flags, file_write))
+
 ssize_t hook___read_chk(int fd, void *buf, size_t n, size_t room)
 {
     return n > room ? REAL(__read_chk)(fd, buf, n, room) : hook_read(fd, buf, n);
@@ -133,22 +134,18 @@ static off_t seek(struct desc *d, off_t at, int whence)
     return to;
 }
 
-off_t hook_lseek(int fd, off_t at, int whence)
+static off_t seek_ours(int fd, off_t at, int whence)
 {
-    if (!IS_OURS(fd))
-        return REAL(lseek)(fd, at, whence);
     ssize_t done = 0;
     struct desc *d = enter(fd, &done);
-    if (d) {
-        struct file *f = d->file;
-        off_t r = seek(d, at, whence);
-        file_leave(f);
-        if (r != REAL_CALL)
-            return told(r);
-    } else if (done < 0)
-        return -1;
-    return REAL(lseek)(fd, at, whence);
+    if (!d)
+        return done < 0 ? -1 : REAL_CALL;
+    struct file *f = d->file;
+    off_t r = seek(d, at, whence);
+    file_leave(f);
+    return r == REAL_CALL ? r : told(r);
 }
+HOOK(lseek, (int fd, off_t at, int whence), (fd, at, whence), seek_ours(fd, at, whence))
 
 #define BRG_SECTION_DATA
 #define BRG_ALIAS BRG_DEFINE_ALIAS
