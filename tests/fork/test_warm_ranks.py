@@ -72,7 +72,7 @@ def test_it_is_done_when_the_program_sees_the_module_and_no_earlier(own: Warm) -
 def test_each_rank_has_its_environment_in_python_and_below(own: Warm) -> None:
     text = "import json, os; print(sorted(k for k in os.environ if k != '_'), os.environ['MINE'])"
     program = ["-c", text]
-    envs = [{"MINE": "1"}, {"MINE": "2", "MORE": "x"}]
+    envs = [{"MINE": "1", "ONLY": "1"}, {"MINE": "2", "MORE": "x"}]
     own.trial(program, envs[0])
     for env, rank in zip(envs, own.ranks(program, *envs)):
         assert rank.said() == own.plain(program, env).said()
@@ -101,3 +101,47 @@ def test_standard_streams_of_another_kind_than_the_template_s(
     plain = own.plain(program)
     (rank,) = own.ranks(program)
     assert (rank.refused, rank.said()) == ("", plain.said())
+
+
+# modules of a program's own, and programs that import them in another order than the trial
+MODULES = {
+    "b": "name = 'b'\n",
+    "c": "import b\n",
+    "d": "import b, c\n",
+    "tries": "try: import maybe\nexcept ImportError: maybe = None\n",
+    "leaves": "import atexit\ndef bye(): print('bye')\natexit.register(bye)\n",
+    "filters": "import warnings\nwarnings.filterwarnings('ignore', 'of mine')\n",
+    "sets": "import os\nos.environ['SET'] = '1'; os.environ['GONE'] = ''; del os.environ['GONE']\n",
+}
+ORDERS = {
+    "what_a_later_module_asks_for_again": "import c, sys; print(list(sys.modules)[-2:])",
+    "a_module_that_was_made_anew_meanwhile": "import b, sys; old = b; del sys.modules['b']\n"
+    "import b, c, d; print(c.b is b, c.b is old, d.b is b)",
+    "a_module_that_can_be_found_now": "import sys, types\n"
+    "class Finder:\n"
+    "  def find_spec(self, name, path=None, target=None):\n"
+    "    from importlib.util import spec_from_loader\n"
+    "    return spec_from_loader(name, self) if name == 'maybe' else None\n"
+    "  def create_module(self, spec): return None\n"
+    "  def exec_module(self, module): module.x = 1\n"
+    "sys.meta_path.append(Finder())\nimport tries; print(tries.maybe.x)",
+    "what_is_called_at_the_end": "import atexit; atexit.register(print, 'first')\n"
+    "import leaves; atexit.register(print, 'last')",
+    "what_is_called_at_the_end_of_what_was_not_imported": "import b, atexit",
+    "filters_in_front_of_the_program_s": "import warnings; warnings.simplefilter('error')\n"
+    "print(len(warnings.filters)); import filters; print([f[0] for f in warnings.filters])",
+    "variables_that_an_import_sets": "import os; print(os.environ.get('SET'))\n"
+    "import sets; print(os.environ.get('SET'), os.environ.get('GONE'), os.getenv('SET'))",
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_rank_that_imports_otherwise_than_the_trial_sees(own: Warm, name: str) -> None:
+    for module, text in MODULES.items():
+        (own.cwd / f"{module}.py").write_text(text)
+    own.trial(["-c", "import d, tries, leaves, filters, sets, importlib.util"])
+    program = ["-c", ORDERS[name]]
+    plain = own.plain(program)
+    (rank,) = own.ranks(program)
+    assert (rank.refused, rank.said()) == ("", plain.said())
+    assert own.report["left"] == {} and plain.returncode == 0
