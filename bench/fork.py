@@ -76,12 +76,9 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
     for name in ("ranks", "start", "seconds", "/ local", "MiB a rank", "/ local", "forked"):
         table.add_column(name, justify="right")
     for ranks in options.ranks:
-        here = {
-            variant: [s for s in samples if (s["ranks"], s["variant"]) == (ranks, variant)]
-            for variant in options.variants
-        }
-        seconds = {v: median([s["seconds"] for s in each]) for v, each in here.items()}
-        memory = {v: median([per_rank(s) for s in each]) for v, each in here.items()}
+        at = {v: {"ranks": ranks, "variant": v} for v in options.variants}
+        seconds = {v: median(samples, "seconds", **at[v]) or 0.0 for v in at}
+        memory = {v: (median(samples, "bytes", **at[v]) or 0.0) / ranks / 2**20 for v in at}
         for variant in options.variants:
             table.add_row(
                 str(ranks),
@@ -90,7 +87,7 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
                 f"{seconds[variant] / seconds['local']:.2f}",
                 f"{memory[variant]:.1f}",
                 f"{memory[variant] / memory['local']:.2f}",
-                str(min(forked(s) for s in here[variant])) if variant == "fork" else "",
+                fewest_forked(samples, ranks) if variant == "fork" else "",
             )
     Console().print(table)
     print(
@@ -99,9 +96,12 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
     )
 
 
-def forked(sample: dict[str, Any]) -> int:
-    """Ranks of a start that were forked."""
-    return int((sample["report"]["fork"] or {}).get("ranks", 0))
+def fewest_forked(samples: list[dict[str, Any]], ranks: int) -> str:
+    """Ranks that were forked, in the start in which they were fewest."""
+    reports = [
+        s["report"]["fork"] for s in samples if (s["ranks"], s["variant"]) == (ranks, "fork")
+    ]
+    return str(min(report["ranks"] if report else 0 for report in reports))
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ static int start_template(struct asking *a)
 static int reach_template(struct asking *a)
 {
     int s = connect_template(a);
-    if (s != -ENOENT)
+    if (s != -ENOENT && s != -ECONNREFUSED) /* or there is a name, and nobody listens yet */
         return s;
     int lock = openat(a->folder, "fork.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock < 0)
