@@ -89,7 +89,8 @@ static void become_template(const struct asking *a, int listener)
             close(a->open.numbers[i]);
     snprintf(text, sizeof text, "%d:%d:%d", listener, (int)getpid(), a->job->n_local);
     if (fcntl(listener, F_SETFD, 0) == 0 && setenv(BRG_FORK_VARIABLE, a->job->kind, 1) == 0 &&
-        setenv(BRG_FORK_SOCKET_VARIABLE, text, 1) == 0)
+        setenv(BRG_FORK_SOCKET_VARIABLE, text, 1) == 0 &&
+        (!a->job->pins || setenv(BRG_FORK_PINS_VARIABLE, a->job->pins, 1) == 0))
         a->job->execute(a->job->context);
     _exit(127);
 }

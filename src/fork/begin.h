@@ -9,10 +9,12 @@
  * "SOCKET:PID:RANKS", which counts for that process only. */
 #define BRG_FORK_VARIABLE "BRIGADE_FORK"
 #define BRG_FORK_SOCKET_VARIABLE "BRIGADE_FORK_SOCKET"
+#define BRG_FORK_PINS_VARIABLE "BRIGADE_FORK_PINS" /* the user's wishes, as Python reads them */
 
 struct fork_job {
     const char *folder;   /* of the job on this node */
     const char *kind;     /* of template */
+    const char *pins;     /* for BRG_FORK_PINS_VARIABLE, or NULL */
     char *const *program; /* its words */
     int n_local;          /* ranks of this node, or 0: not known */
     /* Executes the program with `environ` as it is; returns only if it could not. */

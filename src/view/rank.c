@@ -34,13 +34,13 @@
 
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
-    "                    [--fork python] [--watch SALT] [--python-view DIR]\n"
+    "                    [--fork python [--fork-pins HEX]] [--watch SALT] [--python-view DIR]\n"
     "                    [--] PROGRAM [ARGS...]\n"
     "       brigade-rank --probe BASE\n"
     "       brigade-rank --inspect PROGRAM\n";
 
 struct options {
-    const char *record, *watch, *job, *views, *fork, *python_view, *probe, *inspect;
+    const char *record, *watch, *job, *views, *fork, *fork_pins, *python_view, *probe, *inspect;
     int strict;
     char **program;
 };
@@ -56,6 +56,7 @@ static int parse(char **argv, struct options *o)
                              : text_same(*argv, "--job")         ? &o->job
                              : text_same(*argv, "--view")        ? &o->views
                              : text_same(*argv, "--fork")        ? &o->fork
+                             : text_same(*argv, "--fork-pins")   ? &o->fork_pins
                              : text_same(*argv, "--python-view") ? &o->python_view
                              : text_same(*argv, "--probe")       ? &o->probe
                              : text_same(*argv, "--inspect")     ? &o->inspect
@@ -287,7 +288,13 @@ static void fork_rank(const struct view *v, const struct options *o)
     if (!state || v->mode != VIEW_SERVE)
         return;
     text_bytes(&t, state, strlen(state) - strlen("/state"));
-    struct fork_job job = {folder, o->fork, o->program, fork_width(), start_program, &start};
+    struct fork_job job = {.folder = folder,
+                           .kind = o->fork,
+                           .pins = o->fork_pins,
+                           .program = o->program,
+                           .n_local = fork_width(),
+                           .execute = start_program,
+                           .context = &start};
     const char *why = fork_stand_in(&job);
     if (!why)
         return;

@@ -97,8 +97,11 @@ static int be_rank(char **argv)
     char joined[65536] = "";
     words = argv + 4;
     char *key[] = {getenv("FORK_DRIVER_KEY"), NULL};
-    struct fork_job job = {argv[2],       "main",           key[0] ? key : words,
-                           atoi(argv[3]), execute_template, NULL};
+    struct fork_job job = {.folder = argv[2],
+                           .kind = "main",
+                           .program = key[0] ? key : words,
+                           .n_local = atoi(argv[3]),
+                           .execute = execute_template};
     for (char **word = words; *word; word++) {
         strcat(joined, *word);
         strcat(joined, "\x1f");

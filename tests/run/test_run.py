@@ -181,3 +181,17 @@ signal.signal(signal.SIGTERM, stop)
 print("started", flush=True)
 time.sleep(float(os.environ["BRIGADE_TEST_WAIT"]))
 """
+
+
+def test_descriptors_that_a_shell_opens_reach_the_ranks(made: Site) -> None:
+    code = "import os; os.write(1, os.read(7, 9))"
+    command = f'"$0" -m brigade run -q -- {made.python} -c "{code}" 7<<EOF\nfor seven\nEOF'
+    environment = {
+        **os.environ,
+        "BRIGADE_CACHE": str(made.base / "cache"),
+        "BRIGADE_NODE_DIR": str(made.nodes),
+    }
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], env=environment, capture_output=True, text=True
+    )
+    assert done.stdout == "for seven", done.stderr

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from brigade import interrupt
 from brigade.errors import BrigadeError, ImageError, UsageError
-from brigade.job import failed, stage, standing, views
+from brigade.job import failed, forking, stage, standing, views
 from brigade.job.course import Course, Settings
 from brigade.job.prepare import prepare, remake
 from brigade.job.progress import Progress
@@ -40,6 +40,7 @@ def run_job(settings: Settings) -> int:
 
 def _run(settings: Settings) -> int:
     chosen = views.parse(settings.view)
+    forking.check(settings, chosen)
     course = Course(settings)
     progress = Progress(settings.quiet)
     try:
@@ -58,7 +59,7 @@ def _run(settings: Settings) -> int:
             prepare(course, launch, progress)
             command = _stage_sound(course, launch, chosen, progress)
         except BrigadeError as error:
-            if isinstance(error, ImageError) and settings.image:
+            if isinstance(error, UsageError) or (isinstance(error, ImageError) and settings.image):
                 raise
             if settings.strict:
                 raise
@@ -135,19 +136,8 @@ def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress
     ]
     if settings.strict:
         wrapper.append("--strict")
-    if settings.fork:
-        wrapper += _forking(course, chosen)
+    wrapper += forking.words(course, chosen)
     return launch.job([*settings.outside, *guarded(wrapper)])
-
-
-def _forking(course: Course, chosen: list[str]) -> list[str]:
-    """The wrapper's words for `--fork`; raises UsageError for views that cannot carry it."""
-    if not {"interpose", "python"} <= set(chosen):
-        raise UsageError(
-            f"--fork needs the views interpose and python, not {','.join(chosen)}",
-            hint="only programs of Python are forked; leave --view and --fork out for others",
-        )
-    return ["--fork", "python"] if "fork" in course.meta else []
 
 
 def _execute(course: Course, command: list[str]) -> int:
@@ -160,7 +150,7 @@ def _execute(course: Course, command: list[str]) -> int:
     course.launched_ns = time.time_ns()
     start = time.monotonic()
     try:
-        child = subprocess.Popen(command)
+        child = subprocess.Popen(command, close_fds=False)  # what the user's shell opened is its
     except OSError as error:
         print(f"brigade: {command[0]}: {error.strerror}", file=sys.stderr)
         course.exec_error = error.errno or 0

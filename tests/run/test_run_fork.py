@@ -1,0 +1,143 @@
+"""`brigade run --fork` on one machine: ranks forked from one warm process do what they did without,
+and the report says which were."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import until
+from project import Site
+
+FORK = ("--fork", "-n", "4")
+APP = """\
+import json, os, sys
+parent = os.getppid()
+before = sorted(n for n in sys.modules if n.startswith(("pkg", "random", "decimal")))
+import pkg, pkg.deep.leaf, random, decimal
+text = json.dumps({"rank": os.environ["BRIGADE_RANK"], "parent": parent, "before": before,
+                  "number": random.random(), "hidden": [n for n in os.environ if "FORK" in n],
+                  "file": pkg.deep.leaf.__file__, "argv": sys.argv, "word": pkg.word})
+sys.stdout.write(text + "\\n")
+if sys.argv[1:] == ["wait"]:
+    os.read(int(os.environ["HOLD"]), 1)
+sys.exit(int(os.environ["BRIGADE_RANK"]) if sys.argv[1:] == ["exit"] else 0)
+"""
+
+
+@pytest.fixture
+def forked(site: Site) -> Site:
+    """A program with a package that reads a variable."""
+    site.app.write_text(APP)
+    init = site.package / "__init__.py"
+    init.write_text(init.read_text() + "word = os.environ.get('WORD', '')\n")
+    return site
+
+
+def told(done: subprocess.CompletedProcess[str]) -> list[dict]:
+    assert done.returncode == 0, done.stderr
+    return sorted(map(json.loads, done.stdout.splitlines()), key=lambda one: one["rank"])
+
+
+def test_ranks_come_from_one_process_and_share_nothing_they_should_not(forked: Site) -> None:
+    forked.brigade(run=FORK)
+    ranks = told(forked.brigade("a", "b c", run=FORK))
+    report = forked.report()
+    assert [one["rank"] for one in ranks] == ["0", "1", "2", "3"]
+    assert len({one["parent"] for one in ranks}) == 1
+    assert len({one["number"] for one in ranks}) == 4
+    assert all(one["before"] == [] and one["hidden"] == [] for one in ranks)
+    assert all(one["argv"][1:] == ["a", "b c"] for one in ranks)
+    assert report["fork"]["ranks"] == 4 and report["fork"]["plain"] == []
+    assert report["fork"]["modules"] > 5 and report["fork"]["warm_seconds"] > 0
+
+
+def test_output_is_what_it_is_without_a_fork(made: Site) -> None:
+    plain, under = made.plain("a", "b c"), made.brigade("a", "b c", run=FORK)
+    assert set(under.stdout.splitlines()) == set(plain.stdout.splitlines())
+    assert made.report()["fork"]["ranks"] == 4
+
+
+def test_the_status_of_the_job_is_a_ranks(forked: Site) -> None:
+    assert forked.brigade("exit", run=FORK).returncode in (1, 2, 3)
+    assert forked.report()["fork"]["ranks"] == 4
+
+
+def test_one_rank_is_started_in_the_ordinary_way(forked: Site) -> None:
+    told(forked.brigade(run=("--fork", "-n", "1"), env={"BRIGADE_RANK": "0"}))
+    assert forked.report()["fork"] is None
+
+
+def test_a_module_that_reads_what_differs_between_ranks_is_left_to_each(forked: Site) -> None:
+    init = forked.package / "__init__.py"
+    init.write_text(init.read_text().replace("'WORD'", "'BRIGADE_RANK'"))
+    ranks = told(forked.brigade(run=FORK))
+    assert [one["word"] for one in ranks] == ["0", "1", "2", "3"]
+    assert forked.report()["fork"]["ranks"] == 4
+
+
+def test_pins_are_obeyed_and_wrong_ones_refused(forked: Site) -> None:
+    all_warm = (told(forked.brigade(run=FORK)), forked.report()["fork"]["modules"])[1]
+    told(forked.brigade(run=(*FORK, "--fork-leave", "pkg")))
+    assert forked.report()["fork"]["modules"] == all_warm - 3
+    for run in [(*FORK, "--fork-leave", "nothing"), ("-n", "2", "--fork-leave", "pkg")]:
+        refused = forked.brigade(run=run)
+        assert refused.returncode == 2 and "--fork-leave" in refused.stderr, refused
+    assert forked.brigade(run=(*FORK, "--view", "namespace")).returncode == 2
+
+
+@pytest.mark.parametrize("option", ["-E", "-S", "-I"])
+def test_a_python_that_reads_no_sitecustomize_runs_once_a_rank(forked: Site, option: str) -> None:
+    command = [sys.executable, "-m", "brigade", "run", "-q", "--fork", "-n", "3", "--"]
+    environment = {
+        **os.environ,
+        "BRIGADE_CACHE": str(forked.base / "cache"),
+        "BRIGADE_NODE_DIR": str(forked.nodes),
+    }
+    program = [str(forked.python), option, "-c", "import sys; sys.stdout.write('here\\n')"]
+    for _ in range(2):
+        done = subprocess.run([*command, *program], env=environment, stdout=-1, text=True)
+        assert done.stdout.splitlines() == ["here"] * 3
+
+
+@pytest.mark.parametrize("name", ["the template", "a rank", "the launcher"])
+def test_whoever_is_killed_nothing_is_left(forked: Site, name: str) -> None:
+    told(forked.brigade(run=FORK))
+    read, write = os.pipe()
+    environment = {
+        **os.environ,
+        "HOLD": str(read),
+        "BRIGADE_CACHE": str(forked.base / "cache"),
+        "BRIGADE_NODE_DIR": str(forked.nodes),
+    }
+    command = [sys.executable, "-m", "brigade", "run", "-q", *FORK, "--"]
+    job = subprocess.Popen(
+        [*command, str(forked.python), str(forked.app), "wait"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        pass_fds=[read],
+    )
+    os.close(read)
+    assert job.stdout
+    ranks = [json.loads(job.stdout.readline()) for _ in range(4)]
+    parent = ranks[0]["parent"]
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    pids = [parent, *map(int, children)]
+    assert len(pids) == 5
+    if name == "the launcher":
+        job.send_signal(signal.SIGTERM)
+    else:
+        os.kill(pids[0] if name == "the template" else pids[1], signal.SIGKILL)
+        if name == "a rank":
+            os.close(write)
+    assert job.wait(timeout=60) != 0
+    if name != "a rank":
+        os.close(write)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    job.stdout.close()
