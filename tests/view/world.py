@@ -26,7 +26,7 @@ JOB = "test"
 #: Every view of a rank that any program is to start as plain under: name -> `brigade-rank --view`.
 VIEWS = {"interpose": "interpose", "namespace": "namespace"}
 CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE", "LATE")
-_HEADER = struct.Struct("<Q4I4Q2IQ64x")
+_HEADER = struct.Struct("<Q4I4Q2IQ568x")
 _SLOT = struct.Struct("<Ii4Q8Q2Q8x")
 _MISS = struct.Struct("<BBH12s240s")
 _N_SLOTS, _N_MISSES = 1024, 1024
