@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "fork/template.h"
+#include "view/fork_env.h"
 
 #include <stdlib.h>
 
@@ -58,8 +59,13 @@ static size_t wait_for_request(const struct view *v, struct template_request *re
     struct brg_fork *f = &v->state->fork;
     if (!f->warm_ns)
         f->warm_ns = sys_now_ns(CLOCK_MONOTONIC) - begun_ns;
-    if (!template_wait(request))
-        return 0;
+    for (const char *why = ""; why;) {
+        if (!template_wait(request))
+            return 0;
+        why = fork_env_differs(v, request);
+        if (why)
+            template_refuse(why);
+    }
     text_number(&t, (uint64_t)request->file, 10);
     text_add(&t, " ");
     text_number(&t, request->head->environment_off, 10);
@@ -91,6 +97,7 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
         become_rank(v, &request);
     } else if (text_same(word, "begin")) {
         template_begin_rank();
+        fork_env_end();
         v->fork = 0;
     } else if ((text = after(word, "report/")))
         note_words(v, text);
@@ -152,6 +159,7 @@ void fork_begin(struct view *v)
         return;
     if (!will_serve(v))
         sys_exit(127);
+    fork_env_begin();
     begun_ns = sys_now_ns(CLOCK_MONOTONIC);
     template_tell_saved(&v->state->fork.saved_bytes);
 }

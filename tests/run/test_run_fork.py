@@ -8,11 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 from processes import until
 from project import Site
+
+from brigade.paths import native
 
 FORK = ("--fork", "-n", "4")
 APP = """\
@@ -63,6 +66,52 @@ def test_output_is_what_it_is_without_a_fork(made: Site) -> None:
     assert made.report()["fork"]["ranks"] == 4
 
 
+SAYS_ALL = """\
+import os, sys
+said = []
+def tell(what):
+    said.append([what, list(sys.modules), sorted(sys.path_importer_cache), sys.path])
+tell("first")
+import xml.dom.minidom
+tell("xml")
+import email.message, pkg
+tell("pkg")
+said.append([hasattr(sys.modules["email"], "parser"), hasattr(pkg, "deep")])
+if sys.argv[1:]:
+    sys.path.insert(0, sys.argv[1])
+import pkg.whole
+said.append([sys.modules["beside"].__file__, hasattr(pkg.deep, "leaf")])
+tell("whole")
+import pkg.deep.leaf, json.tool
+tell("last")
+os.write(1, (repr(said) + "\\n").encode())
+"""
+
+
+@pytest.mark.parametrize("shadowed", [False, True])
+def test_what_a_program_can_see_of_imports_is_the_same(site: Site, shadowed: bool) -> None:
+    """Modules appear when they are imported, in the order of then; and one that would now be found
+    elsewhere is taken from there."""
+    site.app.write_text(SAYS_ALL)
+    (site.package / "beside.py").write_text("")
+    (site.package.parent / "beside.py").write_text("")
+    (site.package / "whole.py").write_text("import beside, pkg.inner.thing\n")
+    (site.package / "inner").mkdir()
+    (site.package / "inner/__init__.py").write_text("")
+    (site.package / "inner/thing.py").write_text("import pkg.deep\n")
+    arguments = [str(site.package)] if shadowed else []
+    covers = [sysconfig.get_path("stdlib"), str(site.app.parent), str(site.base / "venv")]
+    covers += [entry for entry in os.environ.get("PYTHONPATH", "").split(":") if entry]
+    run = (*FORK, *(word for cover in covers for word in ("--cover", cover)))
+    site.brigade(run=run)
+    under = site.brigade(*arguments, run=run)
+    assert site.report()["fork"]["ranks"] == 4, site.report()["fork"]
+    assert site.report()["fork"]["modules"] > 60
+    plain = site.plain(*arguments)
+    assert ("pkg/beside.py" in plain.stdout) == shadowed
+    assert set(under.stdout.splitlines()) == {plain.stdout.strip()}
+
+
 def test_the_status_of_the_job_is_a_ranks(forked: Site) -> None:
     assert forked.brigade("exit", run=FORK).returncode in (1, 2, 3)
     assert forked.report()["fork"]["ranks"] == 4
@@ -89,6 +138,41 @@ def test_pins_are_obeyed_and_wrong_ones_refused(forked: Site) -> None:
         refused = forked.brigade(run=run)
         assert refused.returncode == 2 and "--fork-leave" in refused.stderr, refused
     assert forked.brigade(run=(*FORK, "--view", "namespace")).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("how", "variable"), [("os.environ", "WORD"), ("getenv", "WORD"), ("os.environ", "LC_ALL")]
+)
+def test_a_rank_for_whom_something_read_is_otherwise_starts_by_itself(
+    forked: Site, how: str, variable: str
+) -> None:
+    """Though in the trial it was the same for all."""
+    init = forked.package / "__init__.py"
+    if how == "getenv":
+        init.write_text(
+            "import ctypes, os\nget = ctypes.CDLL(None).getenv\n"
+            "get.restype = ctypes.c_char_p\nword = (get(b'WORD') or b'').decode()\n"
+        )
+    told(forked.brigade(run=(*FORK, "--keep")))
+    stage = next(forked.nodes.glob("brigade-*/" + "?" * 32))
+    join = [native("brigade-stage"), "join", "--base", forked.nodes, "--job", "by-hand"]
+    subprocess.run([*join, "--image-id", stage.name], check=True, stdout=subprocess.DEVNULL)
+    command = [stage / "root/.brigade/bin/brigade-rank", "--job", "by-hand", "--fork", "python"]
+    ranks = [
+        subprocess.Popen(
+            [*command, "--", forked.python, forked.app],
+            env={**os.environ, "BRIGADE_RANK": str(rank), variable: value},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank, value in enumerate(["C", "C", "POSIX", "C"])
+    ]
+    said = [json.loads(rank.communicate(timeout=60)[0]) for rank in ranks]
+    if variable == "WORD":
+        assert [one["word"] for one in said] == ["C", "C", "POSIX", "C"]
+    parents = [one["parent"] for one in said]
+    alone = [rank for rank, parent in enumerate(parents) if parent == os.getpid()]
+    assert alone in ([2], [0, 1, 3])  # whoever came first started the template
 
 
 @pytest.mark.parametrize("option", ["-E", "-S", "-I"])

@@ -85,7 +85,7 @@ class _Template:
             return
         warmer.hide()
         self._read = set(warmer.variables.read)
-        Store(warmer.nodes, warmer.extras, warmer.trusted, plan["again"]).install()
+        Store(warmer, plan["again"]).install()
         warmer.watch.freeze()
         self._warm = sum([not node.failed for node in warmer.nodes.values()])
 

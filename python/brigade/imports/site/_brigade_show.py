@@ -1,13 +1,15 @@
 """What a template has imported, and how it appears in a rank when the rank imports it.
 
-    store = Store(nodes, extras, trusted, environ)
+    store = Store(warmer, again)
     store.install()
 
 An import takes its ordinary way through importlib: locks, the parent first, the search, finders of
 the program's own. Only where the module would be made, in `module_from_spec` as `_load_unlocked`
 calls it, a stored one is taken in its place, if the search has found the file that it was made
 of, and if the same is true of all that its execution imported. Each of these is searched for as
-always, in the order of then. If one is found elsewhere, or has been put there by the program,
+always, in the order of then; or not, where the search could not but find what it found then: the
+import tables answer for each folder, nothing that they tell of has changed, and finders and
+sys.path are as they were. If one is found elsewhere, or has been put there by the program,
 nothing is shown: the module is executed as always, and what it imports may be shown by itself.
 
 What must stay true: the rules of _brigade_view.py; no frame of this file is on the stack while a
@@ -17,6 +19,7 @@ module executes, and none in a traceback.
 import sys
 
 from _brigade_again import ACTIONS
+from _brigade_finders import Finder
 from _brigade_nodes import (
     ABSENT,
     ATEXIT,
@@ -32,8 +35,12 @@ from _brigade_nodes import (
     filters_changed,
     watched_lists,
 )
+from _brigade_state import Settings, anything_changed
 
 _bootstrap = sys.modules["_frozen_importlib"]
+_external = sys.modules["_frozen_importlib_external"]
+_PathFinder = _external.PathFinder
+_FINDERS = (Finder, _external.FileFinder)
 _modules = sys.modules
 
 
@@ -53,10 +60,13 @@ class _Shown:
 
 
 class Store:
-    def __init__(self, nodes, extras, trusted, again):
-        self._nodes = nodes
-        self._extras = extras
-        self._trusted = trusted
+    def __init__(self, warmer, again):
+        self._nodes = nodes = warmer.nodes
+        self._extras = warmer.extras
+        self._trusted = warmer.trusted
+        self._lists = warmer.began  # sys.path and the lists of finders, as they were then
+        self._search_of_then = _bootstrap._find_spec
+        self._settled = False
         for name, action in again:
             if name in nodes:
                 nodes[name].again += (ACTIONS[action],)
@@ -89,6 +99,7 @@ class Store:
             return False
         done = []
         lists = [(items, list(items)) for items in watched_lists()]
+        then, self._settled = self._lists, self._is_settled()
         node.spec._initializing = True  # others that import it wait, as while a module executes
         _modules[node.name] = node.module
         try:
@@ -96,6 +107,7 @@ class Store:
         except Exception:
             _modules.pop(node.name, None)
             self._take_back(done, lists)
+            self._lists = then
             node.state, node.module = FORGOTTEN, MISSING
             return False
         self._finish(node, done)
@@ -124,16 +136,22 @@ class Store:
             if kind == DEP:
                 self._request(what, done)
             elif kind == ABSENT:
-                if what not in _modules and self._search(what) is not None:
+                if what in _modules or self._is_as_then(what):
+                    continue
+                if self._search(what) is not None:
                     raise _Otherwise(what)
             elif kind == FOUND:
                 name, origin = what
+                if self._is_as_then(name):
+                    continue
                 spec = self._search(name)
                 if spec is None or spec.origin != origin:
                     raise _Otherwise(name)
             elif kind == LIST:
                 number, change = what
                 apply_change(change, watched_lists()[number])
+                if self._settled:
+                    self._lists = [list(items) for items in watched_lists()[:3]]
             elif kind == EXTRA:
                 if what in _modules:
                     raise _Otherwise(what)
@@ -166,9 +184,10 @@ class Store:
     def _appear(self, node, done):
         """What importlib does for a module that is imported within another's execution."""
         name = node.name
-        spec = self._search(name)
-        if spec is None or not node.matches(spec, self._trusted):
-            raise _Otherwise(name)
+        if not self._is_as_then(name):
+            spec = self._search(name)
+            if spec is None or not node.matches(spec, self._trusted):
+                raise _Otherwise(name)
         if node.failed:
             _modules[name] = None  # what it imports may ask for it
             try:
@@ -187,6 +206,31 @@ class Store:
         finally:
             stored._initializing = False
             done.append((DEP, (node, *self._bind(node))))
+
+    def _is_settled(self):
+        """Whether finders, sys.path and what they look at are as when the template warmed."""
+        if not Settings.interposed or _bootstrap._find_spec is not self._search_of_then:
+            return False
+        finders = sys.path_importer_cache.values()
+        if any(finder is not None and type(finder) not in _FINDERS for finder in finders):
+            return False
+        now = [list(items) for items in watched_lists()[:3]]
+        return now == self._lists and not anything_changed()
+
+    def _is_as_then(self, name):
+        """Whether a search for `name` would be answered by tables alone, as it was then. What it
+        leaves in sys.path_importer_cache is left."""
+        parent = name.rpartition(".")[0]
+        path = getattr(_modules.get(parent), "__path__", None) if parent else sys.path
+        if not self._settled or type(path) is not list:
+            return False
+        cache, tables = sys.path_importer_cache, Settings.tables
+        if not all(entry in tables or cache.get(entry, MISSING) is None for entry in path):
+            return False
+        for entry in path:
+            if entry not in cache:
+                _PathFinder._path_importer_cache(entry)
+        return True
 
     @staticmethod
     def _search(name):

@@ -184,6 +184,18 @@ def cause_of(staged):
     return CAUSE_NO_CONTENT if left_out else CAUSE_STAGE
 
 
+def anything_changed():
+    """Whether the state's dirty bits name anything. Unknown counts as changed."""
+    try:
+        fd = _open(Settings.state, _READ)
+        try:
+            return _pread(fd, 8, _DIRTY_ANY) != bytes(8)
+        finally:
+            _close(fd)
+    except OSError:
+        return True
+
+
 _entry_numbers = {}
 
 

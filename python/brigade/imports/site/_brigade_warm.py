@@ -70,6 +70,7 @@ class Warmer:
         if first_entry is not None:
             sys.path.insert(0, first_entry)
         self._lists = [list(items) for items in watched_lists()]
+        self.began = self._lists[:3]
         restore = self._stand_in()
         try:
             for name in self.warm:
