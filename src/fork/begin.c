@@ -78,12 +78,24 @@ static int connect_template(const struct asking *a)
     return err;
 }
 
+static int patience_ms(void)
+{
+    const char *text = getenv("BRIGADE_FORK_PATIENCE");
+    double seconds = text ? strtod(text, NULL) : 0;
+    return (int)((seconds > 0 && seconds < 1e6 ? seconds : PATIENCE_S) * 1000);
+}
+
 /* In the child that becomes the template: of what this process has open it keeps 0 to 2, which the
  * program's streams are made for, and the socket. */
 static void become_template(const struct asking *a, int listener)
 {
     char text[32];
+    sigset_t hurry;
     setpgid(0, 0);
+    sigemptyset(&hurry);
+    sigaddset(&hurry, SIGALRM);
+    sigprocmask(SIG_UNBLOCK, &hurry, NULL);
+    alarm((unsigned)(patience_ms() / 1000) * 2 + 2); /* nobody waits longer for it to warm up */
     for (uint32_t i = 0; i < a->open.n; i++)
         if (a->open.numbers[i] >= FIRST_FREE)
             close(a->open.numbers[i]);
@@ -131,13 +143,6 @@ static int reach_template(struct asking *a)
         err = start_template(a);
     close(lock);
     return err ? err : connect_template(a);
-}
-
-static int patience_ms(void)
-{
-    const char *text = getenv("BRIGADE_FORK_PATIENCE");
-    double seconds = text ? strtod(text, NULL) : 0;
-    return (int)((seconds > 0 && seconds < 1e6 ? seconds : PATIENCE_S) * 1000);
 }
 
 /* Waits for the answer. NULL if a rank was started, otherwise why not. */

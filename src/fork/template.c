@@ -36,7 +36,7 @@ static struct {
     int *passed; /* n_descriptors of them, in memory of its own */
     size_t passed_bytes;
     struct clients clients;
-} t = {.listener = -1, .ends = -1, .line = -1};
+} t = {.listener = -1, .ends = -1, .line = -1, .request = {.file = -1}};
 
 int template_begin(const char *socket)
 {
@@ -128,7 +128,11 @@ static void let_go(void)
 
 static void start_serving(void)
 {
-    sigset_t children;
+    sigset_t children, hurry;
+    sigemptyset(&hurry);
+    sigaddset(&hurry, SIGALRM);
+    sigprocmask(SIG_BLOCK, &hurry, NULL);
+    alarm(0); /* of become_template() in begin.c */
     look_for_open();
     let_go();
     sys_fcntl(t.listener, F_SETFD, FD_CLOEXEC); /* until now it may have executed itself again */

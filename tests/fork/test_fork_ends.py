@@ -188,3 +188,16 @@ def test_no_signal_of_the_start_is_lost(ranks: Ranks, delay_s: float, to_group: 
     time.sleep(delay_s)
     (os.killpg if to_group else os.kill)(rank.pid, signal.SIGTERM)
     assert rank.wait(timeout=20) == -signal.SIGTERM
+
+
+def test_a_template_that_hangs_does_not_outlive_those_who_wait(
+    ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORK_DRIVER_WARM", "sleep 300")
+    monkeypatch.setenv("BRIGADE_FORK_PATIENCE", "1")
+    rank = ranks.shell("echo here", preexec_fn=os.setpgrp)
+    until(lambda: any("fork-" in path.name for path in ranks.folder.iterdir()))
+    template = ranks.template()
+    rank.kill()
+    rank.communicate()
+    until(lambda: not lives(template))
