@@ -64,6 +64,22 @@ static inline long sys_pread(int fd, void *buf, size_t n, int64_t offset)
 {
     return sys_call(SYS_pread64, fd, (long)buf, (long)n, (long)offset, 0, 0);
 }
+/* What fits of a small file, as text with a NUL behind it. Its length, or -errno. */
+static inline long sys_read_text(const char *path, char *buf, size_t size)
+{
+    size_t len = 0;
+    long n = 1;
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return fd;
+    while (n > 0 && len < size - 1) {
+        n = sys_read(fd, buf + len, size - 1 - len);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    sys_close(fd);
+    buf[len] = '\0';
+    return n < 0 ? n : (long)len;
+}
 static inline long sys_write(int fd, const void *buf, size_t n)
 {
     return sys_call(SYS_write, fd, (long)buf, (long)n, 0, 0, 0);

@@ -2,6 +2,7 @@
 #include "fork/begin.h"
 #include "fork/request.h"
 #include "fork/stand.h"
+#include "image/index.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,17 +37,13 @@ struct asking {
 /* Templates are for one command in one folder. */
 static void name_socket(struct asking *a)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    uint64_t h = BRG_HASH_SEED;
     struct stat here = {0};
     for (char *const *word = a->job->program; *word; word++)
-        for (const char *p = *word;; p++) {
-            h = (h ^ (uint8_t)*p) * UINT64_C(0x100000001b3);
-            if (!*p)
-                break;
-        }
+        h = brg_hash(*word, strlen(*word) + 1, h);
     if (stat(".", &here) == 0) {
-        h = (h ^ (uint64_t)here.st_ino) * UINT64_C(0x100000001b3);
-        h = (h ^ (uint64_t)here.st_dev) * UINT64_C(0x100000001b3);
+        uint64_t place[] = {here.st_dev, here.st_ino};
+        h = brg_hash((const char *)place, sizeof place, h);
     }
     snprintf(a->name, sizeof a->name, "fork-%016llx", (unsigned long long)h);
 }

@@ -28,13 +28,8 @@ uint64_t saved_by(int pid)
     text_add(&name, "/proc/");
     text_number(&name, (uint64_t)pid, 10);
     text_add(&name, "/smaps_rollup");
-    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    long n = fd < 0 ? fd : sys_read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        sys_close(fd);
-    if (n <= 0)
+    if (sys_read_text(path, text, sizeof text) <= 0)
         return 0;
-    text[n] = '\0';
     uint64_t used = line_of(text, "Anonymous:"), part = line_of(text, "Pss_Anon:");
     return part && used > part ? used - part : 0;
 }

@@ -3,6 +3,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "fork/stat.h"
+#include "image/index.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,32 +19,6 @@ static const char *const namespace_names[SELF_NAMESPACES] = {"user", "mnt", "pid
 static const char *const right_names[] = {
     "Uid:",    "Gid:",    "Groups:", "CapInh:",     "CapPrm:",
     "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:"};
-
-/* A small file of /proc as text; its length, or -errno. */
-static long read_text(const char *path, char *buf, size_t size)
-{
-    size_t len = 0;
-    long n = 1;
-    int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return fd;
-    while (n > 0 && len < size - 1) {
-        n = sys_read(fd, buf + len, size - 1 - len);
-        len += n > 0 ? (size_t)n : 0;
-    }
-    sys_close(fd);
-    buf[len] = '\0';
-    return n < 0 ? n : (long)len;
-}
-
-/* FNV-1a. */
-static uint64_t digest(uint64_t h, const char *s, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (uint8_t)s[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-#define DIGEST_SEED UINT64_C(0xcbf29ce484222325)
 
 static size_t line_length(const char *s)
 {
@@ -75,14 +50,16 @@ static uint64_t hexadecimal(const char *s)
 static int read_status(struct fork_self *self)
 {
     char text[PAGE];
-    long n = read_text("/proc/self/status", text, sizeof text);
+    long n = sys_read_text("/proc/self/status", text, sizeof text);
     if (n < 0)
         return (int)n;
-    self->rights = DIGEST_SEED;
+    if (n == sizeof text - 1) /* more groups than fit: then nothing is known */
+        return -E2BIG;
+    self->rights = BRG_HASH_SEED;
     for (const char *line = text; *line; line = next_line(line)) {
         for (size_t i = 0; i < sizeof right_names / sizeof *right_names; i++)
             if (text_starts(line, right_names[i]))
-                self->rights = digest(self->rights, line, line_length(line) + 1);
+                self->rights = brg_hash(line, line_length(line) + 1, self->rights);
         if (text_starts(line, "SigIgn:"))
             self->ignored = hexadecimal(line + sizeof "SigIgn:" - 1);
     }
@@ -103,13 +80,13 @@ static size_t without_task(const char *line, size_t n)
 static int read_cgroup(struct fork_self *self)
 {
     char text[PAGE];
-    long n = read_text("/proc/self/cgroup", text, sizeof text);
-    self->cgroup = DIGEST_SEED;
+    long n = sys_read_text("/proc/self/cgroup", text, sizeof text);
+    self->cgroup = BRG_HASH_SEED;
     if (n == -ENOENT)
         return 0;
     for (const char *line = text; n > 0 && *line; line = next_line(line)) {
-        self->cgroup = digest(self->cgroup, line, without_task(line, line_length(line)));
-        self->cgroup = digest(self->cgroup, "\n", 1);
+        self->cgroup = brg_hash(line, without_task(line, line_length(line)), self->cgroup);
+        self->cgroup = brg_hash("\n", 1, self->cgroup);
     }
     return n < 0 ? (int)n : 0;
 }
@@ -141,7 +118,7 @@ static int read_stat(struct fork_self *self)
 static int read_number_of(const char *path)
 {
     char text[32];
-    long n = read_text(path, text, sizeof text);
+    long n = sys_read_text(path, text, sizeof text);
     return n > 0 ? (int)strtol(text, NULL, 10) : 0;
 }
 

@@ -7,13 +7,9 @@
 int stat_read(uint64_t fields[STAT_FIELDS])
 {
     char text[2048];
-    int fd = sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-    long n = fd < 0 ? fd : sys_read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        sys_close(fd);
+    long n = sys_read_text("/proc/self/stat", text, sizeof text);
     if (n <= 0)
         return n < 0 ? (int)n : -EIO;
-    text[n] = '\0';
     const char *at = text + n;
     while (at > text && *at != ')') /* the program's name may hold anything */
         at--;

@@ -136,11 +136,7 @@ static int will_serve(const struct view *v)
     char words[4096];
     if (!text_starts(text_base(v->exe), "python"))
         return 0;
-    int fd = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
-    long n = fd < 0 ? 0 : sys_read(fd, words, sizeof words - 1);
-    if (fd >= 0)
-        sys_close(fd);
-    words[n > 0 ? n : 0] = '\0';
+    long n = sys_read_text("/proc/self/cmdline", words, sizeof words);
     const char *end = words + (n > 0 ? n : 0), *word = words + strlen(words) + 1;
     for (; word < end && word[0] == '-' && word[1]; word += strlen(word) + 1) {
         enum option option = python_option(word);

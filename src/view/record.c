@@ -67,10 +67,8 @@ static void write_record(const struct view *v, const char *kind, int64_t status,
 static void write_argv(const struct view *v)
 {
     char cwd[PATH_MAX], joined[2 * PATH_MAX];
-    int count = 0, fd = sys_open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
-    long n = fd < 0 ? 0 : sys_read(fd, joined, sizeof joined - 1);
-    if (fd >= 0)
-        sys_close(fd);
+    int count = 0;
+    long n = sys_read_text("/proc/self/cmdline", joined, sizeof joined);
     n = n < 0 ? 0 : n;
     for (long i = 0; i < n; i++) {
         if (joined[i] == '\0') {

@@ -62,7 +62,9 @@ class Failed:
 
 def fail(case: Case, base: Path) -> Failed:
     made = case.make(base)
-    env = {**os.environ, **made.env}
+    # what a shell sets for Open MPI counts as a word about slots
+    env = {name: value for name, value in os.environ.items() if not name.startswith("OMPI_MCA_")}
+    env.update(made.env)
     for name in [name for name, value in made.env.items() if value == ""]:
         del env[name]
     error, kills = 0, oom_kills() or 0

@@ -161,7 +161,7 @@ def test_what_cannot_be_taken_over_is_refused(ranks: Ranks, setup: Setup, why: s
 @pytest.mark.parametrize(
     ("warm", "why"),
     [
-        ("exit", "the template ended"),
+        ("exit", "the template "),  # it ended, or cannot be reached any more
         ("open", "keeps open: /dev/zero"),
         ("refuse", "the test said so"),
         ("sleep 30", "the template took too long"),
