@@ -15,6 +15,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
+# Nor are a shell's words to Python the tests': with them, byte code is not there, or nothing waits
+# in a buffer.
+for name in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
+    os.environ.pop(name, None)
+
 
 _is_worker = False  # of those that pytest -n starts: the process that gathers writes for all
 

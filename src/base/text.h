@@ -69,6 +69,11 @@ static inline int text_same(const char *a, const char *b)
         a++, b++;
     return *a == *b;
 }
+/* The same where there may be none. */
+static inline int text_alike(const char *a, const char *b)
+{
+    return a && b ? text_same(a, b) : a == b;
+}
 /* What follows the last slash. */
 static inline const char *text_base(const char *path)
 {

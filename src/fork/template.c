@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "fork/adopt.h"
 #include "fork/clients.h"
+#include "fork/opened.h"
 #include "fork/saved.h"
 
 #include <errno.h>
@@ -93,48 +94,17 @@ void template_refuse_all(const char *why)
 
 /* ---- before the first request ---- */
 
-/* What warming up has left open would take the place of a rank's own. */
-static void look_for_open(void)
-{
-    char path[40], target[80];
-    static const char say[] = "something that was loaded keeps open: ";
-    for (int fd = 3; fd < 1024; fd++) {
-        if (fd == t.listener || sys_fcntl(fd, F_GETFD, 0) < 0)
-            continue;
-        struct text name = text_in(path, sizeof path);
-        text_add(&name, "/proc/self/fd/");
-        text_number(&name, (uint64_t)fd, 10);
-        long n = sys_readlink(path, target, sizeof target - 1);
-        target[n > 0 ? n : 0] = '\0';
-        char why[sizeof say + sizeof target];
-        struct text words = text_in(why, sizeof why);
-        text_add(&words, say);
-        text_add(&words, target);
-        template_refuse_all(why);
-        return;
-    }
-}
-
-/* What the rank process that started the template has open is not kept open by it. */
-static void let_go(void)
-{
-    int nothing = sys_open("/dev/null", O_RDWR | O_CLOEXEC, 0);
-    for (int fd = 0; fd < 3 && nothing >= 0; fd++)
-        if (nothing != fd)
-            sys_call(SYS_dup3, nothing, fd, 0, 0, 0, 0);
-    if (nothing > 2)
-        sys_close(nothing);
-}
-
 static void start_serving(void)
 {
     sigset_t children, hurry;
+    char why[FORK_TEXT];
     sigemptyset(&hurry);
     sigaddset(&hurry, SIGALRM);
     sigprocmask(SIG_BLOCK, &hurry, NULL);
     alarm(0); /* of become_template() in begin.c */
-    look_for_open();
-    let_go();
+    if (opened_besides(t.listener, why, sizeof why))
+        template_refuse_all(why);
+    opened_let_go();
     sys_fcntl(t.listener, F_SETFD, FD_CLOEXEC); /* until now it may have executed itself again */
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);

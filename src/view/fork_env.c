@@ -60,15 +60,8 @@ void fork_env_end(void)
 /* The value of the variable whose name is the `n` bytes at `name`; NULL if there is none. */
 static const char *value_in(const char *env, size_t bytes, const char *name, size_t n)
 {
-    for (const char *p = env; p && p < env + bytes; p += strlen(p) + 1)
-        if (strncmp(p, name, n) == 0 && p[n] == '=')
-            return p + n + 1;
-    return NULL;
-}
-
-static int same(const char *a, const char *b)
-{
-    return a && b ? text_same(a, b) : a == b;
+    const char *entry = view_entry_in(env, bytes, name, n);
+    return entry ? entry + n + 1 : NULL;
 }
 
 static const char *words_for(const char *name, size_t n)
@@ -93,7 +86,7 @@ static const char *early_differs(const char *a, size_t a_bytes, const char *b, s
 {
     for (const char *p = a; p && p < a + a_bytes; p += strlen(p) + 1) {
         size_t n = strcspn(p, "=");
-        if (is_early(p) && p[n] == '=' && !same(p + n + 1, value_in(b, b_bytes, p, n)))
+        if (is_early(p) && p[n] == '=' && !text_alike(p + n + 1, value_in(b, b_bytes, p, n)))
             return words_for(p, n);
     }
     return NULL;
@@ -108,7 +101,7 @@ const char *fork_env_differs(const struct view *v, const struct template_request
     for (size_t at = 0; !why && at < noted.used; at += strlen(noted.names + at) + 1) {
         const char *name = noted.names + at;
         size_t n = strlen(name);
-        if (!same(view_env(v, name), value_in(theirs, bytes, name, n)))
+        if (!text_alike(view_env(v, name), value_in(theirs, bytes, name, n)))
             why = words_for(name, n);
     }
     return noted.lost ? "more variables were read than are remembered" : why;

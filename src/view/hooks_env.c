@@ -16,7 +16,7 @@ static void record_read(const struct view *v, const char *name, const char *valu
 {
     char changed[256];
     const char *started = view_env(v, name);
-    if ((value && started) ? text_same(value, started) : value == started) {
+    if (text_alike(value, started)) {
         record_event(v, "getenv", name);
         return;
     }

@@ -46,7 +46,7 @@ static void become_rank(struct view *v, const struct template_request *r)
     const char *strict = view_env(v, "BRIGADE_STRICT");
     uint32_t slot = (uint32_t)text_to_number(view_env(v, "BRIGADE_SLOT"), 0);
     v->strict = strict && text_same(strict, "1");
-    v->slot = &brg_state_slots(v->state)[slot < v->state->n_slots ? slot : v->state->n_slots - 1];
+    v->slot = brg_state_slot(v->state, slot);
     v->startup_over = 0;
     v->slot->forked = BRG_FORK_DONE;
     __atomic_fetch_add(&v->slot->processes, 1, __ATOMIC_RELAXED);

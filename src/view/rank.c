@@ -115,9 +115,7 @@ static int join_stage(struct view *v, const char *folder, const char *job)
     if (err < 0)
         return err;
     uint32_t slot = __atomic_fetch_add(&v->state->next_slot, 1, __ATOMIC_RELAXED);
-    if (slot >= v->state->n_slots)
-        slot = v->state->n_slots - 1;
-    v->slot = &brg_state_slots(v->state)[slot];
+    v->slot = brg_state_slot(v->state, slot);
     v->slot->rank = rank_number();
     v->slot->start_ns = sys_now_ns(CLOCK_REALTIME);
     v->slot->pid = (uint32_t)getpid();

@@ -112,6 +112,11 @@ static inline struct brg_slot *brg_state_slots(struct brg_state *s)
 {
     return (struct brg_slot *)((char *)s + s->slots_off);
 }
+/* The slot of that number; past the last one it is the last one's. */
+static inline struct brg_slot *brg_state_slot(struct brg_state *s, uint32_t number)
+{
+    return &brg_state_slots(s)[number < s->n_slots ? number : s->n_slots - 1];
+}
 static inline uint64_t *brg_state_dirty(
     struct brg_state *s) /* bit i: entry i of the index changed */
 {

@@ -35,13 +35,21 @@ static void read_env(struct view *v)
     v->env_bytes = len;
 }
 
+const char *view_entry_in(const char *env, size_t bytes, const char *name, size_t n)
+{
+    for (const char *p = env; p && p < env + bytes; p += strlen(p) + 1) {
+        size_t same = 0;
+        while (same < n && p[same] == name[same])
+            same++;
+        if (same == n && p[n] == '=')
+            return p;
+    }
+    return NULL;
+}
+
 const char *view_env_entry(const struct view *v, const char *name)
 {
-    size_t n = strlen(name);
-    for (const char *p = v->env; p && p < v->env + v->env_bytes; p += strlen(p) + 1)
-        if (text_starts(p, name) && p[n] == '=')
-            return p;
-    return NULL;
+    return view_entry_in(v->env, v->env_bytes, name, strlen(name));
 }
 
 const char *view_env(const struct view *v, const char *name)
@@ -200,7 +208,7 @@ int view_open_stage(struct view *v, const char *stage, const char *state, uint32
     }
     v->index = x;
     v->state = s;
-    v->slot = &brg_state_slots(s)[slot < v->state->n_slots ? slot : v->state->n_slots - 1];
+    v->slot = brg_state_slot(s, slot);
     t = text_in(v->root, sizeof v->root);
     text_add(&t, stage);
     text_add(&t, "/root");

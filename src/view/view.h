@@ -74,6 +74,9 @@ const char *view_env(const struct view *v, const char *name);
 /* The same with "NAME=" in front, as an entry of an environment. */
 const char *view_env_entry(const struct view *v, const char *name);
 
+/* The entry of the variable whose name is the `n` bytes at `name` among the strings at `env`. */
+const char *view_entry_in(const char *env, size_t bytes, const char *name, size_t n);
+
 /* If `path` lies in the staged tree, the part that is the original path; otherwise `path`. */
 const char *view_original(const struct view *v, const char *path);
 

@@ -7,26 +7,16 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from processes import until
-from standing import Ranks, lives
+from standing import Ranks, children, lives
 
 COUNTS = """
 n=0; trap 'n=$((n+1)); echo $n' USR1; trap 'exit $((40+n))' TERM; echo $$
 while :; do read line <&0; [ -z "$line" ] || echo "line $line"; sleep 0.02; done
 """
-
-
-@pytest.fixture
-def ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ranks]:
-    monkeypatch.setenv("JOB", str(tmp_path))
-    monkeypatch.setenv("FORK_DRIVER_KEY", "all share one template")
-    ranks = Ranks(tmp_path)
-    yield ranks
-    ranks.close()
 
 
 class Counting:
@@ -91,17 +81,13 @@ def test_what_is_sent_to_every_process_of_the_step_reaches_ranks_once(ranks: Ran
     everybody = [ranks.template()]
     for rank in started:
         everybody += [rank.child.pid, rank.pid]
-        everybody += [p for p in witnesses(rank.child.pid) if p not in everybody]
+        everybody += [p for p in children(rank.child.pid) if p not in everybody]
     for count in (1, 2):
         subprocess.run(["kill", "-USR1", *map(str, everybody)], check=True)
         assert [rank.line() for rank in started] == [str(count)] * 3
     time.sleep(0.2)
     for rank in started:
         rank.ends_with(2)
-
-
-def witnesses(pid: int) -> list[int]:
-    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.mark.parametrize("setup", [None, os.setsid])

@@ -8,21 +8,11 @@ import resource
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from standing import DRIVER, WHAT_I_AM, Ranks, Setup
-
-
-@pytest.fixture
-def ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ranks]:
-    monkeypatch.setenv("JOB", str(tmp_path))
-    monkeypatch.setenv("FORK_DRIVER_KEY", "all share one template")
-    ranks = Ranks(tmp_path)
-    yield ranks
-    ranks.close()
 
 
 def as_told(text: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ text = json.dumps({"rank": os.environ["BRIGADE_RANK"], "parent": parent, "before
                   "number": random.random(), "hidden": [n for n in os.environ if "FORK" in n],
                   "file": pkg.deep.leaf.__file__, "argv": sys.argv, "word": pkg.word})
 sys.stdout.write(text + "\\n")
+sys.stdout.flush()
 if sys.argv[1:] == ["wait"]:
     os.read(int(os.environ["HOLD"]), 1)
 sys.exit(int(os.environ["BRIGADE_RANK"]) if sys.argv[1:] == ["exit"] else 0)

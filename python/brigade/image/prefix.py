@@ -25,9 +25,9 @@ from brigade.trial.mounts import Coverage, is_under
 _ASK = """
 import sys
 sys.path.insert(0, {site!r})
-import _brigade_record
+import _brigade_common, _brigade_record
 del sys.path[0]
-print(_brigade_record._json(_brigade_record._interpreter({{}}, {site!r})))
+print(_brigade_common.json(_brigade_record._interpreter({{}}, {site!r})))
 """
 _PYTHONS = ("python3", "python")
 _TIMEOUT_S = 60

@@ -9,13 +9,12 @@ from typing import Any
 
 from brigade.errors import BrigadeError, ImageError
 from brigade.fork.plan import Plan, from_json, of_trial
+from brigade.job.course import Settings
 from brigade.job.progress import Progress
 from brigade.job.trialrun import run_trial
 from brigade.launch import parse
 from brigade.paths import cache_dir
 from brigade.trial.record import load
-
-_QUIET_S, _LIMIT_S, _RANKS = 10.0, 600.0, 2  # as `brigade run` tries a program
 
 
 def plan_of_trial(
@@ -35,8 +34,8 @@ def plan_of_trial(
     try:
         with launch.session():
             run_trial(
-                launch, _RANKS, folder,
-                quiet_s=until_quiet or _QUIET_S, limit_s=limit or _LIMIT_S, fork=True,
+                launch, Settings.trial_ranks, folder, fork=True,
+                quiet_s=until_quiet or Settings.trial_quiet, limit_s=limit or Settings.trial_limit,
                 progress=lambda seconds, size: progress.show("trial", seconds, None),
             )  # fmt: skip
         plan = of_trial(load(folder))

@@ -18,6 +18,7 @@ import sys
 
 from _brigade_again import ACTIONS
 from _brigade_channel import REPORT_BYTES, Channel
+from _brigade_common import json, read_whole
 from _brigade_loaders import Source
 from _brigade_show import Store
 from _brigade_state import Settings, _Tally
@@ -99,10 +100,10 @@ class _Template:
         }
         for name, why in self._found.items():
             words["left"][name] = why[:100]
-            if len(_json(words)) >= REPORT_BYTES:
+            if len(json(words)) >= REPORT_BYTES:
                 del words["left"][name]
                 break
-        return _json(words)
+        return json(words)
 
     def _plan(self):
         """(plan, why there is none or it cannot be used)."""
@@ -114,11 +115,7 @@ class _Template:
         if b"PYTHONPROFILEIMPORTTIME" in self._environ:
             return None, "PYTHONPROFILEIMPORTTIME shows each import as it happens"
         try:
-            fd = _posix.open(Settings.root + "/.brigade/fork/plan", _posix.O_RDONLY)
-            try:
-                plan = _loads(_posix.read(fd, _posix.fstat(fd).st_size))
-            finally:
-                _posix.close(fd)
+            plan = _loads(read_whole(Settings.root + "/.brigade/fork/plan"))
         except (OSError, ValueError, EOFError, TypeError) as error:
             return None, f"the image has no plan: {error}"
         if not isinstance(plan, dict) or plan.get("version") != _VERSION:
@@ -150,18 +147,12 @@ class _Template:
             return
         text = "\0".join([word for name, why in self._found.items() for word in (name, why)])
         coded = text.encode("utf-8", "backslashreplace").hex().encode()
-        fd = _posix.open("/proc/self/cmdline", _posix.O_RDONLY)
-        arguments = b""
-        while True:
-            part = _posix.read(fd, 1 << 16)
-            if not part:
-                break
-            arguments += part
         environ = {**self._environ, **more, _LEFT: coded}
+        arguments = read_whole("/proc/self/cmdline").split(b"\0")[:-1]
         try:
             _posix.chdir(self._place[0])
             _posix.umask(self._place[1])
-            _posix.execve(sys.executable, arguments.split(b"\0")[:-1], environ)
+            _posix.execve(sys.executable, arguments, environ)
         except OSError:
             pass  # then it refuses
 
@@ -274,20 +265,3 @@ def _first_entry():
     if getattr(sys.flags, "safe_path", False) or sys.flags.isolated:
         return None
     return path.dirname(path.realpath(script))
-
-
-def _json(value):
-    """JSON of the report; the json package is not the program's import."""
-    if isinstance(value, str):
-        return f'"{"".join([_json_character(c) for c in value])}"'
-    if isinstance(value, dict):
-        return "{" + ", ".join([f"{_json(k)}: {_json(v)}" for k, v in value.items()]) + "}"
-    return "[" + ", ".join([_json(item) for item in value]) + "]"
-
-
-def _json_character(char):
-    if " " <= char <= "~" and char not in '"\\':
-        return char
-    coded = char.encode("utf-16-be", "surrogatepass")
-    units = [coded[at : at + 2] for at in range(0, len(coded), 2)]
-    return "".join([f"\\u{int.from_bytes(unit, 'big'):04x}" for unit in units])

@@ -18,6 +18,8 @@ process is killed, no descriptor is held, and a forked child's records are its o
 
 import sys
 
+from _brigade_common import borrow, json, words
+
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
 _posix = sys.modules["posix"]
@@ -25,17 +27,8 @@ _modules = sys.modules
 _watching = _modules.get("_brigade_trial")  # there for `brigade run --fork`
 
 
-def _borrow(name):
-    """A module that is built into the interpreter, left out of sys.modules if it was not there."""
-    held = name in _modules
-    module = __import__(name)
-    if not held:
-        del _modules[name]
-    return module
-
-
-_monotonic_ns = _borrow("time").monotonic_ns
-_wall_ns = _borrow("time").time_ns
+_monotonic_ns = borrow("time").monotonic_ns
+_wall_ns = borrow("time").time_ns
 _MACHINERY = ("importlib", "_frozen_importlib", "_frozen_importlib_external", __name__)
 _COMPILED_AHEAD = (
     "sitecustomize",
@@ -45,7 +38,7 @@ _COMPILED_AHEAD = (
     "_brigade_view",
 )
 _COMPILED_AHEAD_TO_FORK = (
-    *("_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_watch"),
+    *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_watch"),
     *("_brigade_warm", "_brigade_show", "_brigade_streams", "_brigade_fork"),
 )
 _MESSAGE = b"/.brigade/record/"
@@ -109,10 +102,6 @@ def _asker():
     return ""
 
 
-def _text(value):
-    return value if isinstance(value, str) and "\0" not in value else ""
-
-
 def _observe(find_spec):
     def _find_spec(name, path, target=None):
         spec = None
@@ -124,13 +113,13 @@ def _observe(find_spec):
             fresh = [entry for entry in sys.path_importer_cache if entry not in _Log.known]
             _Log.known.update(fresh)
             _write(
-                *[("path-entry", "0", "", _text(entry), "") for entry in fresh],
+                *[("path-entry", "0", "", words(entry), "") for entry in fresh],
                 (
                     "import",
                     status,
-                    _text(_asker()),
-                    _text(name),
-                    _text(getattr(spec, "origin", None)),
+                    words(_asker()),
+                    words(name),
+                    words(getattr(spec, "origin", None)),
                 ),
             )
 
@@ -148,23 +137,6 @@ def _compiled(folder, names):
             compile(source, "<frozen importlib._bootstrap_external>", "exec", dont_inherit=True)
         ).hex()
     return codes
-
-
-def _json(value):
-    """JSON of what an interpreter record holds; the json package is not the program's import."""
-    if isinstance(value, str):
-        return f'"{"".join([_json_character(c) for c in value])}"'
-    if isinstance(value, dict):
-        return "{" + ", ".join([f"{_json(k)}: {_json(v)}" for k, v in value.items()]) + "}"
-    return "[" + ", ".join([_json(item) for item in value]) + "]"
-
-
-def _json_character(char):
-    if " " <= char <= "~" and char not in '"\\':
-        return char
-    coded = char.encode("utf-16-be", "surrogatepass")
-    units = [coded[at : at + 2] for at in range(0, len(coded), 2)]
-    return "".join([f"\\u{int.from_bytes(unit, 'big'):04x}" for unit in units])
 
 
 def _interpreter(environ, folder):
@@ -190,7 +162,7 @@ def start(environ, folder):
     """Begin to record. `environ`: the environment before it was cleaned; `folder`: of this file."""
     _Log.folder = environ[b"BRIGADE_RECORD"].decode(sys.getfilesystemencoding(), "surrogateescape")
     _Log.start_ns = _monotonic_ns()
-    _write(("interpreter", "0", "", sys.executable or "", _json(_interpreter(environ, folder))))
+    _write(("interpreter", "0", "", sys.executable or "", json(_interpreter(environ, folder))))
     _bootstrap._find_spec = _observe(_bootstrap._find_spec)
     if _watching is not None:
-        _watching.start(_write, _borrow)
+        _watching.start(_write)

@@ -11,6 +11,8 @@ objects: modules may hold them.
 
 import sys
 
+from _brigade_common import read_whole
+
 _posix = sys.modules["posix"]
 _io = sys.modules["_io"]
 
@@ -31,18 +33,8 @@ def parse(block):
 
 def coerced(environ):
     """Python sets LC_CTYPE at its start, for itself and its children, where the locale is C."""
-    fd = _posix.open("/proc/self/environ", _posix.O_RDONLY | _posix.O_CLOEXEC)
-    try:
-        block = b""
-        while True:
-            part = _posix.read(fd, 1 << 16)
-            if not part:
-                break
-            block += part
-    finally:
-        _posix.close(fd)
     value = environ.get(b"LC_CTYPE")
-    then = parse(block).get(b"LC_CTYPE")
+    then = parse(read_whole("/proc/self/environ")).get(b"LC_CTYPE")
     return {} if then == value else {b"LC_CTYPE": (then, value)}
 
 

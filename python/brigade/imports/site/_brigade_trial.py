@@ -15,6 +15,8 @@ the interpreter adds no frame to a traceback that Python does not take out again
 
 import sys
 
+from _brigade_common import ReadDict, borrow, words
+
 _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
 
@@ -52,16 +54,12 @@ def _once(*record):
         _State.write(record)
 
 
-def _text(value):
-    return value if isinstance(value, str) and "\0" not in value else ""
-
-
 def _watch_executions(load_unlocked):
     def _load_unlocked(spec):
-        name, by = _text(getattr(spec, "name", "")), _asker()
+        name, by = words(getattr(spec, "name", "")), _asker()
         stack = _State.stacks.setdefault(_State.thread(), [])
         _State.order += 1
-        origin = _text(getattr(spec, "origin", None))
+        origin = words(getattr(spec, "origin", None))
         _State.write(("imported", str(_State.order), by, name, origin))
         stack.append(name)
         _tell()
@@ -109,7 +107,7 @@ def _watch_locks(enter):
 def _asked_again(name):
     by = _asker()
     if by and by != name:
-        _once("imported", "0", by, _text(name), "")
+        _once("imported", "0", by, words(name), "")
 
 
 def _is_initializing(spec):
@@ -122,7 +120,7 @@ def _set_initializing(spec, value):
     spec.__dict__["_initializing"] = value
 
 
-class _Variables(dict):
+class _Variables(ReadDict):
     """The dict behind os.environ; it knows what it was at the start."""
 
     def _read(self, key):
@@ -143,48 +141,7 @@ class _Variables(dict):
     def _note(what, detail):
         _once("event", "0", _asker(), what, detail)
 
-    def __getitem__(self, key):
-        self._read(key)
-        return dict.__getitem__(self, key)
 
-    def __contains__(self, key):
-        self._read(key)
-        return dict.__contains__(self, key)
-
-    def get(self, key, default=None):
-        self._read(key)
-        return dict.get(self, key, default)
-
-    def pop(self, key, *default):
-        self._read(key)
-        return dict.pop(self, key, *default)
-
-    def setdefault(self, key, default=None):
-        self._read(key)
-        return dict.setdefault(self, key, default)
-
-    def __delitem__(self, key):
-        self._read(key)
-        dict.__delitem__(self, key)
-
-    __hash__ = None
-
-
-def _reads_all(name):
-    method = getattr(dict, name)
-
-    def read(self, *arguments):
-        self._read_all()
-        return method(self, *arguments)
-
-    read.__name__ = name
-    return read
-
-
-for _name in ("__iter__", "__len__", "__eq__", "__ne__", "__repr__", "__reversed__", "__or__",
-              "__ror__", "keys", "values", "items", "copy", "popitem"):  # fmt: skip
-    if hasattr(dict, _name):  # `|` came with Python 3.9
-        setattr(_Variables, _name, _reads_all(_name))
 _started = {}
 
 
@@ -198,8 +155,8 @@ def _watch_environment(posix):
         posix.environ = variables
 
 
-def start(write, borrow):
-    """Begin to watch. `write(record, ...)` records; `borrow(name)` gives a built-in module."""
+def start(write):
+    """Begin to watch. `write(record, ...)` records."""
     _State.write = write
     _State.thread = borrow("_thread").get_ident
     _State.settle = borrow("time").thread_time  # see src/view/hooks_watch.c

@@ -10,21 +10,14 @@ What must stay true: the rules of _brigade_view.py; looking changes nothing.
 
 import sys
 
+from _brigade_common import ReadDict, borrow
+
 _modules = sys.modules
 _posix = sys.modules["posix"]
 _MISSING = object()
 
 
-def borrow(name):
-    """A module that is built into the interpreter, left out of sys.modules if it was not there."""
-    held = name in _modules
-    module = __import__(name)
-    if not held:
-        del _modules[name]
-    return module
-
-
-class Variables(dict):
+class Variables(ReadDict):
     """The environment while a template warms. Reads of what was written here do not count."""
 
     def __init__(self, data, everything):
@@ -34,21 +27,12 @@ class Variables(dict):
         self.own = set()
         self._everything = everything  # called when all of it is read
 
-    def _note(self, key):
+    def _read(self, key):
         if key not in self.own:
             self.read.add(key)
 
-    def __getitem__(self, key):
-        self._note(key)
-        return dict.__getitem__(self, key)
-
-    def get(self, key, default=None):
-        self._note(key)
-        return dict.get(self, key, default)
-
-    def __contains__(self, key):
-        self._note(key)
-        return dict.__contains__(self, key)
+    def _read_all(self):
+        self._everything()
 
     def __setitem__(self, key, value):
         self.own.add(key)
@@ -56,34 +40,9 @@ class Variables(dict):
         dict.__setitem__(self, key, value)
 
     def __delitem__(self, key):
-        self._note(key)
-        dict.__delitem__(self, key)
+        ReadDict.__delitem__(self, key)
         self.own.add(key)
         self.written.append((key, None))
-
-    def __iter__(self):
-        self._everything()
-        return dict.__iter__(self)
-
-    def keys(self):
-        self._everything()
-        return dict.keys(self)
-
-    def items(self):
-        self._everything()
-        return dict.items(self)
-
-    def values(self):
-        self._everything()
-        return dict.values(self)
-
-    def copy(self):
-        self._everything()
-        return dict(dict.items(self))
-
-    def __len__(self):
-        self._everything()
-        return dict.__len__(self)
 
 
 class Watch:

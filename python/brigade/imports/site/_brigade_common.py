@@ -1,0 +1,105 @@
+"""What the trial's recorder and the template of ranks both need.
+
+    borrow(name)     a module that is built into the interpreter
+    words(value)     text that a record can hold
+    json(value)      JSON; the json package is not the program's import
+    read_whole(path) a file's bytes
+    ReadDict         a dict that tells what is read of it
+
+What must stay true: the rules of _brigade_view.py.
+"""
+
+import sys
+
+_modules = sys.modules
+_posix = sys.modules["posix"]
+_READ = _posix.O_RDONLY | _posix.O_CLOEXEC
+_PIECE_BYTES = 1 << 16
+
+
+def borrow(name):
+    """A module that is built into the interpreter, left out of sys.modules if it was not there."""
+    held = name in _modules
+    module = __import__(name)
+    if not held:
+        del _modules[name]
+    return module
+
+
+def words(value):
+    return value if isinstance(value, str) and "\0" not in value else ""
+
+
+def json(value):
+    if isinstance(value, str):
+        return f'"{"".join([_json_character(c) for c in value])}"'
+    if isinstance(value, dict):
+        return "{" + ", ".join([f"{json(k)}: {json(v)}" for k, v in value.items()]) + "}"
+    return "[" + ", ".join([json(item) for item in value]) + "]"
+
+
+def _json_character(char):
+    if " " <= char <= "~" and char not in '"\\':
+        return char
+    coded = char.encode("utf-16-be", "surrogatepass")
+    units = [coded[at : at + 2] for at in range(0, len(coded), 2)]
+    return "".join([f"\\u{int.from_bytes(unit, 'big'):04x}" for unit in units])
+
+
+def read_whole(path):
+    """Also of files whose size nobody knows, as those of /proc."""
+    fd = _posix.open(path, _READ)
+    try:
+        pieces = [_posix.read(fd, _PIECE_BYTES)]
+        while pieces[-1]:
+            pieces.append(_posix.read(fd, _PIECE_BYTES))
+    finally:
+        _posix.close(fd)
+    return b"".join(pieces)
+
+
+class ReadDict(dict):
+    """Tells what is read of it: `_read(key)`, and `_read_all()` where it may be anything."""
+
+    def __getitem__(self, key):
+        self._read(key)
+        return dict.__getitem__(self, key)
+
+    def __contains__(self, key):
+        self._read(key)
+        return dict.__contains__(self, key)
+
+    def get(self, key, default=None):
+        self._read(key)
+        return dict.get(self, key, default)
+
+    def pop(self, key, *default):
+        self._read(key)
+        return dict.pop(self, key, *default)
+
+    def setdefault(self, key, default=None):
+        self._read(key)
+        return dict.setdefault(self, key, default)
+
+    def __delitem__(self, key):
+        self._read(key)
+        dict.__delitem__(self, key)
+
+    __hash__ = None
+
+
+def _reads_all(name):
+    method = getattr(dict, name)
+
+    def read(self, *arguments):
+        self._read_all()
+        return method(self, *arguments)
+
+    read.__name__ = name
+    return read
+
+
+for _name in ("__iter__", "__len__", "__eq__", "__ne__", "__repr__", "__reversed__", "__or__",
+              "__ror__", "keys", "values", "items", "copy", "popitem"):  # fmt: skip
+    if hasattr(dict, _name):  # `|` came with Python 3.9
+        setattr(ReadDict, _name, _reads_all(_name))

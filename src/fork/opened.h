@@ -1,0 +1,14 @@
+/* What a template has open, before it serves. */
+#ifndef BRG_FORK_OPENED_H
+#define BRG_FORK_OPENED_H
+
+#include <stddef.h>
+
+/* Whether something besides 0 to 2 and `listener` is open: what warming up has left open would take
+ * the place of a rank's own. In words, then. */
+int opened_besides(int listener, char *words, size_t size);
+
+/* Lets go of 0 to 2: what the rank process that started the template has open is not kept open. */
+void opened_let_go(void);
+
+#endif
