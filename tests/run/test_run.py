@@ -175,10 +175,10 @@ APP_THAT_WAITS = """\
 import os, signal, sys, time
 import pkg
 def stop(number, frame):
-    os.write(1, b"told to stop\n")  # a print may be under way
+    os.write(1, b"told to stop\\n")  # a print may be under way
     sys.exit(5)
 signal.signal(signal.SIGTERM, stop)
-os.write(1, b"started\n")
+os.write(1, b"started\\n")
 time.sleep(float(os.environ["BRIGADE_TEST_WAIT"]))
 """
 
