@@ -1,5 +1,5 @@
-/* How a program that is a template reaches the template: fork_program.c before main, and Python as
- * the path of a readlink, which never gets to the kernel. See docs/design/0023-fork.md.
+/* How a program that is a template reaches the template: as the path of a readlink, which never
+ * gets to the kernel. See docs/design/0023-fork.md.
  *
  *   /.brigade/fork/wait           "FILE OFFSET BYTES" of a rank's environment; "": none will come
  *   /.brigade/fork/again          the value of BRIGADE_FORK_SOCKET for an exec of itself; "": none
@@ -13,10 +13,8 @@
 #include "view/hooks_fork.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "fork/begin.h"
 #include "fork/template.h"
 #include "view/fork_env.h"
-#include "view/fork_program.h"
 
 #include <stdlib.h>
 
@@ -29,7 +27,8 @@ static const char *after(const char *path, const char *word)
     return text_starts(path, word) ? path + strlen(word) : NULL;
 }
 
-void fork_words(const struct view *v, const char *text)
+/* The template's words for the report; the last ones count. */
+static void note_words(const struct view *v, const char *text)
 {
     struct brg_fork *f = &v->state->fork;
     size_t n = strlen(text);
@@ -39,8 +38,8 @@ void fork_words(const struct view *v, const char *text)
     f->n_words = (uint32_t)n;
 }
 
-/* Its slot, its counters, its environment. */
-void fork_become(struct view *v, const struct template_request *r)
+/* The child's view is the rank's: its slot, its counters, its environment. */
+static void become_rank(struct view *v, const struct template_request *r)
 {
     v->env = r->environment;
     v->env_bytes = r->head->environment_bytes;
@@ -53,34 +52,20 @@ void fork_become(struct view *v, const struct template_request *r)
     __atomic_fetch_add(&v->slot->processes, 1, __ATOMIC_RELAXED);
 }
 
-void fork_over(struct view *v)
-{
-    template_begin_rank();
-    fork_env_end();
-    v->fork = 0;
-}
-
-int fork_next(struct view *v, struct template_request *request)
-{
-    struct brg_fork *f = &v->state->fork;
-    if (!f->warm_ns)
-        f->warm_ns = sys_now_ns(CLOCK_MONOTONIC) - begun_ns;
-    for (;;) {
-        if (!template_wait(request))
-            return 0;
-        const char *why = fork_env_differs(v, request);
-        if (!why)
-            return 1;
-        template_refuse(why);
-    }
-}
-
-static size_t wait_for_request(struct view *v, struct template_request *request, char *buf,
+static size_t wait_for_request(const struct view *v, struct template_request *request, char *buf,
                                size_t size)
 {
     struct text t = text_in(buf, size);
-    if (!fork_next(v, request))
-        return 0;
+    struct brg_fork *f = &v->state->fork;
+    if (!f->warm_ns)
+        f->warm_ns = sys_now_ns(CLOCK_MONOTONIC) - begun_ns;
+    for (const char *why = ""; why;) {
+        if (!template_wait(request))
+            return 0;
+        why = fork_env_differs(v, request);
+        if (why)
+            template_refuse(why);
+    }
     text_number(&t, (uint64_t)request->file, 10);
     text_add(&t, " ");
     text_number(&t, request->head->environment_off, 10);
@@ -109,11 +94,13 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
         template_forked((int)strtol(text, NULL, 10));
     else if (text_same(word, "child")) {
         template_child();
-        fork_become(v, &request);
+        become_rank(v, &request);
     } else if (text_same(word, "begin")) {
-        fork_over(v);
+        template_begin_rank();
+        fork_env_end();
+        v->fork = 0;
     } else if ((text = after(word, "report/")))
-        fork_words(v, text);
+        note_words(v, text);
     else
         return 0;
     return 1;
@@ -161,25 +148,14 @@ static int will_serve(const struct view *v)
     return 1;
 }
 
-/* Whether this process will stop before it does what a rank is to do. */
-static int will_stop(const struct view *v)
+void fork_begin(struct view *v)
 {
-    const char *kind = view_env(v, BRG_FORK_VARIABLE);
-    return text_alike(kind, "python") ? will_serve(v) : fork_program_stops(kind);
-}
-
-void fork_begin(struct view *v, char **argv, char **envp)
-{
-    v->fork = template_begin(view_env(v, BRG_FORK_SOCKET_VARIABLE));
-    if (!v->fork) {
-        fork_env_end();
+    v->fork = template_begin(view_env(v, "BRIGADE_FORK_SOCKET"));
+    if (!v->fork)
         return;
-    }
-    if (!will_stop(v))
+    if (!will_serve(v))
         sys_exit(127);
     fork_env_begin();
     begun_ns = sys_now_ns(CLOCK_MONOTONIC);
     template_tell_saved(&v->state->fork.saved_bytes);
-    if (!text_alike(view_env(v, BRG_FORK_VARIABLE), "python"))
-        fork_program_begin(v, argv, envp);
 }

@@ -4,8 +4,9 @@
                                       have; in the template it serves until the library ends it
 
 Beside it stand _brigade_warm.py (imports what the plan names), _brigade_show.py (lets a rank see a
-module when it imports it), _brigade_again.py (what a rank does anew), _brigade_streams.py (its
-environment and streams) and _brigade_channel.py (speaks with the preloaded library).
+module when it imports it), _brigade_store.py (how what was imported lies in memory),
+_brigade_again.py (what a rank does anew), _brigade_streams.py (its environment and streams) and
+_brigade_channel.py (speaks with the preloaded library).
 docs/design/0023-fork.md has the whole.
 
 What must stay true: the rules of _brigade_view.py. A template never runs the program. Where
@@ -86,9 +87,12 @@ class _Template:
             return
         warmer.hide()
         self._read = set(warmer.variables.read)
-        Store(warmer, plan["again"]).install()
-        warmer.watch.freeze()
         self._warm = sum([not node.failed for node in warmer.nodes.values()])
+        store, watch = Store(warmer, plan["again"]), warmer.watch
+        del warmer, plan
+        watch.collect()
+        store.install()
+        watch.freeze()
 
     def report(self):
         """As many of the modules that were left here as there is room for, first causes first."""

@@ -18,11 +18,9 @@ import sys
 
 _modules = sys.modules
 _stat = sys.modules["posix"].stat
-_reference = sys.modules["_weakref"].ref
 _warnings = sys.modules["_warnings"]
 
 DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
-STORED, SHOWN, FORGOTTEN = range(3)
 MISSING = object()
 
 
@@ -43,8 +41,8 @@ def _kind_of(loader):
 
 class Node:
     __slots__ = (
-        "name", "module", "ops", "known", "failed", "state", "origin", "kind", "places", "stamp",
-        "before", "bound", "again", "spec",
+        "name", "module", "ops", "known", "failed", "origin", "kind", "places", "stamp", "before",
+        "bound", "within", "spec",
     )  # fmt: skip
 
     def __init__(self, spec, trusted):
@@ -54,14 +52,13 @@ class Node:
         self.ops = []
         self.known = set()  # names in ops
         self.failed = False  # its execution raised
-        self.state = STORED
         self.origin = spec.origin
         self.kind = _kind_of(spec.loader)
         self.places = self._places(spec)
         self.stamp = stamp_of(spec, trusted)
         self.before = MISSING  # what its parent had by its name before
         self.bound = True  # whether its parent has it by its name
-        self.again = ()
+        self.within = False  # whether it was executed within its package's own execution
 
     @staticmethod
     def _places(spec):
@@ -81,21 +78,6 @@ class Node:
             and self._places(spec) == self.places
             and stamp_of(spec, trusted) == self.stamp
         )
-
-    def is_module(self, module):
-        held = self.module
-        if self.state != STORED and type(held) is _reference:
-            held = held()
-        return module is held
-
-    def shown(self):
-        """The program owns the module from now on: what it deletes is gone."""
-        self.state = SHOWN
-        self.ops, self.spec = (), None
-        try:
-            self.module = _reference(self.module)
-        except TypeError:
-            pass  # an object of the module's own making that cannot be referred to weakly
 
 
 def warning_filters():

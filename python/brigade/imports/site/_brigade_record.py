@@ -39,7 +39,7 @@ _COMPILED_AHEAD = (
 )
 _COMPILED_AHEAD_TO_FORK = (
     *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_watch"),
-    *("_brigade_warm", "_brigade_show", "_brigade_streams", "_brigade_fork"),
+    *("_brigade_store", "_brigade_warm", "_brigade_show", "_brigade_streams", "_brigade_fork"),
 )
 _MESSAGE = b"/.brigade/record/"
 _FLAGS = _posix.O_WRONLY | _posix.O_CREAT | _posix.O_APPEND | _posix.O_CLOEXEC

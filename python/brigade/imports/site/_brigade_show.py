@@ -13,7 +13,8 @@ sys.path are as they were. If one is found elsewhere, or has been put there by t
 nothing is shown: the module is executed as always, and what it imports may be shown by itself.
 
 What must stay true: the rules of _brigade_view.py; no frame of this file is on the stack while a
-module executes, and none in a traceback.
+module executes, and none in a traceback; what is looked at for each module is in the Table, since
+to look is to write.
 """
 
 import sys
@@ -26,22 +27,23 @@ from _brigade_nodes import (
     DEP,
     ENVIRON,
     EXTRA,
-    FORGOTTEN,
     FOUND,
     LIST,
     MISSING,
-    STORED,
     apply_change,
     filters_changed,
     watched_lists,
 )
 from _brigade_state import Settings, anything_changed
+from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
 _PathFinder = _external.PathFinder
 _FINDERS = (Finder, _external.FileFinder)
+_Module = type(sys)
 _modules = sys.modules
+_threads = sys.modules["_thread"]._count
 
 
 class _Otherwise(Exception):
@@ -61,30 +63,34 @@ class _Shown:
 
 class Store:
     def __init__(self, warmer, again):
-        self._nodes = nodes = warmer.nodes
+        actions = {}
+        for name, action in again:
+            actions.setdefault(name, []).append(ACTIONS[action])
+        self._table = Table(warmer.nodes, actions)
         self._extras = warmer.extras
         self._trusted = warmer.trusted
         self._lists = warmer.began  # sys.path and the lists of finders, as they were then
         self._search_of_then = _bootstrap._find_spec
-        self._settled = False
-        for name, action in again:
-            if name in nodes:
-                nodes[name].again += (ACTIONS[action],)
+        self._settled = False  # nothing can be found elsewhere than then, but for what is asked
+        self._alone = False  # settled, and no other thread can look while modules are shown
+        self._answers = {}  # package: what _is_as_then() found, in this show
+        self._seen = b""  # whether a module was found to be in sys.modules, in this show
 
     def install(self):
+        self._table.lay_out()
         original = _bootstrap.module_from_spec
         of_load = _bootstrap._load_unlocked.__code__
         of_import = _bootstrap._find_and_load_unlocked.__code__
-        nodes, frame_at = self._nodes, sys._getframe
+        table, frame_at = self._table, sys._getframe
+        index, states, failed = table.index, table.states, table.failed
 
         def module_from_spec(spec):
-            node = nodes.get(spec.name)
-            if node is not None and node.state == STORED and not node.failed:
+            number = index.get(spec.name)
+            if number is not None and states[number] == STORED and not failed[number]:
                 frame = frame_at(1)
                 if frame.f_code is of_load and frame.f_back.f_code is of_import:
-                    stored = node.spec
-                    if self._show(node, spec):
-                        spec.loader = _Shown(spec, stored)
+                    if self._show(number, spec):
+                        spec.loader = _Shown(spec, table.nodes[number].spec)
                         return _modules[spec.name]
             return original(spec)
 
@@ -92,50 +98,67 @@ class Store:
             setattr(module_from_spec, name, getattr(original, name))
         _bootstrap.module_from_spec = module_from_spec
 
-    def _show(self, node, spec):
+    def _show(self, number, spec):
         """Whether the module, and what it imported, stands in sys.modules now."""
+        table = self._table
+        node = table.nodes[number]
         if not node.matches(spec, self._trusted):
-            node.state, node.module = FORGOTTEN, MISSING
+            table.forget(number)
             return False
         done = []
         lists = [(items, list(items)) for items in watched_lists()]
         then, self._settled = self._lists, self._is_settled()
+        self._alone = self._settled and not _threads()
+        self._answers.clear()
+        self._seen = bytearray(len(table.states))
         node.spec._initializing = True  # others that import it wait, as while a module executes
-        _modules[node.name] = node.module
+        self._begin(number)
         try:
-            self._replay(node, done)
+            self._replay(number, done)
         except Exception:
             _modules.pop(node.name, None)
             self._take_back(done, lists)
             self._lists = then
-            node.state, node.module = FORGOTTEN, MISSING
+            table.forget(number)
             return False
-        self._finish(node, done)
+        self._finish(number, done)
         return True
 
-    @staticmethod
-    def _take_back(done, lists):
+    def _take_back(self, done, lists):
         for kind, what in reversed(done):
             if kind == EXTRA:
                 _modules.pop(what, None)
             elif kind == DEP:
-                node, parent, child, before = what
-                _modules.pop(node.name, None)
-                if before is MISSING:
-                    parent.__dict__.pop(child, None)
-                elif parent is not None:
-                    setattr(parent, child, before)
+                number, package, child, before = what
+                self._table.states[number] = STORED
+                _modules.pop(self._table.names[number], None)
+                if package is not None and before is MISSING:
+                    package.__dict__.pop(child, None)
+                elif package is not None:
+                    setattr(package, child, before)
         for items, then in lists:
             if items != then:
                 items[:] = then
         filters_changed()
 
-    def _replay(self, node, done):
-        """Make the searches of the execution of `node`; fill sys.modules and the lists."""
-        for kind, what in node.ops:
+    def _begin(self, number):
+        table = self._table
+        table.states[number] = SHOWING
+        if not self._alone:
+            table.take_out(number)
+        _modules[table.names[number]] = table.modules[number]
+
+    def _replay(self, number, done):
+        """Make the searches of an execution; fill sys.modules and the lists."""
+        seen, others = self._seen, self._table.others
+        for code in self._table.done_by(number):
+            kind, what = code & KINDS, code >> KIND_BITS
             if kind == DEP:
-                self._request(what, done)
-            elif kind == ABSENT:
+                if not seen[what]:
+                    self._request(what, done)
+                continue
+            what = others[what]
+            if kind == ABSENT:
                 if what in _modules or self._is_as_then(what):
                     continue
                 if self._search(what) is not None:
@@ -148,8 +171,9 @@ class Store:
                 if spec is None or spec.origin != origin:
                     raise _Otherwise(name)
             elif kind == LIST:
-                number, change = what
-                apply_change(change, watched_lists()[number])
+                which, change = what
+                apply_change(change, watched_lists()[which])
+                self._answers.clear()
                 if self._settled:
                     self._lists = [list(items) for items in watched_lists()[:3]]
             elif kind == EXTRA:
@@ -157,55 +181,68 @@ class Store:
                     raise _Otherwise(what)
                 _modules[what] = self._extras[what]
                 done.append((EXTRA, what))
+            elif kind == NAME:
+                if what not in _modules:
+                    raise _Otherwise(what)
             else:
                 done.append((kind, what))
 
-    def _request(self, name, done):
-        node = self._nodes.get(name)
+    def _request(self, number, done):
+        table = self._table
+        name = table.names[number]
         held = _modules.get(name, MISSING)
         if held is not MISSING:
-            if node is not None and not node.failed and not node.is_module(held):
+            if not table.failed[number] and not table.is_module(number, held):
                 raise _Otherwise(name)
+            self._seen[number] = self._alone
             return
-        parent, _dot, _child = name.rpartition(".")
-        if parent:
-            self._request(parent, done)
+        package = table.packages[number]
+        if package >= 0:
+            self._request(package, done)
             if name in _modules:
-                self._request(name, done)
+                self._request(number, done)
                 return
-        if node is None or node.state != STORED:
+        elif package == NOT_HERE and name.rpartition(".")[0] not in _modules:
             raise _Otherwise(name)
+        if table.states[number] != STORED:
+            raise _Otherwise(name)
+        if self._alone:
+            self._appear(number, done)
+            return
         with _bootstrap._ModuleLockManager(name):
             if name not in _modules:
-                self._appear(node, done)
+                self._appear(number, done)
                 return
-        self._request(name, done)  # another thread has imported it meanwhile
+        self._request(number, done)  # another thread has imported it meanwhile
 
-    def _appear(self, node, done):
+    def _appear(self, number, done):
         """What importlib does for a module that is imported within another's execution."""
-        name = node.name
-        if not self._is_as_then(name):
+        table = self._table
+        name = table.names[number]
+        if not self._is_as_then(name, table.packages[number]):
             spec = self._search(name)
-            if spec is None or not node.matches(spec, self._trusted):
+            if spec is None or not table.nodes[number].matches(spec, self._trusted):
                 raise _Otherwise(name)
-        if node.failed:
+        if table.failed[number]:
             _modules[name] = None  # what it imports may ask for it
             try:
-                self._replay(node, done)
+                self._replay(number, done)
             finally:
                 del _modules[name]
             return
         sys.audit("import", name, None, sys.path, sys.meta_path, sys.path_hooks)
-        stored = node.spec
-        stored._initializing = True
-        _modules[name] = node.module
+        stored = None if self._alone else table.nodes[number].spec
+        if stored is not None:
+            stored._initializing = True
+        self._begin(number)
         try:
-            self._replay(node, done)
+            self._replay(number, done)
             _modules[name] = _modules.pop(name)
-            self._do_again(node)
+            self._do_again(number)
         finally:
-            stored._initializing = False
-            done.append((DEP, (node, *self._bind(node))))
+            if stored is not None:
+                stored._initializing = False
+            done.append((DEP, (number, *self._bind(number))))
 
     def _is_settled(self):
         """Whether finders, sys.path and what they look at are as when the template warmed."""
@@ -217,16 +254,34 @@ class Store:
         now = [list(items) for items in watched_lists()[:3]]
         return now == self._lists and not anything_changed()
 
-    def _is_as_then(self, name):
+    def _is_as_then(self, name, package=NOT_HERE):
         """Whether a search for `name` would be answered by tables alone, as it was then. What it
         leaves in sys.path_importer_cache is left."""
-        parent = name.rpartition(".")[0]
-        path = getattr(_modules.get(parent), "__path__", None) if parent else sys.path
-        if not self._settled or type(path) is not list:
+        if not self._settled:
             return False
+        if package == NOT_HERE:
+            above = name.rpartition(".")[0]
+            package = self._table.index.get(above, NOT_HERE) if above else TOP
+        answer = self._answers.get(package)
+        if answer is None:
+            answer = self._tables_answer(name, package)
+            if package != NOT_HERE:
+                self._answers[package] = answer
+        return answer
+
+    def _tables_answer(self, name, package):
         cache, tables = sys.path_importer_cache, Settings.tables
-        if not all(entry in tables or cache.get(entry, MISSING) is None for entry in path):
-            return False
+        if package >= 0 and self._table.states[package] == SHOWING:
+            path = self._table.paths[package]  # nobody can have changed it yet
+            if path is None:
+                return False
+        else:
+            above = name.rpartition(".")[0]
+            path = getattr(_modules.get(above), "__path__", None) if above else sys.path
+            if type(path) is not list:
+                return False
+            if not all(entry in tables or cache.get(entry, MISSING) is None for entry in path):
+                return False
         for entry in path:
             if entry not in cache:
                 _PathFinder._path_importer_cache(entry)
@@ -237,14 +292,14 @@ class Store:
         parent = name.rpartition(".")[0]
         return _bootstrap._find_spec(name, _modules[parent].__path__ if parent else None)
 
-    def _finish(self, node, done):
+    def _finish(self, number, done):
         """All will be shown: the rest of what the executions did."""
-        self._do_again(node)
-        node.shown()
+        self._do_again(number)
+        self._table.shown(number)
         filters_changed()
         for kind, what in done:
             if kind == DEP:
-                what[0].shown()
+                self._table.shown(what[0])
             elif kind == ENVIRON:
                 name, value = what
                 environ = _modules["os"].environb
@@ -256,21 +311,23 @@ class Store:
                 function, arguments, named = what
                 _modules["atexit"].register(function, *arguments, **named)
 
-    @staticmethod
-    def _do_again(node):
-        for action in node.again:
-            action(node.module)
+    def _do_again(self, number):
+        for action in self._table.again.get(number, ()):
+            action(self._table.modules[number])
 
-    @staticmethod
-    def _bind(node):
+    def _bind(self, number):
         """Give its package the module. (package or None, name in it, what it had before)."""
-        parent, _dot, child = node.name.rpartition(".")
-        if not parent or not node.bound:
+        table = self._table
+        child = table.children[number]
+        if child is None or table.within[number] or table.packages[number] == TOP:
             return None, "", None
-        package = _modules[parent]
+        package = _modules[table.names[number].rpartition(".")[0]]
         before = package.__dict__.get(child, MISSING)
         try:
-            setattr(package, child, node.module)
+            if type(package) is _Module:
+                package.__dict__[child] = table.modules[number]
+            else:
+                setattr(package, child, table.modules[number])
         except AttributeError:
             return None, "", None  # importlib warned of it when the template warmed
         return package, child, before

@@ -28,12 +28,14 @@ from _brigade_nodes import (
     filters_changed,
     watched_lists,
 )
-from _brigade_watch import Variables, Watch, changes
+from _brigade_store import modules_of_one_block
+from _brigade_watch import Variables, Watch
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _builtins = sys.modules["builtins"]
 _posix = sys.modules["posix"]
 _modules = sys.modules
+_FREEZE_EVERY = 32  # modules
 _LISTS = ("sys.path", "sys.meta_path", "sys.path_hooks", "warnings.filters")
 # attributes of sys and builtins that imports may change, or that warming itself does
 _IGNORED = (
@@ -51,6 +53,7 @@ class Warmer:
         self.problems = {}  # module: why it, and so this process, cannot be used
         self.variables = None
         self._stack = []
+        self._block = []  # modules to be
         self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
         self._base = set(_modules)
@@ -71,6 +74,7 @@ class Warmer:
             sys.path.insert(0, first_entry)
         self._lists = [list(items) for items in watched_lists()]
         self.began = self._lists[:3]
+        self._block = modules_of_one_block(len(self.warm))
         restore = self._stand_in()
         try:
             for name in self.warm:
@@ -78,6 +82,7 @@ class Warmer:
                     self._import(name)
         finally:
             restore()
+            self._block.clear()
             if self.watch.release_output():
                 self._blame("something was written to stdout or stderr", "the imports")
             environ()
@@ -123,9 +128,17 @@ class Warmer:
     def _stand_in(self):
         """Put the stand-ins in place; what takes them away again."""
         load, find_spec = _bootstrap._load_unlocked, _bootstrap._find_spec
+        new_module = _bootstrap._new_module
         find_and_load, import_original = _bootstrap._find_and_load, _builtins.__import__
         of_import = _bootstrap._find_and_load_unlocked.__code__
         stack = self._stack
+
+        def _new_module(name):
+            if not self._block:
+                return new_module(name)
+            module = self._block.pop()
+            module.__init__(name)
+            return module
 
         def _load_unlocked(spec):
             return self._load(load, spec)
@@ -154,6 +167,7 @@ class Warmer:
             return module
 
         places = [
+            (_bootstrap, "_new_module", new_module, _new_module),
             (_bootstrap, "_load_unlocked", load, _load_unlocked),
             (_bootstrap, "_find_spec", find_spec, _find_spec),
             (_bootstrap, "_find_and_load", find_and_load, _find_and_load),
@@ -193,6 +207,7 @@ class Warmer:
         node = self.nodes[name] = Node(spec, self.trusted)
         self._known.add(name)
         parent, _dot, child = name.rpartition(".")
+        node.within = any(above.name == parent for above in stack)
         node.before = getattr(_modules.get(parent), "__dict__", {}).get(child, MISSING)
         blamed, before = len(self.problems), self.watch.look()
         stack.append(node)
@@ -207,10 +222,12 @@ class Warmer:
             if stack:
                 self._size = -1  # a look at all names, whatever their number
                 self._note()
-                changed = changes(before, self.watch.look())
+                changed = self.watch.changes(before, self.watch.look())
                 if changed and blamed == len(self.problems):
                     self._blame(f"changed {', '.join(changed)}")
                 stack.pop()
+        if len(self.nodes) % _FREEZE_EVERY == 0:
+            self.watch.freeze()
         if name == "atexit":
             self._watch_atexit(node.module)
         return node.module
@@ -305,6 +322,8 @@ class Warmer:
     def _unbind(node, parent, child):
         if getattr(parent, "__dict__", {}).get(child) is not node.module:
             node.bound = False
+        elif node.within:
+            pass  # wherever its package is shown, so is it
         elif node.before is MISSING or node.before is node.module:
             delattr(parent, child)
         else:

@@ -60,7 +60,14 @@ _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_vie
 _TEMPLATE = (
     *_VIEW,
     *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes"),
-    *("_brigade_watch", "_brigade_warm", "_brigade_show", "_brigade_streams", "_brigade_fork"),
+    *(
+        "_brigade_watch",
+        "_brigade_store",
+        "_brigade_warm",
+        "_brigade_show",
+        "_brigade_streams",
+        "_brigade_fork",
+    ),
 )
 
 
