@@ -12,7 +12,9 @@ _HEAD = """\
 own. The trial sees what each import does (`brigade explain --fork MODULE` tells); this table says
 of what it may do why it is harmless, or what a rank does again when it sees the module. What is not
 here leaves the module, and all that import it, to each rank. `--fork-warm MODULE` imports a module
-once all the same, `--fork-leave MODULE` never. Made from `python/brigade/fork/rules.py`.
+once all the same, `--fork-leave MODULE` never. Of a program that is no Python, rules for all
+modules (`*`) with nothing to be done again are for its constructors, too: if they do anything else,
+it is stopped before them. Made from `python/brigade/fork/rules.py`.
 
 | module | what it does | detail | why it may | done again by each rank |
 |---|---|---|---|---|

@@ -1,9 +1,9 @@
 /* Runs in a rank of `brigade bench cload`: a program with all libraries behind it.
  *
  * Two programs from one text. START is what the launcher starts: it takes the time, sets
- * LD_LIBRARY_PATH if SEARCH (folders relative to the world's, separated by ':') is to be found by it,
- * and becomes the other. That one has the libraries linked, or with OPENED opens them by name; it
- * visits each, and prints one line that `brigade bench` gathers. "table.h" is generated. */
+ * LD_LIBRARY_PATH if SEARCH (folders relative to the world's, separated by ':') is to be found by
+ * it, and becomes the other. That one has the libraries linked, or with OPENED opens them by name;
+ * it visits each, and prints one line that `brigade bench` gathers. "table.h" is generated. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
@@ -125,6 +125,10 @@ int main(int argc, char **argv)
                  "\"checksum\": \"%016llx\"}\n",
                  rank(), host, main_ns, (double)(entered - (argc > 1 ? atoll(argv[1]) : 0)) / 1e9,
                  (double)(loaded - entered) / 1e9, (double)(visited - loaded) / 1e9, sum);
-    return write(1, line, (size_t)n) != n;
+    int wrote = write(1, line, (size_t)n) == n;
+    const char *hold = getenv("BRIGADE_BENCH_HOLD"); /* a file: goes on when that is gone */
+    while (hold && access(hold, F_OK) == 0)
+        usleep(10000);
+    return !wrote;
 }
 #endif
