@@ -5,8 +5,9 @@
 
 #include "fork/talk.h"
 
-/* What the template finds in its environment: how it serves ("python": from its `site`), and
- * "SOCKET:PID:RANKS", which counts for that process only. */
+/* What the template finds in its environment: where it stops ("python": in its `site`; "main",
+ * "preinit": before main, or before any constructor), and "SOCKET:PID:RANKS", which counts for that
+ * process only. */
 #define BRG_FORK_VARIABLE "BRIGADE_FORK"
 #define BRG_FORK_SOCKET_VARIABLE "BRIGADE_FORK_SOCKET"
 #define BRG_FORK_PINS_VARIABLE "BRIGADE_FORK_PINS" /* the user's wishes, as Python reads them */

@@ -5,6 +5,7 @@
 #include "fork/adopt.h"
 #include "fork/clients.h"
 #include "fork/opened.h"
+#include "fork/own.h"
 #include "fork/saved.h"
 
 #include <errno.h>
@@ -58,15 +59,6 @@ int template_is(void)
     return t.listener >= 0;
 }
 
-/* What the program has ignored since it began (Python: SIGPIPE, SIGXFSZ) is not what it was started
- * with. */
-static void stop_ignoring(void)
-{
-    for (int number = 1; number < 65; number++)
-        if (!(t.self.ignored >> (number - 1) & 1) && signal(number, SIG_DFL) == SIG_ERR)
-            continue; /* SIGKILL, SIGSTOP, and libc's own */
-}
-
 size_t template_again(char *buf, size_t size)
 {
     struct text value = text_in(buf, size);
@@ -77,8 +69,13 @@ size_t template_again(char *buf, size_t size)
     text_number(&value, (uint64_t)t.expected, 10);
     if (t.listener < 0 || value.full || sys_fcntl(t.listener, F_SETFD, 0) != 0)
         return 0;
-    stop_ignoring();
+    own_as_started(t.self.ignored);
     return value.len;
+}
+
+int template_left_open(char *words, size_t size)
+{
+    return opened_besides(t.listener, words, size);
 }
 
 void template_tell_saved(uint64_t *bytes)

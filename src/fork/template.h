@@ -26,6 +26,9 @@ int template_is(void);
  * cannot be. */
 size_t template_again(char *buf, size_t size);
 
+/* Whether something besides 0 to 2 and its socket is open: in words, then. */
+int template_left_open(char *words, size_t size);
+
 /* Where to write what ranks share, in bytes, once: a second after one was forked and no other. */
 void template_tell_saved(uint64_t *bytes);
 

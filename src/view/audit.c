@@ -34,6 +34,7 @@ EXPORT unsigned int la_version(unsigned int version);
 EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag);
 EXPORT unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie);
 EXPORT void la_activity(uintptr_t *cookie, unsigned int flag);
+EXPORT void la_preinit(uintptr_t *cookie);
 
 static struct view view;
 
@@ -370,6 +371,17 @@ void la_activity(uintptr_t *cookie, unsigned int flag)
     (void)cookie;
     if (flag == LA_ACT_CONSISTENT && view.mode == VIEW_RECORD)
         end_search(NULL);
+}
+
+/* Constructors have run, main is next. The C library calls this, in the program's namespace and
+ * with no lock held, so what it calls there may use all of that library. */
+void la_preinit(uintptr_t *cookie)
+{
+    (void)cookie;
+    if (view.mode == VIEW_RECORD)
+        record_event_of(&view, "", "main", "");
+    else if (view.before_main)
+        view.before_main(&view);
 }
 
 /* A process that ends while a search has found nothing: the search is still worth recording. */

@@ -1,5 +1,5 @@
-/* How a program that is a template reaches the template: as the path of a readlink, which never
- * gets to the kernel. See docs/design/0023-fork.md.
+/* How a program that is a template reaches the template: fork_program.c before main, and Python as
+ * the path of a readlink, which never gets to the kernel. See docs/design/0023-fork.md.
  *
  *   /.brigade/fork/wait           "FILE OFFSET BYTES" of a rank's environment; "": none will come
  *   /.brigade/fork/again          the value of BRIGADE_FORK_SOCKET for an exec of itself; "": none
@@ -13,8 +13,10 @@
 #include "view/hooks_fork.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "fork/begin.h"
 #include "fork/template.h"
 #include "view/fork_env.h"
+#include "view/fork_program.h"
 
 #include <stdlib.h>
 
@@ -27,8 +29,7 @@ static const char *after(const char *path, const char *word)
     return text_starts(path, word) ? path + strlen(word) : NULL;
 }
 
-/* The template's words for the report; the last ones count. */
-static void note_words(const struct view *v, const char *text)
+void fork_words(const struct view *v, const char *text)
 {
     struct brg_fork *f = &v->state->fork;
     size_t n = strlen(text);
@@ -38,8 +39,8 @@ static void note_words(const struct view *v, const char *text)
     f->n_words = (uint32_t)n;
 }
 
-/* The child's view is the rank's: its slot, its counters, its environment. */
-static void become_rank(struct view *v, const struct template_request *r)
+/* Its slot, its counters, its environment. */
+void fork_become(struct view *v, const struct template_request *r)
 {
     v->env = r->environment;
     v->env_bytes = r->head->environment_bytes;
@@ -52,20 +53,34 @@ static void become_rank(struct view *v, const struct template_request *r)
     __atomic_fetch_add(&v->slot->processes, 1, __ATOMIC_RELAXED);
 }
 
-static size_t wait_for_request(const struct view *v, struct template_request *request, char *buf,
-                               size_t size)
+void fork_over(struct view *v)
 {
-    struct text t = text_in(buf, size);
+    template_begin_rank();
+    fork_env_end();
+    v->fork = 0;
+}
+
+int fork_next(struct view *v, struct template_request *request)
+{
     struct brg_fork *f = &v->state->fork;
     if (!f->warm_ns)
         f->warm_ns = sys_now_ns(CLOCK_MONOTONIC) - begun_ns;
-    for (const char *why = ""; why;) {
+    for (;;) {
         if (!template_wait(request))
             return 0;
-        why = fork_env_differs(v, request);
-        if (why)
-            template_refuse(why);
+        const char *why = fork_env_differs(v, request);
+        if (!why)
+            return 1;
+        template_refuse(why);
     }
+}
+
+static size_t wait_for_request(struct view *v, struct template_request *request, char *buf,
+                               size_t size)
+{
+    struct text t = text_in(buf, size);
+    if (!fork_next(v, request))
+        return 0;
     text_number(&t, (uint64_t)request->file, 10);
     text_add(&t, " ");
     text_number(&t, request->head->environment_off, 10);
@@ -94,13 +109,11 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
         template_forked((int)strtol(text, NULL, 10));
     else if (text_same(word, "child")) {
         template_child();
-        become_rank(v, &request);
+        fork_become(v, &request);
     } else if (text_same(word, "begin")) {
-        template_begin_rank();
-        fork_env_end();
-        v->fork = 0;
+        fork_over(v);
     } else if ((text = after(word, "report/")))
-        note_words(v, text);
+        fork_words(v, text);
     else
         return 0;
     return 1;
@@ -148,14 +161,25 @@ static int will_serve(const struct view *v)
     return 1;
 }
 
-void fork_begin(struct view *v)
+/* Whether this process will stop before it does what a rank is to do. */
+static int will_stop(const struct view *v)
 {
-    v->fork = template_begin(view_env(v, "BRIGADE_FORK_SOCKET"));
-    if (!v->fork)
+    const char *kind = view_env(v, BRG_FORK_VARIABLE);
+    return text_alike(kind, "python") ? will_serve(v) : fork_program_stops(kind);
+}
+
+void fork_begin(struct view *v, char **argv, char **envp)
+{
+    v->fork = template_begin(view_env(v, BRG_FORK_SOCKET_VARIABLE));
+    if (!v->fork) {
+        fork_env_end();
         return;
-    if (!will_serve(v))
+    }
+    if (!will_stop(v))
         sys_exit(127);
     fork_env_begin();
     begun_ns = sys_now_ns(CLOCK_MONOTONIC);
     template_tell_saved(&v->state->fork.saved_bytes);
+    if (!text_alike(view_env(v, BRG_FORK_VARIABLE), "python"))
+        fork_program_begin(v, argv, envp);
 }

@@ -1,5 +1,7 @@
 /* The preloaded library: its start, and what all hooks share. See hooks.h. */
 #include "view/hooks.h"
+#include "fork/begin.h"
+#include "view/fork_env.h"
 #include "view/handoff.h"
 #include "view/hooks_fork.h"
 #include "base/real_find.h"
@@ -33,6 +35,8 @@ struct view *preload_start(void)
         view_start(v);
     }
     preload_view = v->mode == VIEW_OFF ? NULL : v;
+    if (v->mode == VIEW_SERVE && view_env(v, BRG_FORK_SOCKET_VARIABLE))
+        fork_env_begin(); /* another library's constructor may have come first */
     __atomic_store_n(&preload_started, 1, __ATOMIC_RELEASE);
     return preload_view;
 }
@@ -61,9 +65,10 @@ static void restore_execfn(const struct view *v)
     }
 }
 
-__attribute__((constructor)) static void start_of_process(void)
+__attribute__((constructor)) static void start_of_process(int argc, char **argv, char **envp)
 {
     const struct view *v = hook_view();
+    (void)argc;
     if (!v)
         return;
     if (v->mode == VIEW_RECORD)
@@ -71,7 +76,7 @@ __attribute__((constructor)) static void start_of_process(void)
     else {
         restore_execfn(v);
         preload_view->preloaded = 1;
-        fork_begin(preload_view);
+        fork_begin(preload_view, argv, envp);
     }
 }
 

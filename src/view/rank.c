@@ -24,6 +24,7 @@
 #include "view/program.h"
 #include "view/rank_env.h"
 #include "view/record.h"
+#include "view/stoppable.h"
 #include "view/trace.h"
 
 #include <errno.h>
@@ -34,8 +35,8 @@
 
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
-    "                    [--fork python [--fork-pins HEX]] [--watch SALT] [--python-view DIR]\n"
-    "                    [--] PROGRAM [ARGS...]\n"
+    "                    [--fork python|main|preinit [--fork-pins HEX]] [--watch SALT]\n"
+    "                    [--python-view DIR] [--] PROGRAM [ARGS...]\n"
     "       brigade-rank --probe BASE\n"
     "       brigade-rank --inspect PROGRAM\n";
 
@@ -293,7 +294,8 @@ static void fork_rank(const struct view *v, const struct options *o)
                            .n_local = fork_width(),
                            .execute = start_program,
                            .context = &start};
-    const char *why = fork_stand_in(&job);
+    const char *why = text_same(o->fork, "python") ? NULL : stoppable(*o->program, getenv("PATH"));
+    why = why ? why : fork_stand_in(&job);
     if (!why)
         return;
     note_refusal(v, why);

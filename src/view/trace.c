@@ -26,22 +26,30 @@ static enum binary_start inspect(const char *path)
     return start;
 }
 
-enum binary_start trace_inspect(const char *file, const char *path_list)
+int trace_find(const char *file, const char *path_list, char *path, size_t size)
 {
-    char path[PATH_MAX];
-    if (strchr(file, '/'))
-        return inspect(file);
+    struct text t = text_in(path, size);
+    if (strchr(file, '/')) {
+        text_add(&t, file);
+        return !t.full;
+    }
     for (const char *p = path_list ? path_list : "/bin:/usr/bin"; *p; p += *p == ':') {
         size_t n = strcspn(p, ":");
-        struct text t = text_in(path, sizeof path);
+        t = text_in(path, size);
         text_bytes(&t, p, n);
         text_add(&t, n ? "/" : "");
         text_add(&t, file);
         p += n;
         if (!t.full && sys_access(path, X_OK) == 0)
-            return inspect(path);
+            return 1;
     }
-    return BINARY_JOINS;
+    return 0;
+}
+
+enum binary_start trace_inspect(const char *file, const char *path_list)
+{
+    char path[PATH_MAX];
+    return trace_find(file, path_list, path, sizeof path) ? inspect(path) : BINARY_JOINS;
 }
 
 /* What a link in /proc of a process says. */

@@ -34,9 +34,10 @@ struct view {
     size_t bytes; /* sizeof(struct view) */
     enum view_mode mode;
     int strict;
-    int python;       /* the Python view is on, too */
-    int preloaded;    /* the preloaded library is at work: dlerror shows original paths */
-    int fork;         /* this process is a template, or a child of one that is yet to begin */
+    int python;    /* the Python view is on, too */
+    int preloaded; /* the preloaded library is at work: dlerror shows original paths */
+    int fork;      /* this process is a template, or a child of one that is yet to begin */
+    void (*before_main)(struct view *v); /* the preloaded library's, for the auditor; or NULL */
     int startup_over; /* no look-up of software for a while: last_load_ns is final */
     uint64_t last_software_ns, last_software_cpu_ns; /* this process's last such look-up */
     uint64_t stage_dev;                              /* device of the staged files */

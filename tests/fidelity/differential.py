@@ -3,6 +3,7 @@
     pair = Differential(folder, covered=[tree])
     plain = pair.plain(command)             a CompletedProcess
     under = pair.under("python", command)   the same by `brigade run`; its report: `pair.report`
+    ranks = pair.forked(command)            two ranks, forked from one process; one of each
 
 The image is made by the first run under any view, from a trial of the same command, and serves the
 others. What must stay true: nothing but the program's own output is compared, so `brigade run` is
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,7 +23,11 @@ from pathlib import Path
 from brigade.lab import Lab
 
 VIEWS = ("interpose,python", "python", "interpose", "namespace")
+FORK = "fork"  #: one more way: its image serves the views as well, so it comes first
+WAYS = (FORK, *VIEWS)
+RANKS = 2  #: that are forked: a single one would not be
 LIMIT_S = 600
+APART = Path(__file__).with_name("apart.py")
 
 
 def python_path(*folders: str | Path) -> str:
@@ -46,15 +52,67 @@ class Differential:
         self, view: str, command: Sequence[str | Path], ranks: int | None = 1, **environment: str
     ):
         """`ranks` is None where the command has a launcher of its own."""
+        options = ["--trial-ranks", ranks or 2, "--view", view]
+        return self._brigade([*options, *(["-n", ranks] if ranks else [])], command, environment)
+
+    def under_fork(self, command: Sequence[object], *options: object, **environment: str):
+        """The same for a command with a launcher of its own, whose ranks are forked."""
+        return self._brigade(["--trial-ranks", RANKS, "--fork", *options], command, environment)
+
+    def forked(
+        self,
+        command: Sequence[str | Path],
+        trial: Sequence[str | Path] | None = None,
+        **environment: str,
+    ) -> list[subprocess.CompletedProcess[str]]:
+        """What each of two ranks says that are forked, if such a program's can be. `trial`: what is
+        tried in place of the command."""
+        launcher = self.folder / "mpirun.apart"
+        launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{APART}" "$@"\n')
+        launcher.chmod(0o755)
+        said = self.folder / "rank"
+        for old in self.folder.glob("rank.*"):
+            old.unlink()
+        words = [launcher, "-n", RANKS, "-outfile-pattern", said, *command]
+        options: list[object] = []
+        if trial:
+            line = shlex.join(map(str, [launcher, "-n", RANKS, *trial]))
+            options += ["--trial-command", line]
+            environment["BRIGADE_CACHE"] = f"{self.places()['BRIGADE_CACHE']}-of-imports"
+        done = self.under_fork(words, *options, **environment)
+        found = []
+        for rank in range(RANKS):
+            text = {
+                name: Path(f"{said}.{rank}.{name}").read_text(errors="replace")
+                if Path(f"{said}.{rank}.{name}").exists() else ""
+                for name in ("out", "err", "status")
+            }  # fmt: skip
+            assert text["status"], (done.stdout, done.stderr)
+            status = int(text["status"])
+            found.append(subprocess.CompletedProcess(words, status, text["out"], text["err"]))
+        return found
+
+    def _brigade(self, options: Sequence, command: Sequence, environment: dict[str, str]):
         report = self.folder / "report.json"
         report.unlink(missing_ok=True)
-        options = ["-q", "--trial-ranks", ranks or 2, "--view", view, "--json", report]
-        options += ["-n", ranks] if ranks else []
+        options = ["-q", "--json", report, *options]
         options += [part for path in self.covered for part in ("--cover", path)]
         brigade = [sys.executable, "-m", "brigade", "run", *options, "--", *command]
         done = self._run(brigade, {**os.environ, **self.places(), **environment})
         self.report = json.loads(report.read_text()) if report.exists() else {}
         return done
+
+    def why_not_forked(self) -> str:
+        """Of the last run under --fork: "" if all ranks of all nodes were forked, and some modules
+        of a Python program were warm."""
+        assert self.report.get("unstaged", "no report") is None, self.report
+        fork = self.report.get("fork")
+        if not fork:
+            return "none was asked to be"
+        if fork["nowhere"]:
+            return str(fork["nowhere"])
+        assert fork["ranks"] + len(fork["plain"]) >= RANKS, fork
+        return f"{fork['plain']}: {fork['why']}" if fork["plain"] else ""
 
     def places(self) -> dict[str, str]:
         """Where images and staged folders are; a node of a lab has its own memory."""
@@ -104,14 +162,27 @@ def assert_same(
     command: Sequence[str | Path],
     status: int = 0,
     ranks: int | None = 1,
+    not_forked: str | None = "",
     **environment: str,
 ) -> None:
-    """The command works, and says and returns the same under every view, from the image."""
+    """The command works, and says and returns the same under every view, from the image, and as
+    each of several ranks that are forked. `not_forked`: why ranks of this program are not (a part
+    of it), None if it does not matter."""
     plain = pair.plain(command, **environment)
     assert plain.returncode == status, plain.stderr
-    for view in VIEWS:
-        under = pair.under(view, command, ranks, **environment)
-        assert pair.report.get("unstaged", "no report") is None, (view, under.stderr)
-        assert under.returncode == plain.returncode, (view, under.stderr)
-        said, before = under.stdout + under.stderr, plain.stdout + plain.stderr
-        assert said == before, f"{view}: {said}\nplain: {before}"
+    before = plain.stdout + plain.stderr
+    for way in WAYS:
+        if way == FORK and ranks:
+            found = pair.forked(command, **environment)
+        elif way == FORK:
+            found = [pair.under_fork(command, **environment)]
+        else:
+            found = [pair.under(way, command, ranks, **environment)]
+        assert pair.report.get("unstaged", "no report") is None, (way, found)
+        if way == FORK and not_forked is not None:
+            why = pair.why_not_forked()
+            assert not_forked in why and bool(why) == bool(not_forked), why
+        for under in found:
+            assert under.returncode == plain.returncode, (way, under.stderr)
+            said = under.stdout + under.stderr
+            assert said == before, f"{way}: {said}\nplain: {before}"

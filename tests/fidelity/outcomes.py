@@ -1,4 +1,5 @@
-"""What became of every single test of a suite, plain and under each view, compared by name.
+"""What became of every single test of a suite, plain, under each view and in a rank that was
+forked, compared by name.
 
     compare(pair, command, lines, at_least=1000)   -> Counter; AssertionError where they differ
 
@@ -14,11 +15,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from differential import VIEWS, Differential
+from differential import FORK, WAYS, Differential
 
 #: Test id -> what became of it; a test that ran twice has two results, in order.
 Results = dict[str, list[tuple[str, str]]]
-#: View -> parts of the ids of tests that are known to differ there, or of how they end there.
+SHARED = 50  #: modules at least, of suites
+#: Way -> parts of the ids of tests that are known to differ there, or of how they end there.
 Known = Mapping[str, tuple[str, ...]]
 
 
@@ -49,10 +51,15 @@ def compare(
     at_least: int,
     known: Known | None = None,
     ranks: int | None = 1,
-    views: Sequence[str] = VIEWS,
+    ways: Sequence[str] = WAYS,
+    imports: Sequence[str | Path] | None = None,
     **environment: str,
 ) -> Counter[str]:
-    """How many tests ended in each way, the same under each view. `ranks`: as of `under`."""
+    """How many tests ended in each way, the same each way. `ranks`: as of `under`.
+
+    Of two ranks that are forked, where the command has no launcher of its own, the second imports
+    the tests and runs none: both would write into the same folders. `imports` is a command that
+    only imports, too: a trial of that is what decides which modules are shared."""
     # what a first run leaves, such as byte code of the tests, must not be a difference
     for _ in range(2):
         done = pair.plain(command, **environment)
@@ -60,10 +67,19 @@ def compare(
         plain = results(lines)
     assert len(plain) >= at_least
     found = {}
-    for view in views:
-        done = pair.under(view, command, ranks, **environment)
-        assert done.returncode == 0, (view, done.stdout[-3000:], done.stderr[-3000:])
+    for way in ways:
+        if way != FORK:
+            runs = [pair.under(way, command, ranks, **environment)]
+        elif ranks:
+            runs = pair.forked(command, imports, **environment)
+        else:
+            runs = [pair.under_fork(command, **environment)]
+        for done in runs:
+            assert done.returncode == 0, (way, done.stdout[-3000:], done.stderr[-3000:])
         assert pair.report["unstaged"] is None
-        found[view] = differences(plain, results(lines), (known or {}).get(view, ()))
+        if way == FORK:
+            assert pair.why_not_forked() == ""
+            assert pair.report["fork"]["modules"] >= SHARED, pair.report["fork"]
+        found[way] = differences(plain, results(lines), (known or {}).get(way, ()))
     assert not any(found.values()), found
     return Counter(outcome for one in plain.values() for outcome, _ in one)

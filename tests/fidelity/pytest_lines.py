@@ -1,14 +1,17 @@
 """Run tests with pytest and write what became of every single one, one JSON object a line.
 
-    python pytest_lines.py FILE ARGUMENT...        the arguments are pytest's own
+    python pytest_lines.py FILE ARGUMENT...        the arguments are pytest's own; without a FILE
+                                                   ("") only import the tests
 
-The lines are those of unittest_lines.py. The exit status is 0 if tests ran, failed or not. Any
+The lines are those of unittest_lines.py. Of several ranks the first one runs tests, others just
+import them. The exit status is 0 if tests ran, failed or not. Any
 CPython with pytest runs this file, from anywhere: it needs nothing of Brigade.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pytest
@@ -47,6 +50,8 @@ class Lines:
 
 
 def main(file, arguments):
+    if not file or os.environ.get("PMI_RANK", "0") != "0":
+        return pytest.main(["-p", "no:cacheprovider", "--collect-only", "-qq", *arguments])
     with open(file, "w") as lines:
         return pytest.main(["-p", "no:cacheprovider", *arguments], plugins=[Lines(lines)])
 

@@ -1,7 +1,8 @@
 """CPython's own tests of import and start-up: each single test ends as it does without Brigade.
 
 The interpreter's standard library is covered, so its tests, and the processes that they start, are
-answered from an image that a trial of the same tests made.
+answered from an image that a trial of the same tests made. In a rank that is forked, what the tests
+import has been imported before it began.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import outcomes
 import pytest
-from differential import Differential
+from differential import FORK, WAYS, Differential
 
 LINES = Path(__file__).parent / "unittest_lines.py"
 QUICK = ["test.test_import", "test.test_pkgutil", "test.test_runpy", "test.test_modulefinder"]
@@ -30,6 +32,18 @@ ALL = [
     "test.test_sysconfig",
     "test.test_venv",
     "test.test_zipimport",
+]
+# import the import system anew, so that a plan of a trial with them would share little
+ANEW = ("test.test_import", "test.test_importlib")
+# what a rank has of the process that it was forked from: under --fork only, it takes minutes
+FORKED = [
+    ["test.test_sys", "test.test_random", "test.test_logging", "test.test_gc"],
+    ["test.test_threading", "test.test_signal", "test.test_subprocess"],
+    ["test.test_io", "test.test_os", "test.test_posix", "test.test_atexit", "test.test_warnings"],
+    ["test.test_multiprocessing_fork"],
+    ["test.test_multiprocessing_spawn"],
+    ["test.test_concurrent_futures"],
+    ["test.test_faulthandler", "test.test_sys_settrace", "test.test_cprofile", "test.test_bdb"],
 ]
 
 HAS_TESTS = """
@@ -53,6 +67,12 @@ def interpreters() -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: [int(n) for n in item[0].split(".")]))
 
 
+def has(python: str, modules: list[str]) -> bool:
+    text = f"import importlib.util as u\nprint(all(map(u.find_spec, {modules})))"
+    done = subprocess.run([python, "-c", text], capture_output=True, text=True)
+    return done.stdout == "True\n"
+
+
 INTERPRETERS = interpreters()
 OWN = ".".join(map(str, sys.version_info[:3]))
 OWN_MINOR = f"3.{sys.version_info[1]}"
@@ -63,7 +83,13 @@ OWN_MINOR = f"3.{sys.version_info[1]}"
 KNOWN = {"python": ("test.test_import.SinglephaseInitTests",), "namespace": ("OSError EROFS",)}
 
 
-def compare(folder: Path, python: str, modules: list[str], at_least: int) -> Counter[str]:
+def compare(
+    folder: Path,
+    python: str,
+    modules: list[str],
+    at_least: int,
+    ways: Sequence[str] = WAYS,
+) -> Counter[str]:
     prefix = subprocess.run(
         [python, "-c", "import os; print(os.path.dirname(os.path.realpath(os.__file__)))"],
         capture_output=True,
@@ -72,8 +98,9 @@ def compare(folder: Path, python: str, modules: list[str], at_least: int) -> Cou
     ).stdout.strip()
     pair = Differential(folder / "pair", covered=[prefix])
     lines = folder / "lines"
-    command = [python, str(LINES), str(lines), *modules]
-    return outcomes.compare(pair, command, lines, at_least, KNOWN)
+    command = [python, LINES, lines, *modules]
+    imports = [python, LINES, "", *(name for name in modules if name not in ANEW)]
+    return outcomes.compare(pair, command, lines, at_least, KNOWN, imports=imports, ways=ways)
 
 
 @pytest.mark.skipif(
@@ -90,6 +117,19 @@ def test_the_interpreter_in_use_passes_its_tests_of_import_alike(tmp_path: Path)
 def test_every_python_passes_its_tests_of_start_up_alike(tmp_path: Path, version: str) -> None:
     counts = compare(tmp_path, INTERPRETERS[version], ALL, at_least=1000)
     print(f"CPython {version}: {dict(counts)}")
+
+
+@pytest.mark.all
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("modules", FORKED, ids=lambda modules: modules[0].partition(".")[2])
+def test_what_a_forked_rank_is_made_of_passes_its_tests_alike(
+    tmp_path: Path, modules: list[str]
+) -> None:
+    python = next(filter(lambda python: has(python, modules), INTERPRETERS.values()), None)
+    if not python:
+        pytest.skip("no CPython of this machine came with all of these tests")
+    counts = compare(tmp_path, python, modules, at_least=100, ways=[FORK])
+    print(f"{python}, forked: {dict(counts)}")
 
 
 def test_a_single_different_result_is_found() -> None:

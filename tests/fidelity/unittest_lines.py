@@ -1,6 +1,8 @@
 """Run unittest modules and write what became of every single test, one JSON object a line.
 
-    python unittest_lines.py FILE MODULE...        %r in FILE stands for the rank under mpirun
+    python unittest_lines.py FILE MODULE...        without a FILE ("") only import them
+
+%r in FILE stands for the rank; without it, only the first one runs tests, others just import them.
 
 A line holds `id`, `outcome` (ok, skip, failure, error, expected failure, unexpected success) and
 `why` (the exception's type with its errno, or the reason of the skip) with `detail`, for people.
@@ -66,10 +68,12 @@ def main(file, names):
         support.use_resources = []
     except ImportError:
         pass  # this CPython came without its tests
-    rank = os.environ.get("OMPI_COMM_WORLD_RANK", "0")
+    rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK", "0")
+    suites = [unittest.defaultTestLoader.loadTestsFromName(name) for name in names]
+    if not file or ("%r" not in file and rank != "0"):
+        return
     with open(file.replace("%r", rank), "w") as lines:
-        for name in names:
-            suite = unittest.defaultTestLoader.loadTestsFromName(name)
+        for suite in suites:
             suite.run(Lines(lines))
 
 

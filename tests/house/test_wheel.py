@@ -14,7 +14,13 @@ from brigade.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = Path(brigade.__file__).parent / "_native"
-INJECTED = ["libbrigade-audit.so", "libbrigade-preload.so", "brigade-rank", "brigade-trace"]
+INJECTED = [
+    "libbrigade-audit.so",
+    "libbrigade-preload.so",
+    "libbrigade-preload-watch.so",
+    "brigade-rank",
+    "brigade-trace",
+]
 LIBRARIES = ["libbrigade.so", "libbrigade_io.so", "libbrigade_shmemio.so"]
 PARTS = [
     *LIBRARIES,

@@ -28,7 +28,7 @@ def test_the_preloaded_library_exports_the_list_and_nothing_else() -> None:
 
 def test_the_auditor_traces_no_call_and_binds_no_symbol() -> None:
     names = exported("libbrigade-audit.so")
-    assert names == {"la_version", "la_objsearch", "la_objopen", "la_activity"}
+    assert names == {"la_version", "la_objsearch", "la_objopen", "la_activity", "la_preinit"}
 
 
 def test_the_auditor_needs_no_library_and_no_thread_storage() -> None:

@@ -27,7 +27,9 @@ JOB = "test"
 VIEWS = {"interpose": "interpose", "namespace": "namespace"}
 CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE", "LATE")
 _HEADER = struct.Struct("<Q4I4Q2IQ568x")
-_SLOT = struct.Struct("<Ii4Q8Q2Q8x")
+_SLOT = struct.Struct("<Ii4Q8Q2QQ")
+_FORK = struct.Struct("<2I2Q120s")
+_FORK_OFF = 136  # of struct brg_fork in struct brg_state
 _MISS = struct.Struct("<BBH12s240s")
 _N_SLOTS, _N_MISSES = 1024, 1024
 _STATE_MAGIC = 0x0031455441545342
@@ -157,9 +159,17 @@ class World:
     def rank(self) -> str:
         return str(self.stage / "root" / ".brigade" / "bin" / "brigade-rank")
 
-    def run(self, *command: str | Path, strict: bool = False, view: str = "interpose", **options):
-        """Under a view of `VIEWS`."""
+    def run(
+        self,
+        *command: str | Path,
+        strict: bool = False,
+        view: str = "interpose",
+        fork: str = "",
+        **options,
+    ):
+        """Under a view of `VIEWS`; `fork`: what `brigade-rank --fork` is told, if it is."""
         options_of_rank = ["--job", JOB, "--view", VIEWS[view]] + ["--strict"] * strict
+        options_of_rank += ["--fork", fork] if fork else []
         return run([self.rank, *options_of_rank, "--", *map(str, command)], **options)
 
     def plain(self, *command: str | Path, **options):
@@ -205,7 +215,7 @@ class World:
                 os.chown(file, os.geteuid(), -1)
 
     def slots(self) -> list[tuple[int, ...]]:
-        """pid, rank, start_ns, last_load_ns, ready_ns, hits, 8 misses, loads, processes."""
+        """pid, rank, start_ns, last_load_ns, ready_ns, hits, 8 misses, loads, processes, forked."""
         data = self.state.read_bytes()
         header = _HEADER.unpack_from(data)
         taken = range(min(header[9], _N_SLOTS))
@@ -228,6 +238,11 @@ class World:
             cause, _, _, call, path = _MISS.unpack_from(data, header[8] + i * _MISS.size)
             log.append((CAUSES[cause], _text(call), _text(path)))
         return Counts(hits, {k: n for k, n in misses.items() if n}, loads, processes, log)
+
+    def forked(self) -> tuple[int, str]:
+        """What became of the first rank (brg_forked), and why the first that was refused was."""
+        why = _FORK.unpack_from(self.state.read_bytes(), _FORK_OFF)[-1]
+        return self.slots()[0][-1], _text(why)
 
     def hide(self) -> None:
         """Take the source tree away: only the staged copy can answer now."""

@@ -24,7 +24,7 @@ NODEFLIB = 0x800  # of flags_1: neither the cache's system directories nor the d
 _DF_1_NOW, _DF_BIND_NOW = 0x1, 0x8
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP, _PT_NOTE, _PT_GNU_PROPERTY = 1, 2, 3, 4, 0x6474E553
 _NEEDED, _HASH, _STRTAB, _SYMTAB, _STRSZ, _SONAME, _RPATH = 1, 4, 5, 6, 10, 14, 15
-_BIND_NOW, _RUNPATH, _FLAGS, _GNU_HASH = 24, 29, 30, 0x6FFFFEF5
+_BIND_NOW, _INIT_ARRAYSZ, _RUNPATH, _FLAGS, _GNU_HASH = 24, 27, 29, 30, 0x6FFFFEF5
 _VERSYM, _FLAGS_1 = 0x6FFFFFF0, 0x6FFFFFFB
 _VERDEF, _VERDEFNUM, _VERNEED, _VERNEEDNUM = 0x6FFFFFFC, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF
 _VER_WEAK = 2
@@ -65,6 +65,7 @@ class ElfFile:
     bind_now: bool = False
     flags_1: int = 0
     mapped_bytes: int = 0  # of address space that it takes
+    constructors: int = 0  # entries of its table of them
     isa_level: int = 0  # of x86-64-v1 … v4 that its GNU property asks for; 0: it does not say
 
     def symbols(self) -> Iterator[Symbol]:
@@ -75,6 +76,11 @@ class ElfFile:
     def undefined(self) -> list[Symbol]:
         """The names that another file has to define, without weak ones."""
         return [one for one in self.symbols() if not one.defined and not one.weak]
+
+    def may_name(self, name: str) -> bool:
+        """Whether a dynamic symbol may have that name; quick. Raises OSError or NotElf."""
+        with _Reader(self.path) as reader:
+            return reader.has_string(os.fsencode(name))
 
 
 def read(path: str) -> ElfFile:
@@ -179,6 +185,10 @@ class _Reader:
         end = self._strings.find(b"\0", at)
         return os.fsdecode(self._strings[at : end if end >= 0 else None])
 
+    def has_string(self, ending: bytes) -> bool:
+        """Whether a string of the dynamic ones ends so: linkers let strings share their ends."""
+        return ending + b"\0" in self._strings
+
     def file(self) -> ElfFile:
         def text(tag: int) -> str | None:
             return self._text(self.dyn[tag]) if tag in self.dyn else None
@@ -204,6 +214,7 @@ class _Reader:
             or bool(flags_1 & _DF_1_NOW),
             flags_1=flags_1,
             mapped_bytes=self._mapped_bytes(),
+            constructors=self.dyn.get(_INIT_ARRAYSZ, 0) // (self.cls // 8),
             isa_level=max(
                 (self._isa_level(note) for note in self._of(_PT_GNU_PROPERTY)), default=0
             ),

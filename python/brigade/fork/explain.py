@@ -1,4 +1,5 @@
-"""`brigade explain --fork`: in words, why a module is imported once per node or by each rank."""
+"""`brigade explain --fork`: in words, why a module is imported once per node or by each rank; of a
+program that is no Python, where it is stopped."""
 
 from __future__ import annotations
 
@@ -8,10 +9,21 @@ from difflib import get_close_matches
 from typing import Any
 
 from brigade.fork.plan import Module, Plan
+from brigade.fork.program import ProgramPlan
+
+_STOPPED = {
+    "main": "stopped before main: libraries are loaded, and constructors run, once per node",
+    "preinit": "stopped before constructors: libraries are loaded once per node",
+    "plain": "not stopped: each rank is started in the ordinary way",
+}
 
 
-def lines(plan: Plan, names: list[str]) -> Iterator[str]:
+def lines(plan: Plan | ProgramPlan, names: list[str]) -> Iterator[str]:
     """What is to be printed about modules; about all that are left, if none is named."""
+    if isinstance(plan, ProgramPlan):
+        yield from _program(plan)
+        yield from (f"{name}: the trial did not import it" for name in names)
+        return
     if not names:
         yield from _overview(plan)
         return
@@ -61,8 +73,19 @@ def _overview(plan: Plan) -> Iterator[str]:
             yield from (f"    {name}" for name in others)
 
 
-def as_json(plan: Plan, names: list[str]) -> str:
+def _program(plan: ProgramPlan) -> Iterator[str]:
+    yield f"{plan.program}: {_STOPPED[plan.kind]}"
+    if plan.why:
+        yield f"  {plan.why}"
+    yield f"  {plan.objects} libraries before main (a trial of {plan.ranks} ranks)"
+    for what, detail, why in plan.seen:
+        yield f"  constructors: {what}{' ' if detail else ''}{detail}{f': {why}' if why else ''}"
+
+
+def as_json(plan: Plan | ProgramPlan, names: list[str]) -> str:
     """The same for machines: of each module, or of the whole plan."""
+    if isinstance(plan, ProgramPlan):
+        return json.dumps(plan.as_json(), indent=2)
     if not names:
         whole = {
             "ranks": plan.ranks,

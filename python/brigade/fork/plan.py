@@ -19,28 +19,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from brigade.errors import UsageError
+from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, Rule, rule_for
-from brigade.fork.variables import of_ranks
+from brigade.fork.words import event_words, variable_words
 from brigade.trial.modules import Event, RankModules, differing, rank_modules, rank_numbers
 from brigade.trial.record import Trial
 
 VERSION = 1
-_WORDS = {
-    "clock": "asks for the time",
-    "pid": "asks for the process's number",
-    "process": "reads what is known of this process",
-    "host": "asks for the host's name",
-    "cpus": "asks which processors it may use",
-    "terminal": "asks whether it has a terminal",
-    "random": "asks for random numbers",
-    "thread": "starts a thread",
-    "child": "starts a child",
-    "socket": "opens a socket",
-    "output": "writes output",
-    "device": "opens a device",
-    "write": "writes to the file system",
-    "folder": "changes the working directory",
-}
 # what the program does itself, after which a template would not be where the program is
 _ENDS = frozenset(["thread", "child", "socket", "output", "device", "write", "folder"])
 _PYTHON_S_OWN = frozenset(["__main__", "sitecustomize", "usercustomize"])
@@ -102,6 +87,7 @@ class Plan:
         number = {module.name: i for i, module in enumerate(self.modules)}
         return {
             "version": VERSION,
+            "kind": "python",
             "ranks": self.ranks,
             "warm": len(self.warm),
             "left": {name: list(left) for name, left in self.left.items()},
@@ -134,11 +120,13 @@ class Plan:
         return marshal.dumps(plan, 2)
 
 
-def of_trial(trial: Trial) -> Plan | None:
-    """The plan of a trial; None if it was not recorded for one."""
+def of_trial(trial: Trial) -> Plan | ProgramPlan | None:
+    """The plan of a trial, of Python's modules if there was any; None if it was not recorded for
+    one."""
     if not any(record.kind == "watch" for _, record in trial.records()):
         return None
-    return make(rank_modules(trial), len(rank_numbers(trial)))
+    ranks = rank_modules(trial)
+    return make(ranks, len(rank_numbers(trial))) if ranks else of_programs(trial)
 
 
 def make(
@@ -225,7 +213,7 @@ def _judge(
     """Leave the module because of what it did, unless a rule says that it may."""
     why = None
     if event.what == "getenv":
-        why = _variable(event.detail, names)
+        why = variable_words(event.detail, names)
     elif event.what == "environ" and event.detail:
         why = "reads the whole environment, which the program had changed"
     elif event.what == "environ":
@@ -233,28 +221,11 @@ def _judge(
     else:
         rule = rule_for(module.name, event.what, event.detail, rules)
         if rule is None:
-            why = _words(event)
+            why = event_words(event)
         elif rule not in module.rules:
             module.rules.append(rule)
     if why:
         own.setdefault(module.name, Left(why))
-
-
-def _variable(detail: str, names: set[str]) -> str | None:
-    name = detail.rstrip("!")
-    who = of_ranks(name)
-    if detail.endswith("!"):
-        return f"reads {name}, which the program had changed" if name else "reads a variable"
-    if who:
-        return f"reads {name}, with which {who} tells ranks apart"
-    return f"reads {name}, which differed between the ranks of the trial" if name in names else None
-
-
-def _words(event: Event) -> str:
-    words = _WORDS.get(event.what, event.what)
-    if event.what == "socket":
-        return words
-    return f"{words} ({event.detail})" if event.detail else words
 
 
 def _end(rank: RankModules, own: dict[str, Left], rules: tuple[Rule, ...]) -> None:
@@ -268,7 +239,7 @@ def _end(rank: RankModules, own: dict[str, Left], rules: tuple[Rule, ...]) -> No
         return
     first = min(ends, key=lambda event: event.executed)
     for execution in rank.executions[first.executed :]:
-        why = f"before it the program itself {_words(first)}"
+        why = f"before it the program itself {event_words(first)}"
         own.setdefault(execution.module, Left(why))
 
 

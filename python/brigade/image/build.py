@@ -23,6 +23,7 @@ from typing import Any, Callable
 
 from brigade import __version__
 from brigade.fork.plan import Plan, of_trial
+from brigade.fork.program import ProgramPlan
 from brigade.image.assemble import MAX_DATA_FILE, Assembled, assemble
 from brigade.image.layout import ABSENT
 from brigade.image.own_parts import own_parts
@@ -145,7 +146,7 @@ def _leave_out(what: Assembled, unsteady: dict[str, str]) -> None:
     what.left_out += [LeftOut(path, why) for path, why in unsteady.items()]
 
 
-def _fill(writer: ImageWriter, what: Assembled, plan: Plan | None) -> None:
+def _fill(writer: ImageWriter, what: Assembled, plan: Plan | ProgramPlan | None) -> None:
     for root in what.coverage.roots:
         writer.add_root(root)
     for entry in what.entries:
@@ -168,7 +169,9 @@ def _fill(writer: ImageWriter, what: Assembled, plan: Plan | None) -> None:
     writer.python_table = table.build(what.tree, what.python)
 
 
-def describe(what: Assembled, trial: Trial | None, plan: Plan | None = None) -> dict[str, Any]:
+def describe(
+    what: Assembled, trial: Trial | None, plan: Plan | ProgramPlan | None = None
+) -> dict[str, Any]:
     """The image's description of itself (its `meta` section)."""
     files = [entry for entry in what.entries if entry.content]
     return {

@@ -64,6 +64,7 @@ class Course:
     staged: dict[str, Any] | None = None
     unstaged: str | None = None  # why the job ran without an image
     views: list[str] = field(default_factory=list)
+    fork_why: str | None = None  # why --fork forks no rank at all
     nodes: list[dict[str, Any]] = field(default_factory=list)  # counters, one object a node
     before_launcher_s: float | None = None
     launched_ns: int = 0

@@ -1,19 +1,20 @@
 """`--fork` of a job: whether its ranks can be forked, and what their wrapper is told.
 
-Only Python programs are, under the views that see their imports: a template that the start of
-Python does not stop would run the program (docs/design/0023-fork.md).
+Python programs are, under the views that see their imports; others, where the trial saw a place to
+stop them (docs/design/0023-fork.md).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from brigade.errors import UsageError
+from brigade.errors import BrigadeError, UsageError
 
 if TYPE_CHECKING:
     from brigade.job.course import Course, Settings
 
 _NEEDED = {"interpose", "python"}
+_NO_PLAN = "the trial could not watch the program: it is static, or for another C library"
 
 
 def check(settings: Settings, views: list[str]) -> None:
@@ -29,16 +30,39 @@ def check(settings: Settings, views: list[str]) -> None:
 
 
 def words(course: Course, views: list[str]) -> list[str]:
-    """The wrapper's words; none if this program's ranks cannot be forked. Raises UsageError for
-    pins that cannot be had."""
+    """The wrapper's words; none if this program's ranks cannot be forked, with the reason in
+    `course.fork_why`. Raises UsageError for pins that cannot be had, BrigadeError if strict."""
     settings = course.settings
-    if not settings.fork or not set(views) >= _NEEDED or not course.meta.get("fork"):
-        return []
-    if course.launch and course.launch.ranks == 1:
+    if not settings.fork or (course.launch and course.launch.ranks == 1):
         return []  # nobody to share with; nodes with one rank find that out for themselves
+    plan = course.meta.get("fork")
+    kind = plan.get("kind", "python") if plan else "plain"
+    if kind != "python" and (settings.fork_warm or settings.fork_leave):
+        raise UsageError(
+            "--fork-warm and --fork-leave are for Python's modules, and there are none"
+        )
+    why = _why_plain(plan, kind, views)
+    if plan and not why:
+        return ["--fork", kind, *(_pins(plan, settings) if kind == "python" else [])]
+    if settings.strict:
+        raise BrigadeError(f"--fork: {why}")
+    course.fork_why = why
+    return []
+
+
+def _why_plain(plan: dict[str, Any] | None, kind: str, views: list[str]) -> str:
+    if not plan:
+        return _NO_PLAN
+    if kind == "plain":
+        return str(plan["why"])
+    needed = _NEEDED if kind == "python" else {"interpose"}
+    return "" if set(views) >= needed else f"it needs --view {','.join(sorted(needed))}"
+
+
+def _pins(packed: dict[str, Any], settings: Settings) -> list[str]:
     from brigade.fork import plan as plans
 
-    plan = plans.from_json(course.meta["fork"])
+    plan = plans.from_json(packed)
     wanted = plans.pinned(plan, settings.fork_warm, settings.fork_leave)
     text = plans.pins_text(plans.pins(plan, wanted))
-    return ["--fork", "python", *(["--fork-pins", text] if text else [])]
+    return ["--fork-pins", text] if text else []

@@ -8,7 +8,9 @@ import tempfile
 from typing import Any
 
 from brigade.errors import BrigadeError, ImageError
+from brigade.fork import program
 from brigade.fork.plan import Plan, from_json, of_trial
+from brigade.fork.program import ProgramPlan
 from brigade.job.course import Settings
 from brigade.job.progress import Progress
 from brigade.job.trialrun import run_trial
@@ -25,7 +27,7 @@ def plan_of_trial(
     limit: float | None = None,
     quiet: bool = False,
     **_: Any,
-) -> Plan:
+) -> Plan | ProgramPlan:
     """Try the program of a command line. Raises BrigadeError."""
     launch = parse(words, ranks)
     progress = Progress(quiet)
@@ -42,15 +44,15 @@ def plan_of_trial(
     finally:
         progress.close()
         shutil.rmtree(folder, ignore_errors=True)
-    if plan is None or not plan.modules:
+    if plan is None:
         raise BrigadeError(
-            "no rank of the trial imported a module",
-            hint="the program must be started by Python: `-- python app.py`, under any launcher",
+            "no rank of the trial could be watched",
+            hint="static programs, and those for another C library, are not forked",
         )
     return plan
 
 
-def plan_of_image(path: str) -> Plan:
+def plan_of_image(path: str) -> Plan | ProgramPlan:
     """The plan that an image holds. Raises ImageError if it has none."""
     from brigade.image.reader import Image
 
@@ -60,4 +62,6 @@ def plan_of_image(path: str) -> Plan:
                 f"{path} has no plan: its trial was not made for --fork",
                 hint="`brigade run --fork` makes one that has",
             )
-        return from_json(image.meta["fork"])
+        value = image.meta["fork"]
+        is_python = value.get("kind", "python") == "python"
+        return from_json(value) if is_python else program.from_json(value)

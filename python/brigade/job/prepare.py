@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from brigade import interrupt
 from brigade.errors import BrigadeError, ImageError
-from brigade.job import failed, standing
+from brigade.job import failed, standing, views
 from brigade.job.key import image_path
 from brigade.job.leftovers import remove_trials
 from brigade.job.progress import Progress
@@ -78,8 +78,10 @@ def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
 def _without_plan(course: Course) -> str | None:
     """Why an image does not serve a job whose ranks are to be forked."""
     settings = course.settings
-    wanted = settings.fork and not settings.image and "fork" not in course.meta
-    return "no plan for --fork" if wanted else None
+    if not settings.fork or settings.image or "fork" in course.meta:
+        return None
+    program = course.launch.program if course.launch else []
+    return None if program and views.is_apart(program[0]) else "no plan for --fork"
 
 
 def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason: str) -> None:

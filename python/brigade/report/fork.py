@@ -8,14 +8,19 @@ from typing import Any
 from brigade.report.table import size
 
 _SHOWN = 5
+_ONCE = {
+    "main": "libraries loaded, and constructors run, once a node",
+    "preinit": "libraries loaded once a node, constructors run by each rank",
+}
 
 
-def summary(nodes: list[dict[str, Any]]) -> dict[str, Any] | None:
+def summary(nodes: list[dict[str, Any]], nowhere: str | None = None) -> dict[str, Any] | None:
     """How many ranks were forked, what that saved, what was warm, and why others were started in
-    the ordinary way; None if it was not asked for, or each node had one rank."""
+    the ordinary way; None if it was not asked for, or each node had one rank. `nowhere`: why none
+    was asked for."""
     slots = [slot for node in nodes for slot in node.get("slots", []) if "forked" in slot]
     told = [(node["host"], node["fork"]) for node in nodes if node.get("fork")]
-    if not slots and not told:
+    if not slots and not told and not nowhere:
         return None
     words = {host: _words(one["words"]) for host, one in told}
     modules = [int(one["warm"]) for one in words.values() if "warm" in one]
@@ -23,6 +28,8 @@ def summary(nodes: list[dict[str, Any]]) -> dict[str, Any] | None:
     for one in words.values():
         dropped.update(one.get("left", {}))
     return {
+        "kind": next((str(one["kind"]) for one in words.values() if "kind" in one), "python"),
+        "nowhere": nowhere,
         "ranks": sum(1 for slot in slots if slot["forked"]),
         "plain": sorted(slot["rank"] for slot in slots if not slot["forked"]),
         "why": {host: one["why"] for host, one in told if one["why"]},
@@ -30,6 +37,7 @@ def summary(nodes: list[dict[str, Any]]) -> dict[str, Any] | None:
         "saved_bytes": {host: one["saved_bytes"] for host, one in told if one["saved_bytes"]},
         "modules": max(modules, default=0),
         "dropped": dropped,
+        "doubts": {host: str(one["doubt"]) for host, one in words.items() if one.get("doubt")},
     }
 
 
@@ -45,7 +53,11 @@ def facts(fork: dict[str, Any] | None) -> list[str]:
     """The same in lines for people."""
     if not fork:
         return []
-    lines = [f"{fork['ranks']:,} ranks forked, {fork['modules']:,} modules imported once a node"]
+    if fork["nowhere"]:
+        return [f"no rank was forked: {fork['nowhere']}"]
+    once = _ONCE.get(fork["kind"], f"{fork['modules']:,} modules imported once a node")
+    lines = [f"{fork['ranks']:,} ranks forked, {once}"]
+    lines += [f"  not before main: {why} ({host})" for host, why in fork["doubts"].items()][:_SHOWN]
     if fork["warm_seconds"]:
         lines.append(f"warming {fork['warm_seconds']:.2f} s")
     if fork["saved_bytes"]:

@@ -54,7 +54,15 @@ def rank_modules(trial: Trial) -> list[RankModules]:
         rank = 0 if process.rank is None else process.rank
         if rank not in chosen and any(r.kind == "interpreter" for r in process.records):
             chosen[rank] = process
-    return [_of_process(rank, chosen[rank]) for rank in sorted(chosen)]
+    return [of_process(rank, chosen[rank]) for rank in sorted(chosen)]
+
+
+def first_processes(trial: Trial) -> dict[int, Process]:
+    """What the launcher started as each rank, or the first process without a rank."""
+    first: dict[int, Process] = {}
+    for process in trial.processes:  # in the order in which they started
+        first.setdefault(process.rank or 0, process)
+    return first
 
 
 def rank_numbers(trial: Trial) -> set[int]:
@@ -62,7 +70,8 @@ def rank_numbers(trial: Trial) -> set[int]:
     return {process.rank or 0 for process in trial.processes}
 
 
-def _of_process(rank: int, process: Process) -> RankModules:
+def of_process(rank: int, process: Process) -> RankModules:
+    """What the records of one process say."""
     what = RankModules(rank, process.host)
     failed = {r.path for r in process.records if r.kind == "imported" and r.status < 0}
     for record in sorted(process.records, key=lambda r: r.time_ns):

@@ -1,4 +1,5 @@
-"""Runs a world plain, under the recorder, and under each view with two images; tells what differs.
+"""Runs a world plain, under the recorder, under each view with two images, and as a rank that is to
+be forked; tells what differs.
 
 The two images: *whole*, made of everything and of what a recorded run of the same found; *part*,
 made of a run that does half as much, without some libraries, in folders that are not listed. What
@@ -25,7 +26,9 @@ from world import VIEWS, World
 from .build import Builder
 from .describe import ElfWorld, words
 
+FORK = "python"  #: such a program cannot be forked so: it is started in the ordinary way, and why
 LIMIT_S = 20
+DONE = 1  #: brg_forked of src/view/state.h
 RETRIES = 15  #: of a world that has threads
 
 
@@ -104,6 +107,15 @@ class Bench:
     def viewed(self, view: str) -> Outcome:
         return self.outcome(self.world.run(*self.command(), view=view, **self.options()))
 
+    def to_be_forked(self) -> Outcome:
+        """That it was forked, or said why not, is a part of it."""
+        self.world.reset()
+        done = self.world.run(*self.command(), fork=FORK, **self.options())
+        forked, why = self.world.forked()
+        if forked != DONE and not why:
+            return Outcome(("neither forked nor refused",), (), forked)
+        return self.outcome(done)
+
     def _stage(self, **parts: object) -> None:
         shutil.rmtree(self.world.stage, ignore_errors=True)
         self.world.put(**parts)
@@ -149,6 +161,8 @@ class Bench:
                 self.world.reset()
                 compare(f"{view}, {image} image", lambda view=view: self.viewed(view))
                 loads += self.world.counts().loads
+            if image == "whole" and _can_be_forked(plain):
+                compare("fork, whole image", self.to_be_forked)
         return Verdict(differences, loads, plain.status < 127 and "-- stderr" in plain.text())
 
     def _unknown(self) -> dict[str, list[str]]:
@@ -163,6 +177,13 @@ class Bench:
                     forget.append(f"{library.stored}/{library.file}.real")
                     unlisted.append(library.stored)
         return {"forget": forget, "unlisted": unlisted}
+
+
+def _can_be_forked(plain: Outcome) -> bool:
+    """No trial is the base of it where ld.so fails; and what it says to one more process than there
+    are ranks, a template, is a line more."""
+    said = any("cannot be preloaded" in line for line in plain.errors)
+    return plain.status != 127 and not said
 
 
 def judge(world: ElfWorld, builder: Builder) -> Verdict:

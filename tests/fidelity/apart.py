@@ -1,0 +1,58 @@
+"""A launcher that keeps what each rank says apart: `mpirun.apart`, with the options of MPICH's.
+
+    mpirun.apart -n 2 -outfile-pattern F [-ppn 1] PROGRAM ARGUMENT...
+
+Rank N's output goes to F.N.out and F.N.err, its exit status to F.N.status; without -outfile-pattern
+(a trial, a step of Brigade's own) to where the launcher's own goes. Each rank has pipes, as a
+program that subprocess.run starts has. The exit code is the worst rank's.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def options(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    found = {}
+    while words and words[0].startswith("-"):
+        found[words[0].lstrip("-")] = words[1]
+        words = words[2:]
+    return found, words
+
+
+def start(rank: int, ranks: int, program: list[str], pipe: int | None) -> subprocess.Popen[bytes]:
+    numbers = {"PMI_RANK": rank, "MPI_LOCALRANKID": rank, "PMI_SIZE": ranks}
+    numbers["MPI_LOCALNRANKS"] = ranks
+    environment = {**os.environ, **{name: str(number) for name, number in numbers.items()}}
+    null = subprocess.DEVNULL
+    return subprocess.Popen(program, env=environment, stdin=null, stdout=pipe, stderr=pipe)
+
+
+def main(words: list[str]) -> int:
+    if words == ["--version"]:
+        print("a launcher of tests")
+        return 0
+    given, program = options(words)
+    ranks, pattern = int(given.get("n", 1)), given.get("outfile-pattern")
+    pipe = subprocess.PIPE if pattern else None
+    started = [start(rank, ranks, program, pipe) for rank in range(ranks)]
+    for rank, said in enumerate(read_all(started) if pattern else ()):
+        for name, text in zip(("out", "err"), said):
+            Path(f"{pattern}.{rank}.{name}").write_bytes(text)
+        Path(f"{pattern}.{rank}.status").write_text(str(started[rank].wait()))
+    codes = [one.wait() for one in started]
+    return max(code if code >= 0 else 128 - code for code in codes)
+
+
+def read_all(started: list[subprocess.Popen[bytes]]) -> list[tuple[bytes, bytes]]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(started)) as pool:
+        return list(pool.map(lambda one: one.communicate(), started))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,120 @@
+"""When a module is not the one that the template has: it is made by hand, found elsewhere, or its
+import was begun and had to be taken back. Each program runs both ways."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from warm_world import Warm
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Warm:
+    return Warm(tmp_path, sys.executable)
+
+
+def same(own: Warm, program: list[str], env: dict[str, str] | None = None) -> str:
+    """What a rank and a plain run say alike."""
+    plain = own.plain(program, env)
+    (rank,) = own.ranks(program, env or {})
+    assert (rank.refused, rank.said(), own.report["left"]) == ("", plain.said(), {})
+    assert plain.returncode == 0, plain.stderr
+    return plain.stdout
+
+
+BY_HAND = {
+    "module_from_spec": "import importlib.util as u\n"
+    "made = u.module_from_spec(u.find_spec('thing'))\n"
+    "print(hasattr(made, 'x'), 'thing' in sys.modules)\n"
+    "made.__spec__.loader.exec_module(made)\n"
+    "import thing; print(thing is made, thing.x)",
+    "importlib_s_own_load": "import importlib.util as u, importlib._bootstrap as b\n"
+    "spec = u.find_spec('thing'); made = b._load(spec)\n"
+    "print(made is sys.modules['thing'], made.x, spec is made.__spec__, made.__loader__ is"
+    " spec.loader)\n"
+    "del sys.modules['thing']; import thing; print(thing is made, thing.x)",
+    "a_module_made_while_its_import_waits": "import importlib.util as u\n"
+    "class Finder:\n"
+    "  def find_spec(self, name, path=None, target=None):\n"
+    "    if name == 'other':\n"
+    "      spec = u.spec_from_file_location('thing', 'thing.py'); made = u.module_from_spec(spec)\n"
+    "      print(hasattr(made, 'x'), 'thing' in sys.modules)\n"
+    "sys.meta_path.insert(0, Finder())\n"
+    "try: import other\nexcept ImportError: print('none')\n"
+    "import thing; print(thing.x)",
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_a_module_that_the_program_makes_by_hand_is_executed_anew(own: Warm, name: str) -> None:
+    (own.cwd / "thing.py").write_text("x = 1\n")
+    own.trial(["-c", "import thing"])
+    same(own, ["-c", f"import sys\n{BY_HAND[name]}"])
+
+
+def twice(own: Warm, text: str) -> dict[str, str]:
+    """`thing` in two folders, as the same file: neither size nor time nor number tells them apart.
+    The first folder is searched first."""
+    for folder in ("first", "second"):
+        (own.cwd / folder).mkdir()
+    (own.cwd / "first/thing.py").write_text(text)
+    os.link(own.cwd / "first/thing.py", own.cwd / "second/thing.py")
+    return {"PYTHONPATH": f"{own.cwd}/first:{own.cwd}/second"}
+
+
+def other_first(own: Warm) -> str:
+    return f"import sys; sys.path.insert(1, '{own.cwd}/second')\n"
+
+
+def test_a_module_that_is_found_at_another_place(own: Warm) -> None:
+    env = twice(own, "place = __file__\n")
+    own.trial(["-c", "import thing"], env)
+    said = same(own, ["-c", other_first(own) + "import thing; print(thing.place)"], env)
+    assert said.endswith("second/thing.py\n")
+
+
+def test_a_module_that_another_only_asked_for_and_is_at_another_place(own: Warm) -> None:
+    env = twice(own, "")
+    (own.cwd / "asks.py").write_text(
+        "import importlib.util\nplace = importlib.util.find_spec('thing').origin\n"
+    )
+    own.trial(["-c", "import asks"], env)
+    text = "import asks; print(asks.place)"
+    assert same(own, ["-c", text], env).endswith("first/thing.py\n")
+    assert same(own, ["-c", other_first(own) + text], env).endswith("second/thing.py\n")
+
+
+PARENTS = {"none": "", "its_own": "child = 'the package has its own'\n"}
+
+
+@pytest.mark.parametrize("name", PARENTS)
+def test_what_an_import_gave_to_packages_is_taken_back_with_it(own: Warm, name: str) -> None:
+    """`late` imports package.child, and then what is now found elsewhere: it is executed as always,
+    in a process in which package.child has not been imported."""
+    env = twice(own, "")
+    (own.cwd / "package").mkdir()
+    (own.cwd / "package/__init__.py").write_text(PARENTS[name])
+    (own.cwd / "package/child.py").write_text("")
+    (own.cwd / "late.py").write_text(
+        "import sys, package\n"
+        "before = getattr(package, 'child', None), 'package.child' in sys.modules\n"
+        "import package.child, thing\n"
+    )
+    own.trial(["-c", "import late"], env)
+    text = "import late; print(late.before, late.package.child, late.thing)"
+    same(own, ["-c", f"import package\n{text}"], env)
+    said = same(own, ["-c", f"{other_first(own)}import package\n{text}"], env)
+    assert "second/thing.py" in said
+
+
+def test_a_file_that_is_written_on_with_an_encoding_that_has_a_mark(own: Warm) -> None:
+    """Such a mark stands at the beginning of a file. The template's own file begins there; it
+    is of the same kind, and can seek as well."""
+    own.stdin = "appended"
+    program = ["-c", "print('more')"]
+    env = {"PYTHONIOENCODING": "utf-8-sig"}
+    own.trial(program, env)
+    assert same(own, program, env) == "before\nmore\n"
