@@ -135,6 +135,25 @@ def test_a_rank_for_whom_something_is_otherwise_starts_by_itself(tmp_path: Path,
     assert alone == [False, kind == "main", False, True]
 
 
+def test_ranks_that_use_openmp_have_threads_of_their_own_number(tmp_path: Path) -> None:
+    """Its constructor reads OMP_NUM_THREADS, and which processors there are."""
+    count = (
+        "int f(void) { int n = 0;\n#pragma omp parallel\n{\n#pragma omp atomic\nn++;\n} return n; }"
+    )
+    main = """int (*f)(void) = dlsym(RTLD_DEFAULT, "f"); own = f();
+        printf("%ld %d\\n", own, getppid()); fflush(stdout); if (argc > 1) getchar(); return 0;"""
+    try:
+        site = ProgramSite(tmp_path).make(main, flags=("-fopenmp",), outside=count)
+    except AssertionError:
+        pytest.skip("needs a compiler with OpenMP")
+    site.said(run=("--fork", "--keep"))
+    assert site.said(run=("--fork", "--keep")) and site.fork()["kind"] == "preinit"
+    environments = [{"OMP_NUM_THREADS": str(n)} for n in (1, 3, 2)]
+    said = [line.split() for line in by_hand(site, "preinit", environments)]
+    assert [number for number, _ in said] == ["1", "3", "2"]
+    assert len({parent for _, parent in said}) == 1 and int(said[0][1]) != os.getpid()
+
+
 @pytest.mark.parametrize("kind", ["main", "preinit"])
 @pytest.mark.parametrize("name", ["the template", "a rank", "the launcher"])
 def test_whoever_is_killed_nothing_is_left(tmp_path: Path, kind: str, name: str) -> None:

@@ -54,11 +54,16 @@ SAYS = """\
     SAY("environ %d ", sum == size);
     f = popen("echo child $WORD", "r"); got = fread(text, 1, sizeof text, f); pclose(f);
     SAY("%.*s", (int)got - 1, text);
-    SAY(" order %s read %d own %d\\n", order, getchar(), own == KEPT);
+    SAY(" order %s read %d own %d told %d\\n", order, getchar(), own == KEPT,
+        told == envp);
     return write(1, line, n) != (ssize_t)n;
 """
 KEPT = {"main": 'strlen("lib9 ")', "preinit": "getpid()"}
 ORDER = [*(f"lib{n}" for n in reversed(range(10))), "own"]  # in which constructors run
+
+
+TOLD = """char **told; __attribute__((constructor))
+    static void is_told(int argc, char **argv, char **envp) { told = envp; }"""
 
 
 @pytest.mark.parametrize("kind", ["main", "preinit"])
@@ -70,7 +75,7 @@ def test_a_rank_is_what_it_is_by_itself(tmp_path: Path, kind: str) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 1 << 20))
 
     says = SAYS.replace("KEPT", KEPT[kind])
-    site = ProgramSite(tmp_path).make(says, DOES[kind])
+    site = ProgramSite(tmp_path).make(f"extern char **told; {says}", DOES[kind], outside=TOLD)
     with open(tmp_path / "open", "w") as file:
         given = {
             "stdin": -3, "pass_fds": [file.fileno()], "preexec_fn": set_up, "env": {"WORD": "said"},
@@ -80,7 +85,7 @@ def test_a_rank_is_what_it_is_by_itself(tmp_path: Path, kind: str) -> None:
         told = site.fork()
         plain = site.said("a", "b c", run=(), **given)
     assert (told["kind"], told["ranks"], told["plain"]) == (kind, 3, []), told
-    assert forked == plain and " own 1" in plain[0] and "child said" in plain[0]
+    assert forked == plain and " own 1 told 1" in plain[0] and "child said" in plain[0]
     assert [f"BRIGADE_RANK={rank}1 " in line for rank, line in enumerate(plain)] == [True] * 3
 
 

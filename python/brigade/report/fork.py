@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from brigade.report.table import size
@@ -14,10 +15,12 @@ _ONCE = {
 }
 
 
-def summary(nodes: list[dict[str, Any]], nowhere: str | None = None) -> dict[str, Any] | None:
+def summary(
+    nodes: list[dict[str, Any]], nowhere: str | None = None, plan: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
     """How many ranks were forked, what that saved, what was warm, and why others were started in
     the ordinary way; None if it was not asked for, or each node had one rank. `nowhere`: why none
-    was asked for."""
+    was asked for. `plan`: of the image."""
     slots = [slot for node in nodes for slot in node.get("slots", []) if "forked" in slot]
     told = [(node["host"], node["fork"]) for node in nodes if node.get("fork")]
     if not slots and not told and not nowhere:
@@ -30,6 +33,7 @@ def summary(nodes: list[dict[str, Any]], nowhere: str | None = None) -> dict[str
     return {
         "kind": next((str(one["kind"]) for one in words.values() if "kind" in one), "python"),
         "nowhere": nowhere,
+        "before_main": str(plan["why"]) if plan and plan.get("kind") == "preinit" else "",
         "ranks": sum(1 for slot in slots if slot["forked"]),
         "plain": sorted(slot["rank"] for slot in slots if not slot["forked"]),
         "why": {host: one["why"] for host, one in told if one["why"]},
@@ -57,7 +61,9 @@ def facts(fork: dict[str, Any] | None) -> list[str]:
         return [f"no rank was forked: {fork['nowhere']}"]
     once = _ONCE.get(fork["kind"], f"{fork['modules']:,} modules imported once a node")
     lines = [f"{fork['ranks']:,} ranks forked, {once}"]
-    lines += [f"  not before main: {why} ({host})" for host, why in fork["doubts"].items()][:_SHOWN]
+    if fork["before_main"]:
+        lines.append(f"  {fork['before_main']}")
+    lines += [f"  {why} ({host})" for host, why in fork["doubts"].items()][:_SHOWN]
     if fork["warm_seconds"]:
         lines.append(f"warming {fork['warm_seconds']:.2f} s")
     if fork["saved_bytes"]:

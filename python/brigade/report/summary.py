@@ -38,7 +38,7 @@ def report(course: Course) -> dict[str, Any]:
         "namespace": _namespace(course.nodes, course.settings.view == "auto"),
         "image": _image(course),
         "staging": _staging(course.staged),
-        "fork": fork.summary(course.nodes, course.fork_why),
+        "fork": fork.summary(course.nodes, course.fork_why, course.meta.get("fork")),
         "startup": _startup(slots, course.launched_ns),
         "operations": _operations(slots, course.meta),
         "misses": _misses(course.nodes),
