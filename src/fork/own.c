@@ -10,10 +10,14 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#define SECOND_NS UINT64_C(1000000000)
+
 enum {
     PIECE = 32 << 10,
     LINE = 512
 };
+
+static uint64_t first_alarm_ns;
 
 /* A line of /proc/self/maps: whether it is memory that is written to by all who share it. */
 static int is_shared(const char *line, const char *allowed)
@@ -74,17 +78,36 @@ static int has_locked(void)
     return 0;
 }
 
+/* When the process's alarm will come, by a clock in nanoseconds; 0: it has none. */
+static uint64_t next_alarm(void)
+{
+    struct itimerval left;
+    memset(&left, 0, sizeof left);
+    sys_call(SYS_getitimer, ITIMER_REAL, (long)&left, 0, 0, 0, 0);
+    uint64_t in_ns =
+        (uint64_t)left.it_value.tv_sec * SECOND_NS + (uint64_t)left.it_value.tv_usec * 1000;
+    return in_ns ? sys_now_ns(CLOCK_MONOTONIC) + in_ns : 0;
+}
+
+void own_begin(void)
+{
+    first_alarm_ns = next_alarm();
+}
+
+static int has_alarm(void)
+{
+    uint64_t now_ns = next_alarm(), first_ns = first_alarm_ns;
+    return (now_ns < first_ns ? first_ns - now_ns : now_ns - first_ns) > SECOND_NS;
+}
+
 static int has_timer(void)
 {
     char text[64];
-    for (int which = ITIMER_REAL; which <= ITIMER_PROF; which++) {
+    for (int which = ITIMER_VIRTUAL; which <= ITIMER_PROF; which++) {
         struct itimerval left;
         memset(&left, 0, sizeof left);
         sys_call(SYS_getitimer, which, (long)&left, 0, 0, 0, 0);
-        int ours = which == ITIMER_REAL; /* alarm() of become_template() in begin.c */
-        if (!ours && (left.it_value.tv_sec || left.it_value.tv_usec))
-            return 1;
-        if (left.it_interval.tv_sec || left.it_interval.tv_usec)
+        if (left.it_value.tv_sec || left.it_value.tv_usec)
             return 1;
     }
     return sys_read_text("/proc/self/timers", text, sizeof text) > 0;
@@ -95,6 +118,8 @@ const char *own_besides(const char *shared)
     uint64_t fields[STAT_FIELDS] = {0};
     if (stat_read(fields) != 0 || fields[STAT_THREADS] != 1)
         return "a thread was started before main";
+    if (has_alarm())
+        return "an alarm was set before main";
     if (has_timer())
         return "a timer was set before main";
     if (has_locked())

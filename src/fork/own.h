@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* Notes the alarm that this process was started with, which is not its own. */
+void own_begin(void);
+
 /* In words, what of that this process has; NULL: nothing. `shared` is the path of a file that it
  * may share with others. A thread, memory that is locked or shared for writing, a timer. */
 const char *own_besides(const char *shared);

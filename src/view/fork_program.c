@@ -180,6 +180,7 @@ void fork_program_begin(struct view *v, char **argv, char **envp)
     while (envp[start.n_variables])
         start.n_variables++;
     start.digest = digest_of(envp);
+    own_begin();
     if (text_alike(view_env(v, BRG_FORK_VARIABLE), "main")) {
         v->before_main = before_main;
         return;

@@ -23,6 +23,7 @@ ODD = {
     "memory was locked before main": "static char page[9000]; mlock(page + 4096, 4096);",
     "a timer was set before main":
         "struct itimerval t = {{99, 0}, {99, 0}}; setitimer(ITIMER_VIRTUAL, &t, NULL);",
+    "an alarm was set before main": "alarm(99);",
     "the environment was changed before main": 'setenv("ADDED", "1", 1);',
     "something that was loaded keeps open: /dev/zero": 'open("/dev/zero", O_RDONLY | O_CLOEXEC);',
 }  # fmt: skip

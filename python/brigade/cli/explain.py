@@ -62,7 +62,8 @@ def command(
     kept, or the program alone, will do as well. What was never found is explained too, with what
     comes closest. Exit code 1: nothing looked for one of the names.
 
-    With --fork, each NAME is a module; without one, all that are left to each rank are listed.
+    With --fork, each NAME is a module; without one, all that are left to each rank are listed. Of a
+    program that is no Python, it says where that is stopped, and why.
     COMMAND is run as a trial; an image that such a trial made will do as well.
     """
     words: list[str] = click.get_current_context().meta.get("job", [])

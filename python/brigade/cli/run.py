@@ -36,7 +36,7 @@ Examples:
     "--fork/--no-fork",
     default=False,
     show_default=True,
-    help="Fork the ranks of each node from one process that has imported their modules.",
+    help="Fork each node's ranks from one process that has imported, or loaded, what they share.",
 )
 @click.option(
     "--fork-warm",

@@ -1,0 +1,80 @@
+"""`brigade run --fork` of a C++ code on a cluster, under Slurm and PMIx: ranks of each node come
+from that node's template."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+from lab_needs import missing
+
+from brigade.lab import Lab
+
+SOURCE = """\\
+#include <mpi.h>
+#include <string>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, size, sum = 0;
+    char host[64] = "";
+    gethostname(host, sizeof host - 1);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    std::string line = "[" + std::to_string(rank) + ", " + std::to_string(sum) + ", \\"" + host +
+                       "\\", " + std::to_string(getppid()) + "]\\n";
+    if (write(1, line.data(), line.size()) < 0) return 2;
+    MPI_Finalize();
+    return argc > 1 && rank == 5 ? 7 : 0;
+}
+"""
+
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=missing() or "the lab can be brought up"),
+    pytest.mark.skipif(not shutil.which("mpicxx.openmpi"), reason="needs package libopenmpi-dev"),
+    pytest.mark.timeout(400),
+]
+
+
+@pytest.fixture
+def lab():
+    lab = Lab.up(name="testfork", nodes=2)
+    yield lab
+    lab.down()
+
+
+def test_ranks_of_a_cpp_code_come_from_one_process_a_node(lab: Lab) -> None:
+    folder = Path("/var/tmp") / f"brigade-testfork-{os.getpid()}"  # that nodes share
+    folder.mkdir()
+    try:
+        (folder / "app.cc").write_text(SOURCE)
+        subprocess.run(["mpicxx.openmpi", folder / "app.cc", "-o", folder / "app"], check=True)
+        app = f"{lab.shared}/app"
+        lab.exec("n0", ["cp", str(folder / "app"), app], check=True)
+        front = [sys.executable, "-m", "brigade", "run", "-q", "--fork", "--json"]
+        job = [*front, str(folder / "told.json"), "--", "srun", "--mpi=pmix", "-N2", "-n8", app]
+
+        def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+            return lab.run(
+                [*job, *arguments], cwd="/", env={"BRIGADE_CACHE": f"{lab.shared}/images"},
+                stdout=PIPE, stderr=PIPE, text=True, timeout=180,
+            )  # fmt: skip
+
+        for arguments, status in (((), 0), ((), 0), (("fails",), 7)):
+            done = run(*arguments)
+            assert done.returncode == status, done.stdout + done.stderr
+            said = sorted(json.loads(line) for line in done.stdout.splitlines() if line[:1] == "[")
+            assert [(rank, total) for rank, total, _, _ in said] == [(r, 28) for r in range(8)]
+            assert len({(host, parent) for _, _, host, parent in said}) == 2
+            told = json.loads((folder / "told.json").read_text())["fork"]
+            assert (told["ranks"], told["plain"]) == (8, []), told
+    finally:
+        shutil.rmtree(folder)
