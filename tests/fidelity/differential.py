@@ -103,12 +103,11 @@ class Differential:
         return done
 
     def why_not_forked(self) -> str:
-        """Of the last run under --fork: "" if all ranks of all nodes were forked, and some modules
-        of a Python program were warm."""
+        """Of the last run under --fork: "" if all ranks of all nodes were forked."""
         assert self.report.get("unstaged", "no report") is None, self.report
-        fork = self.report.get("fork")
+        fork = self.report["fork"]
         if not fork:
-            return "none was asked to be"
+            return "no node has two ranks"
         if fork["nowhere"]:
             return str(fork["nowhere"])
         assert fork["ranks"] + len(fork["plain"]) >= RANKS, fork

@@ -26,7 +26,8 @@ from world import VIEWS, World
 from .build import Builder
 from .describe import ElfWorld, words
 
-FORK = "python"  #: such a program cannot be forked so: it is started in the ordinary way, and why
+#: Where the process that ranks are forked from stops; there is one in each job's folder.
+FORK = {"whole": "main", "part": "preinit"}
 LIMIT_S = 20
 DONE = 1  #: brg_forked of src/view/state.h
 RETRIES = 15  #: of a world that has threads
@@ -47,11 +48,12 @@ class Outcome:
 @dataclass
 class Verdict:
     """`differences`: way -> what differs, as lines of a diff. `loads`: libraries that came from
-    the staged folder. `works`: the plain program reached its end."""
+    the staged folder. `works`: the plain program reached its end. `forked`: ranks that were."""
 
     differences: dict[str, list[str]]
     loads: int
     works: bool
+    forked: int = 0
 
     def __str__(self) -> str:
         return "\n".join(f"== {way}\n" + "\n".join(d) for way, d in self.differences.items())
@@ -107,10 +109,10 @@ class Bench:
     def viewed(self, view: str) -> Outcome:
         return self.outcome(self.world.run(*self.command(), view=view, **self.options()))
 
-    def to_be_forked(self) -> Outcome:
+    def to_be_forked(self, kind: str) -> Outcome:
         """That it was forked, or said why not, is a part of it."""
         self.world.reset()
-        done = self.world.run(*self.command(), fork=FORK, **self.options())
+        done = self.world.run(*self.command(), fork=kind, **self.options())
         forked, why = self.world.forked()
         if forked != DONE and not why:
             return Outcome(("neither forked nor refused",), (), forked)
@@ -123,7 +125,7 @@ class Bench:
     def verdict(self) -> Verdict:
         plain = self.plain()
         differences: dict[str, list[str]] = {}
-        loads = 0
+        loads = forked = 0
 
         def compare(way: str, run: Callable[[], Outcome]) -> None:
             other = run()
@@ -161,9 +163,11 @@ class Bench:
                 self.world.reset()
                 compare(f"{view}, {image} image", lambda view=view: self.viewed(view))
                 loads += self.world.counts().loads
-            if image == "whole" and _can_be_forked(plain):
-                compare("fork, whole image", self.to_be_forked)
-        return Verdict(differences, loads, plain.status < 127 and "-- stderr" in plain.text())
+            if _can_be_forked(plain):
+                compare(f"fork, {image} image", lambda kind=FORK[image]: self.to_be_forked(kind))
+                forked += self.world.forked()[0] == DONE
+        works = plain.status < 127 and "-- stderr" in plain.text()
+        return Verdict(differences, loads, works, forked)
 
     def _unknown(self) -> dict[str, list[str]]:
         forget, unlisted = [], []

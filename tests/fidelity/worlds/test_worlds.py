@@ -76,6 +76,7 @@ def test_libraries_come_from_the_staged_folder(court: Court) -> None:
     verdict = court.judge(one_library())
     assert verdict.works and not verdict.differences
     assert verdict.loads >= 2  # once with each image, under each view
+    assert verdict.forked == 2  # stopped before main, and before constructors
 
 
 def test_both_kinds_of_search_path_can_stand_in_one_file(tmp_path: Path) -> None:
