@@ -255,3 +255,35 @@ def test_launchers_variables_are_known_and_others_are_not() -> None:
     assert [name for name in known.split() if not of_ranks(name)] == []
     others = "HOME SLURM_JOB_ID SLURM_NTASKS OMP_NUM_THREADS OMPI_MCA_btl PM"
     assert [name for name in others.split() if of_ranks(name)] == []
+
+
+def left_of(*events: str, rules: tuple[Rule, ...] = (), **changes: object) -> dict[str, str]:
+    trial = [rank_of(">a", ">b", ">c", events=events, **changes)]
+    plan = make(trial, rules=rules)
+    return {name: left.why for name, left in plan.left.items()}
+
+
+def test_a_variable_that_only_modules_have_set_leaves_nothing_unless_they_are_left() -> None:
+    read = "b getenv FLAG!"
+    assert left_of("a setenv FLAG", read) == {}
+    assert "the program" in left_of(read)["b"]
+    assert "the program" in left_of("a setenv FLAG", " setenv FLAG", read)["b"]
+    assert list(left_of("a setenv FLAG", read, "a clock ")) == ["a", "b"]
+
+
+def test_a_rule_says_which_variables_count_of_all_that_are_read() -> None:
+    rules = (Rule("b", "environ", "its own", names=("MINE_*",)),)
+    all_read = ("b environ ", "b getenv PMIX_RANK", "b getenv PATH!")
+    assert left_of(*all_read, rules=rules) == {}
+    assert list(left_of(*all_read)) == ["b"]
+    assert "MINE_A" in left_of(*all_read, "b getenv MINE_A!", rules=rules)["b"]
+    gone = {"variables": {"MINE_B": "1"}}
+    assert "MINE_B" in left_of("b environ !", rules=rules, **gone)["b"]
+    assert left_of("b environ !", "b getenv MINE_B", rules=rules, **gone) == {}
+    plan = make([rank_of(">b", events=all_read)], rules=rules)
+    assert marshal.loads(plan.packed())["names"]["environ"] == [("b", ("MINE_*",))]
+
+
+def test_what_is_the_same_for_all_ranks_of_a_node_tells_none_apart() -> None:
+    assert of_ranks("OMPI_COMM_WORLD_LOCAL_SIZE") is None
+    assert of_ranks("OMPI_COMM_WORLD_LOCAL_RANK") == "Open MPI"

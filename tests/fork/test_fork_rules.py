@@ -25,6 +25,7 @@ from brigade.trial.record import load
 PYTHONS = [sys.executable, *filter(None, [os.environ.get("BRIGADE_TEST_PYTHON")])]
 OPENMP_NAME = "libwithomp.so"
 OPENMP = f"import ctypes\nctypes.CDLL({{folder!r}} + '/{OPENMP_NAME}')\n"
+LDCONFIG = "import subprocess\nsubprocess.run(['/sbin/ldconfig', '-p'], stdout=-3)\n"
 # (modules, event, detail) of a rule -> the module that shows it, and its code if it is ours
 SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("*", "host", "*"): ("shown", "import os\nos.uname()\n"),
@@ -33,6 +34,7 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("*", "cpus", "*/lib*openblas*"): ("numpy._core._multiarray_umath", ""),
     ("*", "cpus", "*/libgomp*"): ("shown", OPENMP),
     ("*", "child", "*/uname"): ("shown", "import subprocess\nsubprocess.run(['uname', '-p'])\n"),
+    ("*", "child", "*/ldconfig"): ("shown", LDCONFIG),
     ("threading", "pid", "thread"): ("threading", ""),
     ("random", "random", "*"): ("random", ""),
     ("numpy.random.mtrand", "random", "*"): ("numpy.random.mtrand", ""),
@@ -49,6 +51,28 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("matplotlib.font_manager", "thread", "*python*"): ("matplotlib.font_manager", ""),
     ("matplotlib.font_manager", "pid", "thread"): ("matplotlib.font_manager", ""),
     ("matplotlib.font_manager", "clock", "*"): ("matplotlib.font_manager", ""),
+    ("torch", "process", "/proc/self/maps"): ("torch", ""),
+    ("torch", "clock", "*"): ("torch", ""),
+    ("torch._C", "clock", "*"): ("torch._C", ""),
+    ("torch._C", "cpus", "*/libtorch_cpu*"): ("torch._C", ""),
+    ("torch._C", "random", "/dev/urandom"): ("torch._C", ""),
+    ("pyarrow.lib", "random", "*"): ("pyarrow.lib", ""),
+    ("pyarrow.lib", "pid", ""): ("pyarrow.lib", ""),
+    ("pyarrow.lib", "clock", "*"): ("pyarrow.lib", ""),
+    ("pyarrow.lib", "cpus", "*/libarrow*"): ("pyarrow.lib", ""),
+    ("pyarrow.lib", "thread", "*/libarrow*"): ("pyarrow.lib", ""),
+    ("joblib._multiprocessing_helpers", "pid", ""): ("joblib._multiprocessing_helpers", ""),
+    ("joblib._multiprocessing_helpers", "random", "*"): ("joblib._multiprocessing_helpers", ""),
+    ("sklearn.ensemble._hist_gradient_boosting.*", "random", "*"): (
+        "sklearn.ensemble._hist_gradient_boosting.grower",
+        "",
+    ),
+    ("llvmlite.binding.executionengine", "process", "/proc/self/status"): (
+        "llvmlite.binding.executionengine",
+        "",
+    ),
+    ("numba.core.config", "environ", "*"): ("numba.core.config", ""),
+    ("numba.core.config", "cpus", "*"): ("numba.core.config", ""),
 }
 
 
@@ -115,6 +139,8 @@ def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
     trial = two_ranks(tmp_path, python, module)
     if not fits(rule, trial, module) and rule.detail == "*/fc-list":
         pytest.skip("needs fontconfig")
+    if not fits(rule, trial, module) and "CUDA" in rule.why:
+        pytest.skip("needs PyTorch for CUDA")
     assert fits(rule, trial, module), [e for e in trial[0].events if e.module == module]
     assert module not in make(trial).left, make(trial).left[module]
     without = tuple(other for other in RULES if other != rule)

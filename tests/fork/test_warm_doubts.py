@@ -55,6 +55,41 @@ def test_a_variable_that_was_absent_when_it_was_read_must_be_absent(own: Warm) -
     assert (one.refused, two.refused) == ("", "variable THING differs")
 
 
+def test_of_all_variables_only_those_may_differ_that_do_not_count(own: Warm) -> None:
+    program = put(own, "import os\nx = {k for k in os.environ if k.startswith('MINE_')}")
+    own.plan["names"] = {"environ": [("thing", ("MINE_*", "ONE"))]}
+    envs = [{"MINE_A": "1"}, {"OTHER": "1", "MINE_A": "1"}, {"MINE_A": "1", "MINE_B": ""}, {}]
+    refused = [rank.refused for rank in own.ranks(program, *envs)]
+    assert refused == ["", "", "variable MINE_B differs", "variable MINE_A differs"]
+    assert own.report["left"] == {}
+    program = ["-c", "import os; os.environ['MINE_C'] = ''; import thing; print(thing.x)"]
+    (rank,) = own.ranks(program)
+    assert rank.stdout == "{'MINE_C'}\n"
+
+
+NAMED_THREAD = """
+import ctypes, threading, time
+named = threading.Event()
+def run():
+    ctypes.CDLL(None).prctl(15, b"stays")
+    named.set()
+    time.sleep(60)
+threading.Thread(target=run, daemon=True).start()
+named.wait()
+"""
+
+
+@pytest.mark.parametrize("name", ["stays", "goes"])
+def test_only_a_thread_that_a_rule_names_may_stay(own: Warm, name: str) -> None:
+    program = put(own, NAMED_THREAD)
+    own.plan["names"] = {"thread": [("thing", (name,))]}
+    own.env = {"PYTHONWARNINGS": "always"}  # Python says that a process with threads forks
+    own.tries = False
+    (rank,) = own.ranks(program)
+    assert rank.refused == ("" if name == "stays" else "threads 1 stay when the process is forked")
+    assert "fork" not in own.template_said + rank.stderr
+
+
 def test_hash_seeds_are_refused_on_demand(own: Warm) -> None:
     program = put(own, "x = 1")
     own.template_env = {"BRIGADE_FORK_HASH": "refuse"}

@@ -18,6 +18,7 @@ def own(tmp_path: Path) -> Warm:
 AGAIN = {
     "random-seed": ("random", "import random; print(random.random())", False),
     "numpy-random": ("numpy.random", "import numpy; print(numpy.random.rand())", True),
+    "torch-random": ("torch._C", "import torch; print(torch.rand(1))", True),
     "multiprocessing-key": (
         "multiprocessing.process",
         "import multiprocessing as m; print(bytes(m.current_process().authkey))",
@@ -58,6 +59,27 @@ def test_a_rank_does_again(own: Warm, action: str) -> None:
     assert (one.refused, one.stderr, plain.stderr) == ("", "", "")
     assert len({one.stdout, two.stdout, plain.stdout}) == 3
     assert not one.stdout.startswith("False")
+
+
+def test_it_is_done_though_the_module_is_executed_anew(own: Warm) -> None:
+    """A module in C keeps what it has, however often it is executed."""
+    pytest.importorskip("numpy")
+    own.trial(["-c", "import numpy.random"])
+    own.plan["again"] = [("numpy.random.mtrand", "numpy-random")]
+    text = "import secrets, sys; del sys.modules['secrets']; import secrets\n"
+    program = ["-c", text + "import numpy; print(numpy.random.rand())"]
+    one, two = own.ranks(program, {}, {})
+    assert (one.refused, one.stderr, two.stderr) == ("", "", "")
+    assert one.stdout and one.stdout != two.stdout
+
+
+def test_what_modules_of_cython_share_may_be_there_before(own: Warm) -> None:
+    text = "import sys, types\nsys.modules.setdefault('cython_runtime', types.ModuleType('c'))\n"
+    (own.cwd / "shares.py").write_text(text + "open('executed', 'a').write('x')\n")
+    own.trial(["-c", "import shares"])
+    (rank,) = own.ranks(["-c", text + "import shares"])
+    assert (rank.refused, rank.stderr, own.report["left"]) == ("", "", {})
+    assert (own.cwd / "executed").read_text() == "xx"  # in the trial, and in the template
 
 
 def test_it_is_done_when_the_program_sees_the_module_and_no_earlier(own: Warm) -> None:
@@ -111,6 +133,8 @@ MODULES = {
     "tries": "try: import maybe\nexcept ImportError: maybe = None\n",
     "leaves": "import atexit\ndef bye(): print('bye')\natexit.register(bye)\n",
     "filters": "import warnings\nwarnings.filterwarnings('ignore', 'of mine')\n",
+    "marks": "import sys\nsys._marked = 'by it'\n",
+    "asks": "import os\nvalue, mark = os.environ.get('ASKED'), os.environ.get('SET')\n",
     "sets": "import os\nos.environ['SET'] = '1'; os.environ['GONE'] = ''; del os.environ['GONE']\n",
 }
 ORDERS = {
@@ -130,6 +154,15 @@ ORDERS = {
     "what_is_called_at_the_end_of_what_was_not_imported": "import b, atexit",
     "filters_in_front_of_the_program_s": "import warnings; warnings.simplefilter('error')\n"
     "print(len(warnings.filters)); import filters; print([f[0] for f in warnings.filters])",
+    "what_an_import_gives_to_sys": "import sys; print(hasattr(sys, '_marked'))\n"
+    "import marks; print(sys._marked)",
+    "what_the_program_gave_to_sys": "import sys; sys._marked = 'before'\n"
+    "import marks; print(sys._marked)",
+    "a_variable_that_the_program_has_set": "import os; os.environ['ASKED'] = 'now'\n"
+    "import asks; print(asks.value)",
+    "a_variable_that_no_import_has_set_yet": "import asks; print(asks.mark)\n"
+    "import sets, sys; del sys.modules['asks']; import asks; print(asks.mark)",
+    "a_variable_that_an_import_has_set": "import sets, asks; print(asks.mark)",
     "variables_that_an_import_sets": "import os; print(os.environ.get('SET'))\n"
     "import sets; print(os.environ.get('SET'), os.environ.get('GONE'), os.getenv('SET'))",
 }
@@ -139,7 +172,7 @@ ORDERS = {
 def test_a_rank_that_imports_otherwise_than_the_trial_sees(own: Warm, name: str) -> None:
     for module, text in MODULES.items():
         (own.cwd / f"{module}.py").write_text(text)
-    own.trial(["-c", "import d, tries, leaves, filters, sets, importlib.util"])
+    own.trial(["-c", "import d, tries, leaves, filters, marks, sets, asks, importlib.util"])
     program = ["-c", ORDERS[name]]
     plain = own.plain(program)
     (rank,) = own.ranks(program)

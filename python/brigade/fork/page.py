@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from brigade.fork.rules import RULES
-from brigade.fork.variables import OF_RANKS
+from brigade.fork.variables import OF_ALL, OF_RANKS
 
 _HEAD = """\
 # What modules may do at import under `--fork`
@@ -29,6 +29,8 @@ what a warm module has read must be the same for a rank, or the rank is started 
 | variables | set by |
 |---|---|
 """
+_OF_ALL = """
+These are the same for all ranks of a node: """
 
 
 def page() -> str:
@@ -40,6 +42,7 @@ def page() -> str:
         lines.append(f"| `{rule.modules}` | `{rule.event}` | {detail} | {rule.why} | {again} |\n")
     lines.append(_VARIABLES)
     lines += [f"| `{pattern}` | {who} |\n" for pattern, who in OF_RANKS.items()]
+    lines.append(f"{_OF_ALL}{', '.join(f'`{name}`' for name in sorted(OF_ALL))}\n")
     return "".join(lines)
 
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from brigade.errors import UsageError
+from brigade.fork.environment import Environment
 from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, Rule, rule_for
-from brigade.fork.words import event_words, variable_words
+from brigade.fork.words import event_words
 from brigade.trial.modules import Event, RankModules, differing, rank_modules, rank_numbers
 from brigade.trial.record import Trial
 
@@ -110,12 +111,18 @@ class Plan:
             warm += left is None
             if left and not left.fixed:
                 others.append((warm, module.name, module.origin))
+        names: dict[str, list[tuple[str, tuple[str, ...]]]] = {"environ": [], "thread": []}
+        for module in self.modules:
+            for rule in module.rules:
+                if rule.names:
+                    names[rule.event].append((module.name, rule.names))
         plan = {
             "version": VERSION,
             "warm": [(module.name, module.origin) for module in self.warm],
             "left": {name: left.why for name, left in self.left.items()},
             "again": self.again,
             "others": others,
+            "names": names,
         }
         return marshal.dumps(plan, 2)
 
@@ -139,9 +146,10 @@ def make(
     own = _not_in_all(ranks, modules, len(ranks) if all_ranks is None else all_ranks)
     names = differing(ranks)
     for rank in ranks:
+        environment = Environment(rank, names, rules)
         for event in rank.events:
             if event.module in modules:
-                _judge(modules[event.module], event, names, rules, own)
+                _judge(modules[event.module], event, environment, rules, own)
         _end(rank, own, rules)
     left = _spread(own, modules)
     return Plan(list(modules.values()), left, len(ranks))
@@ -206,24 +214,25 @@ def _not_in_all(
 def _judge(
     module: Module,
     event: Event,
-    names: set[str],
+    environment: Environment,
     rules: tuple[Rule, ...],
     own: dict[str, Left],
 ) -> None:
     """Leave the module because of what it did, unless a rule says that it may."""
     why = None
-    if event.what == "getenv":
-        why = variable_words(event.detail, names)
-    elif event.what == "environ" and event.detail:
-        why = "reads the whole environment, which the program had changed"
-    elif event.what == "environ":
-        why = "reads the whole environment, which differs between ranks"
-    else:
+    if event.what == "setenv":
+        return
+    rule = None
+    if event.what != "getenv":
         rule = rule_for(module.name, event.what, event.detail, rules)
-        if rule is None:
-            why = event_words(event)
-        elif rule not in module.rules:
-            module.rules.append(rule)
+    if event.what == "getenv":
+        why = environment.read(module, event.detail)
+    elif event.what == "environ":
+        why = environment.read_all(module, event.detail)
+    elif rule is None:
+        why = event_words(event)
+    if rule and rule not in module.rules:
+        module.rules.append(rule)
     if why:
         own.setdefault(module.name, Left(why))
 

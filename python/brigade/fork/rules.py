@@ -19,13 +19,15 @@ from fnmatch import fnmatchcase
 @dataclass(frozen=True)
 class Rule:
     """An event of a module that does not speak against it. `modules` and `detail` are patterns;
-    `action`: what a rank does again, or None."""
+    `action`: what a rank does again, or None; `names`, of `environ`: which variables count of all
+    that were read (`*` at the end: all that begin so); of `thread`: threads that may stay."""
 
     modules: str
     event: str
     why: str
     detail: str = "*"
     action: str | None = None
+    names: tuple[str, ...] = ()
 
     def fits(self, module: str, event: str, detail: str) -> bool:
         return (
@@ -38,6 +40,12 @@ class Rule:
 _OPENBLAS = "its own handler of fork ends its threads before, and they start again when needed"
 _OPENMP = "only counted before the first team of threads, and ranks have the same number of them"
 _FONTS = "the list of fonts is made once, and is a file by then"
+_ARROW = (
+    "OpenSSL's and the allocator's own numbers, which no result depends on; OpenSSL's generator is"
+    " seeded again in another process"
+)
+_JOBLIB = "the name of a semaphore that is gone when the import has ended"
+_SPLITTER = "a default of private classes, to which every estimator gives a generator of its own"
 _TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
 
 RULES = (
@@ -50,6 +58,8 @@ RULES = (
     Rule("*", "cpus", _OPENMP, detail="*/libgomp*", action="openmp"),
     Rule("*", "child", "`uname` tells what the kernel is, and has ended when the import has",
          detail="*/uname"),
+    Rule("*", "child", "`ldconfig` lists libraries, and has ended when the import has",
+         detail="*/ldconfig"),
     Rule("threading", "pid", "Python sets the main thread's number after each fork",
          detail="thread", action="threading"),
     Rule("random", "random", "seeded again", action="random-seed"),
@@ -73,6 +83,32 @@ RULES = (
     Rule("matplotlib.font_manager", "thread", _TIMER, detail="*python*", action="matplotlib"),
     Rule("matplotlib.font_manager", "pid", _TIMER, detail="thread", action="matplotlib"),
     Rule("matplotlib.font_manager", "clock", _TIMER, action="matplotlib"),
+    Rule("torch", "process", "looks whether libraries of CUDA are loaded, as in each rank",
+         detail="/proc/self/maps"),
+    Rule("torch", "clock", "libcublas (CUDA) keeps the second in which it was loaded"),
+    Rule("torch._C", "clock", "the processor's clock is compared with the system's, once for all"
+         " processes of a node"),
+    Rule("torch._C", "cpus", "MKL counts cores, and ranks have the same number of processors",
+         detail="*/libtorch_cpu*"),
+    Rule("torch._C", "random", "the default generator is seeded again", detail="/dev/urandom",
+         action="torch-random"),
+    Rule("pyarrow.lib", "random", _ARROW),
+    Rule("pyarrow.lib", "pid", _ARROW, detail=""),
+    Rule("pyarrow.lib", "clock", _ARROW),
+    Rule("pyarrow.lib", "cpus", "only counted, and a template's ranks have the same number of them",
+         detail="*/libarrow*"),
+    Rule("pyarrow.lib", "thread", "of the allocator jemalloc, whose own handler of fork has it do"
+         " in a rank what the thread would have done", detail="*/libarrow*",
+         names=("jemalloc_bg_thd",)),
+    Rule("joblib._multiprocessing_helpers", "pid", _JOBLIB, detail=""),
+    Rule("joblib._multiprocessing_helpers", "random", _JOBLIB),
+    Rule("sklearn.ensemble._hist_gradient_boosting.*", "random", _SPLITTER),
+    Rule("llvmlite.binding.executionengine", "process", "libffi looks whether the kernel forbids"
+         " code that is made while it runs", detail="/proc/self/status"),
+    Rule("numba.core.config", "environ", "of all variables only its own count",
+         names=("NUMBA_*", "CUDA_PATH", "VS_PROFILER")),
+    Rule("numba.core.config", "cpus", "only counted, and a template's ranks have the same number of"
+         " them"),
 )  # fmt: skip
 
 

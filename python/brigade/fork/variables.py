@@ -19,7 +19,6 @@ OF_RANKS = {
     "OMPI_APP_CTX_NUM_PROCS": "Open MPI",
     "PRTE_*": "Open MPI",
     "MPI_LOCALRANKID": "MPICH",
-    "MPI_LOCALNRANKS": "MPICH",
     "HYDI_*": "MPICH",
     "MPIRUN_RANK": "MVAPICH",
     "MV2_COMM_WORLD_*": "MVAPICH",
@@ -41,7 +40,22 @@ OF_RANKS = {
     "BRIGADE_SLOT": "Brigade",
 }
 
+# names that fit a pattern, and are the same for all ranks of a node
+OF_ALL = frozenset(
+    [
+        "MPI_LOCALNRANKS",
+        "MV2_COMM_WORLD_LOCAL_SIZE",
+        "MV2_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_UNIVERSE_SIZE",
+        "PMI_SIZE",
+    ]
+)
+
 
 def of_ranks(name: str) -> str | None:
     """Who gives each rank a value of its own of variable `name`; None if nobody is known to."""
+    if name in OF_ALL:
+        return None
     return next((who for pattern, who in OF_RANKS.items() if fnmatchcase(name, pattern)), None)

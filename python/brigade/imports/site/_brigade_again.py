@@ -63,6 +63,11 @@ def _threading(module):
         main._set_native_id()
 
 
+def _torch_random(module):
+    """`torch._C`: the generator of the processor's random numbers."""
+    module.default_generator.seed()
+
+
 ACTIONS = {
     "random-seed": _random_seed,
     "numpy-random": _numpy_random,
@@ -75,4 +80,5 @@ ACTIONS = {
     "openblas": _nothing,
     "openmp": _nothing,
     "mkl": _nothing,
+    "torch-random": _torch_random,
 }

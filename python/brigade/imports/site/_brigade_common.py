@@ -5,6 +5,7 @@
     json(value)      JSON; the json package is not the program's import
     read_whole(path) a file's bytes
     ReadDict         a dict that tells what is read of it
+    is_one_of(name, patterns)   whether a name is among those; `*` at the end: all that begin so
 
 What must stay true: the rules of _brigade_view.py.
 """
@@ -56,6 +57,13 @@ def read_whole(path):
     finally:
         _posix.close(fd)
     return b"".join(pieces)
+
+
+def is_one_of(name, patterns):
+    for pattern in patterns:
+        if name == pattern or (pattern.endswith(b"*") and name.startswith(pattern[:-1])):
+            return True
+    return False
 
 
 class ReadDict(dict):

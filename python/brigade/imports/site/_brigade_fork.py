@@ -19,9 +19,10 @@ import sys
 
 from _brigade_again import ACTIONS
 from _brigade_channel import REPORT_BYTES, Channel
-from _brigade_common import json, read_whole
+from _brigade_common import is_one_of, json, read_whole
 from _brigade_loaders import Source
-from _brigade_show import Store
+from _brigade_nodes import warning_filters
+from _brigade_show import Store, rank_begins
 from _brigade_state import Settings, _Tally
 from _brigade_streams import Streams, coerced, differs, parse
 from _brigade_view import start as start_view
@@ -56,11 +57,13 @@ class _Template:
         self._restore = restore
         self._mark = folder.encode(sys.getfilesystemencoding(), "surrogateescape")
         self._read = set()
+        self._limits = []  # names of more variables that were read, wherever they exist
         self._coerced = coerced(self._clean)
         self._streams = Streams()
         self._place = _posix.getcwd(), _posix.umask(0o77)
         _posix.umask(self._place[1])
         self._warm = 0
+        self._threads = False  # whether some stay when it forks
         self._found = {}  # {module: why}: what this template or a first try of it found
         self._began_ns = _now_ns()
         self.refused = ""  # why no rank can be forked
@@ -78,7 +81,7 @@ class _Template:
         warmer = Warmer(plan, (Source,) if Settings.interposed else ())
         warmer.run(_first_entry())
         if not warmer.problems:
-            self._probe(warmer.problems)
+            self._probe(warmer, plan)
         if warmer.problems:
             self._found.update(warmer.importers())
             self._start_again()
@@ -87,6 +90,12 @@ class _Template:
             return
         warmer.hide()
         self._read = set(warmer.variables.read)
+        self._limits = [
+            name
+            for module, names in warmer.limits.items()
+            if module in warmer.nodes
+            for name in names
+        ]
         self._warm = sum([not node.failed for node in warmer.nodes.values()])
         store, watch = Store(warmer, plan["again"]), warmer.watch
         del warmer, plan
@@ -129,18 +138,33 @@ class _Template:
             return None, f"the plan asks for {unknown[0]!r}, which is not known here"
         return plan, ""
 
-    @staticmethod
-    def _probe(problems):
+    def _probe(self, warmer, plan):
         """Fork once for nothing: libraries that know of it end their threads before, and one that
-        stays is a thread that no rank would have."""
-        os = sys.modules["os"]
-        pid = os.fork()
+        stays is a thread that no rank would have, unless a rule says that it needs none."""
+        allowed = {
+            name
+            for module, names in plan.get("names", {}).get("thread", ())
+            if module in warmer.nodes
+            for name in names
+        }
+        self._threads = True  # as far as is known
+        pid = self._fork()
         if not pid:
             _posix._exit(0)
-        os.waitpid(pid, 0)
-        threads = _posix.listdir("/proc/self/task")
-        if len(threads) > 1:
-            problems["threads"] = f"{len(threads) - 1} stay when the process is forked"
+        _posix.waitpid(pid, 0)
+        main = str(_posix.getpid())
+        stay = [self._name_of(task) for task in _posix.listdir("/proc/self/task") if task != main]
+        self._threads = bool(stay)
+        if not allowed.issuperset(stay):
+            warmer.problems["threads"] = f"{len(stay)} stay when the process is forked"
+
+    @staticmethod
+    def _name_of(task):
+        try:
+            name = read_whole(f"/proc/self/task/{task}/comm")
+        except OSError:
+            return ""
+        return name.decode("utf-8", "backslashreplace").rstrip("\n")
 
     def _start_again(self):
         """Execute this program anew, as a template that leaves what was found; once."""
@@ -164,7 +188,7 @@ class _Template:
 
     def serve(self):
         """Fork for each request; returns only in a rank."""
-        channel, fork = self._channel, sys.modules["os"].fork
+        channel, fork = self._channel, self._fork
         if self.refused:
             channel.refuse_all(self.refused)
         while True:
@@ -187,6 +211,17 @@ class _Template:
             channel.begin()
             return
 
+    def _fork(self):
+        """Python (3.12 and later) warns where other threads stay."""
+        if not self._threads:
+            return sys.modules["os"].fork()
+        filters = warning_filters()
+        filters.insert(0, ("ignore", None, DeprecationWarning, None, 0))
+        try:
+            return sys.modules["os"].fork()
+        finally:
+            del filters[0]
+
     def _differs(self, environ):
         """Why a rank with these variables cannot be forked here, or ""; adds what Python's start
         would have added."""
@@ -195,7 +230,8 @@ class _Template:
                 environ[name] = now
             else:
                 environ.pop(name, None)
-        name = differs(self._read, self._clean, environ)
+        more = [name for name in {**self._clean, **environ} if is_one_of(name, self._limits)]
+        name = differs(self._read.union(more), self._clean, environ)
         return (
             "" if name is None else f"variable {name.decode('utf-8', 'backslashreplace')} differs"
         )
@@ -215,6 +251,7 @@ class _Template:
         _posix.environ.update(environ)
         for name, (_then, now) in self._coerced.items():
             _posix.putenv(name, now)
+        rank_begins()
         self._streams.renew()
         Settings.slot = int(raw.get(b"BRIGADE_SLOT") or 0)
         state = raw.get(b"BRIGADE_STATE", b"")

@@ -9,6 +9,10 @@ module stands in that module's own node. Replaying the ops of a node does what t
     EXTRA (name, object)  it put this into sys.modules itself
     LIST (which, change)  it changed a list of `watched_lists()`
     ENVIRON (key, value)  it set a variable, or took it away (None)
+    ATTRIBUTE (name, value)   it gave `sys` one that there was not
+    READ (key, value)     it read a variable, which had this value (None: there was none)
+    READ_SET (key, value)     the same of one that an import had set
+    READ_ALL (names, {key: value})   it read all variables, of which those with such names count
     ATEXIT (function, arguments, named arguments)
 
 What must stay true: the rules of _brigade_view.py.
@@ -21,6 +25,7 @@ _stat = sys.modules["posix"].stat
 _warnings = sys.modules["_warnings"]
 
 DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
+ATTRIBUTE, READ, READ_SET, READ_ALL = range(7, 11)
 MISSING = object()
 
 

@@ -20,22 +20,27 @@ to look is to write.
 import sys
 
 from _brigade_again import ACTIONS
+from _brigade_common import is_one_of
 from _brigade_finders import Finder
 from _brigade_nodes import (
     ABSENT,
     ATEXIT,
+    ATTRIBUTE,
     DEP,
     ENVIRON,
     EXTRA,
     FOUND,
     LIST,
     MISSING,
+    READ,
+    READ_ALL,
+    READ_SET,
     apply_change,
     filters_changed,
     watched_lists,
 )
 from _brigade_state import Settings, anything_changed
-from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
+from _brigade_store import FORGOTTEN, KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
@@ -44,6 +49,15 @@ _FINDERS = (Finder, _external.FileFinder)
 _Module = type(sys)
 _modules = sys.modules
 _threads = sys.modules["_thread"]._count
+_environ = sys.modules["posix"].environ
+_environ_at_start = {}
+# what Cython's modules put into sys.modules, if it is not there: whose it is does not matter
+_SHARED = ("cython_runtime", "_cython_")
+
+
+def rank_begins():
+    """The environment is the rank's, and the program has not changed it."""
+    _environ_at_start.update(_environ)
 
 
 class _Otherwise(Exception):
@@ -73,6 +87,7 @@ class Store:
         self._search_of_then = _bootstrap._find_spec
         self._settled = False  # nothing can be found elsewhere than then, but for what is asked
         self._alone = False  # settled, and no other thread can look while modules are shown
+        self._untouched = False  # the program has changed no variable
         self._answers = {}  # package: what _is_as_then() found, in this show
         self._seen = b""  # whether a module was found to be in sys.modules, in this show
 
@@ -82,7 +97,7 @@ class Store:
         of_load = _bootstrap._load_unlocked.__code__
         of_import = _bootstrap._find_and_load_unlocked.__code__
         table, frame_at = self._table, sys._getframe
-        index, states, failed = table.index, table.states, table.failed
+        index, states, failed, again = table.index, table.states, table.failed, table.again
 
         def module_from_spec(spec):
             number = index.get(spec.name)
@@ -92,7 +107,10 @@ class Store:
                     if self._show(number, spec):
                         spec.loader = _Shown(spec, table.nodes[number].spec)
                         return _modules[spec.name]
-            return original(spec)
+            module = original(spec)
+            if number in again and states[number] == FORGOTTEN:
+                self._renew(number, module)
+            return module
 
         for name in ("__module__", "__qualname__", "__doc__"):
             setattr(module_from_spec, name, getattr(original, name))
@@ -109,6 +127,7 @@ class Store:
         lists = [(items, list(items)) for items in watched_lists()]
         then, self._settled = self._lists, self._is_settled()
         self._alone = self._settled and not _threads()
+        self._untouched = _environ == _environ_at_start
         self._answers.clear()
         self._seen = bytearray(len(table.states))
         node.spec._initializing = True  # others that import it wait, as while a module executes
@@ -157,6 +176,8 @@ class Store:
                 if not seen[what]:
                     self._request(what, done)
                 continue
+            if kind == READ and self._untouched:
+                continue
             what = others[what]
             if kind == ABSENT:
                 if what in _modules or self._is_as_then(what):
@@ -177,15 +198,36 @@ class Store:
                 if self._settled:
                     self._lists = [list(items) for items in watched_lists()[:3]]
             elif kind == EXTRA:
-                if what in _modules:
+                if what not in _modules:
+                    _modules[what] = self._extras[what]
+                    done.append((EXTRA, what))
+                elif not what.startswith(_SHARED):
                     raise _Otherwise(what)
-                _modules[what] = self._extras[what]
-                done.append((EXTRA, what))
             elif kind == NAME:
                 if what not in _modules:
                     raise _Otherwise(what)
+            elif kind in (READ, READ_SET, READ_ALL):
+                self._compare(kind, what, done)
             else:
+                if kind == ATTRIBUTE and hasattr(sys, what[0]):
+                    raise _Otherwise(what)
                 done.append((kind, what))
+
+    @staticmethod
+    def _compare(kind, what, done):
+        """Whether variables that an execution read are what they were then, with all that the
+        executions before it have set."""
+        now = _environ
+        if any(of == ENVIRON for of, _what in done):
+            now = {**now, **dict([what for of, what in done if of == ENVIRON])}
+        names, then = what
+        if kind == READ_ALL:
+            found = {key: now[key] for key in now if is_one_of(key, names)}
+            same = {key: value for key, value in found.items() if value is not None} == then
+        else:
+            same = now.get(names) == then
+        if not same:
+            raise _Otherwise(names)
 
     def _request(self, number, done):
         table = self._table
@@ -307,6 +349,8 @@ class Store:
                     environ.pop(name, None)
                 else:
                     environ[name] = value
+            elif kind == ATTRIBUTE:
+                setattr(sys, *what)
             elif kind == ATEXIT:
                 function, arguments, named = what
                 _modules["atexit"].register(function, *arguments, **named)
@@ -314,6 +358,16 @@ class Store:
     def _do_again(self, number):
         for action in self._table.again.get(number, ()):
             action(self._table.modules[number])
+
+    def _renew(self, number, module):
+        """A module in C that is executed anew may be what it was: then nothing was executed, and
+        what a rank does again is done. One that is to be executed yet has no such parts."""
+        if self._table.nodes[number].kind is _external.ExtensionFileLoader:
+            try:
+                for action in self._table.again[number]:
+                    action(module)
+            except AttributeError:
+                pass
 
     def _bind(self, number):
         """Give its package the module. (package or None, name in it, what it had before)."""

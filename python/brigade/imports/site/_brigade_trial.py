@@ -7,7 +7,8 @@ _brigade_record.py (docs/design/0023-fork.md):
     imported   order    a module's execution begins; by: the one that asked, itself being executed
     imported   0        a module that is there already is asked for in the execution of another
     imported   -1       an execution failed
-    event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see
+    event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
+                        `setenv`: writes, so that it is known whose work a changed value is
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
 the interpreter adds no frame to a traceback that Python does not take out again.
@@ -136,6 +137,19 @@ class _Variables(ReadDict):
     def _read_all(self):
         changed = "" if dict.__eq__(self, _started) else "!"
         self._note("environ", changed)
+
+    def __setitem__(self, key, value):
+        self._written(key)
+        dict.__setitem__(self, key, value)
+
+    def __delitem__(self, key):
+        self._written(key)
+        dict.__delitem__(self, key)
+
+    def _written(self, key):
+        name = key if isinstance(key, bytes) else b""
+        if name and b"\0" not in name:
+            self._note("setenv", name.decode("utf-8", "surrogateescape"))
 
     @staticmethod
     def _note(what, detail):

@@ -18,11 +18,13 @@ import sys
 from _brigade_nodes import (
     ABSENT,
     ATEXIT,
-    ENVIRON,
+    ATTRIBUTE,
     EXTRA,
     FOUND,
     LIST,
     MISSING,
+    READ,
+    READ_SET,
     Node,
     change_between,
     filters_changed,
@@ -48,7 +50,12 @@ class Warmer:
         self.warm = dict(plan["warm"])
         self.left = plan["left"]
         self.trusted = trusted
+        self.limits = {  # modules of whose reads of all variables few count: the names of those
+            name: [pattern.encode() for pattern in patterns]
+            for name, patterns in plan.get("names", {}).get("environ", ())
+        }
         self.nodes = {}
+        self.attributes = {}  # attributes that they gave sys
         self.extras = {}  # what modules put into sys.modules themselves
         self.problems = {}  # module: why it, and so this process, cannot be used
         self.variables = None
@@ -222,7 +229,7 @@ class Warmer:
             if stack:
                 self._size = -1  # a look at all names, whatever their number
                 self._note()
-                changed = self.watch.changes(before, self.watch.look())
+                changed = self._without_new(self.watch.changes(before, self.watch.look()), before)
                 if changed and blamed == len(self.problems):
                     self._blame(f"changed {', '.join(changed)}")
                 stack.pop()
@@ -231,6 +238,20 @@ class Warmer:
         if name == "atexit":
             self._watch_atexit(node.module)
         return node.module
+
+    def _without_new(self, changed, before):
+        """What of it is not a new attribute of sys: that can be had once more."""
+        others = []
+        for what in changed:
+            place, _dot, name = what.partition(".")
+            if what in self.attributes:
+                continue  # of an import within
+            if place != "sys" or self.watch.had(before, what):
+                others.append(what)
+                continue
+            self.attributes[what] = name, getattr(sys, name)
+            self._stack[-1].ops.append((ATTRIBUTE, self.attributes[what]))
+        return others
 
     def _requested(self, name, asker, fromlist, level):
         """Note an import that may have been answered from sys.modules."""
@@ -259,9 +280,13 @@ class Warmer:
                     self._blame(f"changed {_LISTS[number]}")
                 else:
                     node.ops.append((LIST, (number, change)))
-        for write in self.variables.written:
-            node.ops.append((ENVIRON, write))
-        self.variables.written.clear()
+        for op in self.variables.ops:
+            if op[0] not in (READ, READ_SET):
+                node.ops.append(op)
+            elif op not in node.known:
+                node.known.add(op)
+                node.ops.append(op)
+        self.variables.ops.clear()
         if len(_modules) != self._size:
             self._size = len(_modules)
             for name in [name for name in _modules if name not in self._known]:
@@ -273,11 +298,14 @@ class Warmer:
         """Let os.environ tell what is read; what makes it the plain one again."""
         os, plain = _modules["os"], _posix.environ
 
+        def limits():
+            return self.limits.get(self._stack[-1].name) if self._stack else None
+
         def everything():
             if self._stack:
                 self._blame("reads all of the environment")
 
-        self.variables = Variables(plain, everything)
+        self.variables = Variables(plain, limits, everything)
         os.environ._data = os.environb._data = _posix.environ = self.variables
 
         def restore():
@@ -302,7 +330,8 @@ class Warmer:
     # afterwards ---------------------------------------------------------------------
 
     def hide(self):
-        """Take what was imported out of sys.modules and out of the packages it is in."""
+        """Take what was imported out of sys.modules, out of the packages it is in, and what it gave
+        sys."""
         for node in self.nodes.values():
             current = _modules.get(node.name, MISSING)
             if node.failed or current is MISSING:
@@ -315,6 +344,8 @@ class Warmer:
         for node in self.nodes.values():
             if not node.failed:
                 del _modules[node.name]
+        for name, _value in self.attributes.values():
+            delattr(sys, name)
         for name in self.extras:
             self.extras[name] = _modules.pop(name, None)
 

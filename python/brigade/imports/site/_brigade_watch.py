@@ -1,6 +1,6 @@
 """What a template watches while it warms: what executions leave behind outside their modules.
 
-    Variables(data)         stands in for the dict behind os.environ; notes what is read and written
+    Variables(data, ...)    in the place of the dict behind os.environ; notes reads and writes
     Watch().look()          how everything is now that may not change
     Watch().changes(a, b)   what one look has otherwise than the other, in words
     Watch().collect()       frees what nothing refers to
@@ -11,7 +11,8 @@ What must stay true: the rules of _brigade_view.py; looking changes nothing.
 
 import sys
 
-from _brigade_common import ReadDict, borrow
+from _brigade_common import ReadDict, borrow, is_one_of
+from _brigade_nodes import ENVIRON, READ, READ_ALL, READ_SET
 
 _modules = sys.modules
 _posix = sys.modules["posix"]
@@ -25,31 +26,42 @@ _NAMESPACES = [module.__dict__ for module in _WATCHED]
 
 
 class Variables(ReadDict):
-    """The environment while a template warms. Reads of what was written here do not count."""
+    """The environment while a template warms. Reads of what was written here are no reads of what
+    the process was started with."""
 
-    def __init__(self, data, everything):
+    def __init__(self, data, limits, everything):
         dict.__init__(self, data)
         self.read = set()
-        self.written = []  # (key, value or None), in order
+        self.ops = []  # reads and writes, in order, as a Node has them
         self.own = set()
-        self._everything = everything  # called when all of it is read
+        self._limits = limits  # () -> patterns of what counts now of what is read; None: all
+        self._everything = everything  # called when all of it is read, and all counts
 
     def _read(self, key):
-        if key not in self.own:
-            self.read.add(key)
+        limits = self._limits()
+        if limits is None or is_one_of(key, limits):
+            kind = READ_SET if key in self.own else READ
+            self.ops.append((kind, (key, dict.get(self, key))))
+            if kind == READ:
+                self.read.add(key)
 
     def _read_all(self):
-        self._everything()
+        limits = self._limits()
+        if limits is None:
+            self._everything()
+        else:
+            found = {key: dict.get(self, key) for key in dict.keys(self) if is_one_of(key, limits)}
+            self.ops.append((READ_ALL, (limits, found)))
 
     def __setitem__(self, key, value):
         self.own.add(key)
-        self.written.append((key, value))
+        self.ops.append((ENVIRON, (key, value)))
         dict.__setitem__(self, key, value)
 
     def __delitem__(self, key):
         ReadDict.__delitem__(self, key)
         self.own.add(key)
-        self.written.append((key, None))
+        self.ops.append((ENVIRON, (key, None)))
 
 
 class Watch:
@@ -127,6 +139,11 @@ class Watch:
         own = _posix.open("/proc/self/fd", _posix.O_PATH | _posix.O_CLOEXEC)
         _posix.close(own)
         return own, _posix.listdir("/proc/self/fd")
+
+    @staticmethod
+    def had(look, what):
+        """Whether `sys` had the attribute `what` ("sys.name") at that look."""
+        return what in [f"sys.{name}" for name in look[len(_SEEN) + _WATCHED.index(sys)][0]]
 
     def changes(self, before, after):
         """What the look `after` has otherwise than `before`, in words."""
