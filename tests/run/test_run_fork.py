@@ -256,3 +256,23 @@ def test_whoever_is_killed_nothing_is_left(forked: Site, name: str) -> None:
         os.close(write)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
     job.stdout.close()
+
+
+def test_an_image_that_was_prepared_holds_the_plan(forked: Site) -> None:
+    environment = {**os.environ, "BRIGADE_CACHE": str(forked.base / "cache")}
+    image = forked.base / "app.brg"
+    create = [sys.executable, "-m", "brigade", "image", "create", "--fork", "-n", "2"]
+    create += ["--cover", str(forked.base), "-o", str(image), "--json"]
+    program = ["--", str(forked.python), str(forked.app)]
+    made = subprocess.run([*create, *program], env=environment, stdout=-1, text=True)
+    assert made.returncode == 0 and json.loads(made.stdout)["files"] > 3
+    ranks = told(forked.brigade(run=(*FORK, "--image", str(image))))
+    assert len({one["parent"] for one in ranks}) == 1
+    report = forked.report()
+    assert report["fork"]["ranks"] == 4 and report["fork"]["modules"] > 5
+    create.remove("--fork")
+    subprocess.run([*create, *program], env=environment, stdout=-1, check=True)
+    told(forked.brigade(run=(*FORK, "--image", str(image))))
+    assert forked.report()["fork"]["ranks"] == 0
+    refused = subprocess.run([*create, "--fork"], env=environment, stdout=-1, stderr=-1, text=True)
+    assert refused.returncode == 2

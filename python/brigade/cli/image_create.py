@@ -1,4 +1,5 @@
-"""`brigade image create`: make an image of a folder of software, or from a trial's records."""
+"""`brigade image create`: make an image of a folder of software, of a trial's records, or of a
+trial."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.observing import BeforeAndAfter, in_order
 from brigade.cli.size import size
 from brigade.errors import UsageError
 from brigade.trial.mounts import is_under
@@ -17,18 +19,24 @@ _EXAMPLES = """\b
 Examples:
   brigade image create --prefix /shared/env -o env.brg
   brigade image create --record trial/ --cover /shared/project
+  brigade image create --fork -o app.brg -- srun -n 2 python app.py   with a plan for forked ranks
   brigade run --image env.brg -- srun -n 64 /shared/env/bin/python app.py"""
 
 
 @click.command(
     "create",
+    cls=BeforeAndAfter,
     help="Make an image.\n\nWith --prefix, of a whole folder of installed software, without a trial"
-    " run: every file in it, whatever its name. With --record, of what a trial run recorded.",
+    " run: every file in it, whatever its name. With --record, of what a trial run recorded. With"
+    " COMMAND, of what a trial of it looks up, as `brigade run` makes it; with --fork that also"
+    " says what `brigade run --fork --image FILE` may import once per node: the job needs none.",
     epilog=_EXAMPLES,
     short_help="Make an image of a folder, or from a trial's records.",
 )
 @click.option("--prefix", type=click.Path(), metavar="DIR", help="Take in this whole folder.")
 @click.option("--record", type=click.Path(), metavar="DIR", help="Take in what this trial used.")
+@click.option("--fork", is_flag=True, help="With COMMAND: have a plan for `brigade run --fork`.")
+@click.option("-n", "ranks", type=click.IntRange(1), help="Ranks of COMMAND without a launcher.")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Default: NAME.brg here.")
 @click.option("--cover", multiple=True, metavar="DIR", help="Answer for this folder too.")
 @click.option("--python", metavar="PROGRAM", help="Interpreter of --prefix.  [default: its own]")
@@ -43,6 +51,8 @@ Examples:
 def command(
     prefix: str | None,
     record: str | None,
+    fork: bool,
+    ranks: int | None,
     output: str | None,
     cover: tuple[str, ...],
     python: str | None,
@@ -52,25 +62,39 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    if (prefix is None) == (record is None):
+    words: list[str] = click.get_current_context().meta.get("job", [])
+    if [prefix is not None, record is not None, bool(words)].count(True) != 1:
         raise UsageError(
-            "one of --prefix and --record says what to take in",
+            "one of --prefix, --record and -- COMMAND says what to take in",
             hint="brigade image create --prefix /shared/env -o env.brg",
         )
     if prefix is not None and cover:
         raise UsageError("--cover goes with --record", hint="--prefix covers what it takes in")
-    if record is not None and python is not None:
+    if prefix is None and python is not None:
         raise UsageError("--python goes with --prefix", hint="the trial recorded its interpreters")
+    if (fork or ranks) and not words:
+        raise UsageError(
+            f"{'--fork' if fork else '-n'} needs a program to try",
+            hint="brigade image create --fork -o app.brg -- srun -n 2 python app.py",
+        )
+    if words and not output:
+        raise UsageError("-o says where the image is to be", hint="-o app.brg -- COMMAND")
     source = prefix or record or ""
     target = output or os.path.basename(os.path.abspath(source)) + ".brg"
     if prefix is not None and is_under(os.path.realpath(target), os.path.realpath(prefix)):
         raise UsageError(
             f"{target} would lie inside the folder it is made of", hint="choose another with -o"
         )
+    from brigade.job.planned import tried
+
     options: dict[str, Any] = {"level": level, "threads": jobs}
     bar = Bar(not quiet and not as_json and sys.stderr.isatty())
     try:
-        built = _make(prefix, record, target, cover, python, size(max_file), bar, options)
+        if words:
+            with in_order(), tried(words, fork=fork, ranks=ranks, quiet=quiet or as_json) as folder:
+                built = _make(None, folder, target, cover, None, size(max_file), bar, options)
+        else:
+            built = _make(prefix, record, target, cover, python, size(max_file), bar, options)
     finally:
         bar.close()
     if as_json:

@@ -1,10 +1,12 @@
-"""The plan for ranks that are forked, of a program that is tried for it or of an image."""
+"""Trials outside of a job; the plan for ranks that are forked, of a trial or of an image."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from brigade.errors import BrigadeError, ImageError
@@ -19,31 +21,41 @@ from brigade.paths import cache_dir
 from brigade.trial.record import load
 
 
-def plan_of_trial(
+@contextmanager
+def tried(
     words: list[str],
     *,
+    fork: bool = True,
     ranks: int | None = None,
     until_quiet: float | None = None,
     limit: float | None = None,
     quiet: bool = False,
     **_: Any,
-) -> Plan | ProgramPlan:
-    """Try the program of a command line. Raises BrigadeError."""
+) -> Iterator[str]:
+    """A folder with the records of a trial of a command line; it is removed afterwards. Raises
+    BrigadeError."""
     launch = parse(words, ranks)
     progress = Progress(quiet)
     os.makedirs(cache_dir(), exist_ok=True)
-    folder = tempfile.mkdtemp(prefix="explain-", dir=cache_dir())  # where all nodes can write
+    folder = tempfile.mkdtemp(prefix="trial-", dir=cache_dir())  # where all nodes can write
     try:
         with launch.session():
             run_trial(
-                launch, Settings.trial_ranks, folder, fork=True,
+                launch, Settings.trial_ranks, folder, fork=fork,
                 quiet_s=until_quiet or Settings.trial_quiet, limit_s=limit or Settings.trial_limit,
                 progress=lambda seconds, size: progress.show("trial", seconds, None),
             )  # fmt: skip
-        plan = of_trial(load(folder))
+        progress.close()
+        yield folder
     finally:
         progress.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def plan_of_trial(words: list[str], **options: Any) -> Plan | ProgramPlan:
+    """Try the program of a command line. Raises BrigadeError."""
+    with tried(words, **options) as folder:
+        plan = of_trial(load(folder))
     if plan is None:
         raise BrigadeError(
             "no rank of the trial could be watched",
