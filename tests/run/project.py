@@ -77,6 +77,17 @@ class Site:
         **options,
     ) -> subprocess.CompletedProcess[str]:
         """`brigade run [run…] -- python app.py [arguments…]`; the report is in `report()`."""
+        words = [str(self.python), str(self.app), *arguments]
+        return self.brigade_of(words, run, env, **options)
+
+    def brigade_of(
+        self,
+        words: list[str],
+        run: tuple[str, ...] = (),
+        env: dict[str, str] | None = None,
+        **options,
+    ) -> subprocess.CompletedProcess[str]:
+        """The same of any command."""
         environment = {
             **os.environ,
             "BRIGADE_CACHE": str(self.base / "cache"),
@@ -85,7 +96,7 @@ class Site:
             **(env or {}),
         }
         command = [sys.executable, "-m", "brigade", "run", "--json", str(self.base / "report.json")]
-        command += [*run, "--", str(self.python), str(self.app), *arguments]
+        command += [*run, "--", *words]
         return _run(command, environment, options)
 
     def report(self) -> dict:
