@@ -135,6 +135,9 @@ MODULES = {
     "filters": "import warnings\nwarnings.filterwarnings('ignore', 'of mine')\n",
     "marks": "import sys\nsys._marked = 'by it'\n",
     "asks": "import os\nvalue, mark = os.environ.get('ASKED'), os.environ.get('SET')\n",
+    "lazy": "def __getattr__(name):\n  if name != 'b': raise AttributeError(name)\n  import b\n"
+    "  globals()[name] = b\n  return b\n",
+    "gives": "import b, lazy\nb.more = lazy.b.name\n",
     "sets": "import os\nos.environ['SET'] = '1'; os.environ['GONE'] = ''; del os.environ['GONE']\n",
 }
 ORDERS = {
@@ -163,6 +166,11 @@ ORDERS = {
     "a_variable_that_no_import_has_set_yet": "import asks; print(asks.mark)\n"
     "import sets, sys; del sys.modules['asks']; import asks; print(asks.mark)",
     "a_variable_that_an_import_has_set": "import sets, asks; print(asks.mark)",
+    "a_lazy_attribute_that_a_module_asked_for_that_is_not_imported_here": "import lazy, sys\n"
+    "print(sorted(vars(lazy)), 'b' in sys.modules); print(lazy.b, 'b' in sys.modules)\n"
+    "import gives; print(gives.b is lazy.b, sorted(vars(lazy)))",
+    "what_a_module_puts_into_another": "import b; print(sorted(vars(b)))\n"
+    "import gives; print(sorted(vars(b)), b.more)",
     "variables_that_an_import_sets": "import os; print(os.environ.get('SET'))\n"
     "import sets; print(os.environ.get('SET'), os.environ.get('GONE'), os.getenv('SET'))",
 }
@@ -172,7 +180,9 @@ ORDERS = {
 def test_a_rank_that_imports_otherwise_than_the_trial_sees(own: Warm, name: str) -> None:
     for module, text in MODULES.items():
         (own.cwd / f"{module}.py").write_text(text)
-    own.trial(["-c", "import d, tries, leaves, filters, marks, sets, asks, importlib.util"])
+    own.trial(
+        ["-c", "import d, tries, leaves, filters, marks, sets, asks, lazy, gives, importlib.util"]
+    )
     program = ["-c", ORDERS[name]]
     plain = own.plain(program)
     (rank,) = own.ranks(program)

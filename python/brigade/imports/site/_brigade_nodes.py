@@ -6,10 +6,11 @@ module stands in that module's own node. Replaying the ops of a node does what t
     DEP name              it imported this module, for the first time or again
     ABSENT name           it searched for this module in vain
     FOUND (name, origin)  it asked where this module is, and did not import it
-    EXTRA (name, object)  it put this into sys.modules itself
+    EXTRA name            it put this into sys.modules itself
     LIST (which, change)  it changed a list of `watched_lists()`
     ENVIRON (key, value)  it set a variable, or took it away (None)
     ATTRIBUTE (name, value)   it gave `sys` one that there was not
+    GIVEN (name, attribute, value)   it gave this to a module that had been executed before
     READ (key, value)     it read a variable, which had this value (None: there was none)
     READ_SET (key, value)     the same of one that an import had set
     READ_ALL (names, {key: value})   it read all variables, of which those with such names count
@@ -25,7 +26,7 @@ _stat = sys.modules["posix"].stat
 _warnings = sys.modules["_warnings"]
 
 DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
-ATTRIBUTE, READ, READ_SET, READ_ALL = range(7, 11)
+ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN = range(7, 12)
 MISSING = object()
 
 

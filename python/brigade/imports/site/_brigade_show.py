@@ -30,6 +30,7 @@ from _brigade_nodes import (
     ENVIRON,
     EXTRA,
     FOUND,
+    GIVEN,
     LIST,
     MISSING,
     READ,
@@ -151,14 +152,21 @@ class Store:
                 number, package, child, before = what
                 self._table.states[number] = STORED
                 _modules.pop(self._table.names[number], None)
-                if package is not None and before is MISSING:
-                    package.__dict__.pop(child, None)
-                elif package is not None:
-                    setattr(package, child, before)
+                if package is not None:
+                    self._give_back(package, child, before)
+            elif kind == GIVEN:
+                self._give_back(*what)
         for items, then in lists:
             if items != then:
                 items[:] = then
         filters_changed()
+
+    @staticmethod
+    def _give_back(module, attribute, before):
+        if before is MISSING:
+            module.__dict__.pop(attribute, None)
+        else:
+            setattr(module, attribute, before)
 
     def _begin(self, number):
         table = self._table
@@ -203,6 +211,8 @@ class Store:
                     done.append((EXTRA, what))
                 elif not what.startswith(_SHARED):
                     raise _Otherwise(what)
+            elif kind == GIVEN:
+                self._give(what, done)
             elif kind == NAME:
                 if what not in _modules:
                     raise _Otherwise(what)
@@ -212,6 +222,14 @@ class Store:
                 if kind == ATTRIBUTE and hasattr(sys, what[0]):
                     raise _Otherwise(what)
                 done.append((kind, what))
+
+    def _give(self, what, done):
+        name, attribute, value = what
+        held, number = _modules.get(name), self._table.index[name]
+        if not self._table.is_module(number, held):
+            raise _Otherwise(name)
+        done.append((GIVEN, (held, attribute, held.__dict__.get(attribute, MISSING))))
+        held.__dict__[attribute] = value
 
     @staticmethod
     def _compare(kind, what, done):
