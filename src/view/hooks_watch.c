@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <dlfcn.h>
+#include <asm/ioctls.h>
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -211,11 +212,35 @@ int watch_uname(struct utsname *name)
     return REAL_OR(uname, (int)answer(sys_call(SYS_uname, (long)name, 0, 0, 0, 0, 0)), name);
 }
 
-int watch_isatty(int fd)
+static void note_terminal(int fd)
 {
     if (fd >= 0 && fd <= 2)
         watch_note("terminal", "");
+}
+
+int watch_isatty(int fd)
+{
+    note_terminal(fd);
     return REAL_OR(isatty, 0, fd);
+}
+
+int watch_tcgetattr(int fd, struct termios *terminal)
+{
+    note_terminal(fd);
+    return REAL_OR(tcgetattr, -1, fd, terminal);
+}
+
+int watch_ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    va_start(args, request);
+    void *argument = va_arg(args, void *);
+    va_end(args);
+    if (request == TCGETS || request == TIOCGWINSZ || request == TIOCGPGRP)
+        note_terminal(fd);
+    return REAL_OR(ioctl,
+                   (int)answer(sys_call(SYS_ioctl, fd, (long)request, (long)argument, 0, 0, 0)), fd,
+                   request, argument);
 }
 
 /* `what`, and the object that the address lies in. */

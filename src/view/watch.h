@@ -19,6 +19,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
+#include <termios.h>
 #include <time.h>
 
 typedef void *thread_start(void *);

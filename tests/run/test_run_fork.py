@@ -161,6 +161,17 @@ def test_a_module_that_reads_what_differs_between_ranks_is_left_to_each(forked: 
     assert forked.report()["fork"]["ranks"] == 4
 
 
+@pytest.mark.parametrize("ask", ["os.isatty(1)", "os.get_terminal_size(1)"])
+def test_a_module_that_asks_for_a_terminal_is_left_to_each(forked: Site, ask: str) -> None:
+    """Ranks may have other descriptors than the template: one of them a terminal, say."""
+    told(forked.brigade(run=FORK))
+    all_warm = forked.report()["fork"]["modules"]
+    init = forked.package / "__init__.py"
+    init.write_text(init.read_text() + f"try: {ask}\nexcept OSError: pass\n")
+    ranks = told(forked.brigade(run=FORK))
+    assert len(ranks) == 4 and forked.report()["fork"]["modules"] == all_warm - 3
+
+
 def test_pins_are_obeyed_and_wrong_ones_refused(forked: Site) -> None:
     all_warm = (told(forked.brigade(run=FORK)), forked.report()["fork"]["modules"])[1]
     told(forked.brigade(run=(*FORK, "--fork-leave", "pkg")))

@@ -23,6 +23,7 @@ CALLS = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -30,6 +31,7 @@ CALLS = r"""
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 extern char **environ;
@@ -76,6 +78,9 @@ int main(int argc, char **argv)
     DO("chdir") { if (chdir("/")) return 1; }
     DO("affinity") sched_getaffinity(0, sizeof cpus, &cpus);
     DO("isatty") isatty(0);
+    DO("tcgetattr") { struct termios t; tcgetattr(1, &t); }
+    DO("how wide it is") { struct winsize w; ioctl(2, TIOCGWINSZ, &w); }
+    DO("what else a descriptor is asked") { int n; ioctl(0, FIONREAD, &n); ioctl(0, FIOCLEX); }
     DO("a file is no terminal") isatty(77);
     DO("write a file") close(open("made", O_CREAT | O_WRONLY, 0600));
     DO("make a folder") mkdir("made", 0700);
@@ -122,6 +127,9 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
     "chdir": [("folder", "/")],
     "affinity": [("cpus", "EXE")],
     "isatty": [("terminal", "")],
+    "tcgetattr": [("terminal", "")],
+    "how wide it is": [("terminal", "")],
+    "what else a descriptor is asked": [],
     "a file is no terminal": [],
     "write a file": [("write", "CWD/made")],
     "make a folder": [("write", "CWD/made")],
