@@ -15,6 +15,7 @@ not in the plan is never executed.
 
 import sys
 
+from _brigade_common import borrow
 from _brigade_nodes import (
     ABSENT,
     ATEXIT,
@@ -38,6 +39,7 @@ _bootstrap = sys.modules["_frozen_importlib"]
 _builtins = sys.modules["builtins"]
 _posix = sys.modules["posix"]
 _modules = sys.modules
+_compress, _is_otherwise = borrow("itertools").compress, borrow("_operator").ne
 _FREEZE_EVERY = 32  # modules
 _LISTS = ("sys.path", "sys.meta_path", "sys.path_hooks", "warnings.filters")
 # attributes of sys and builtins that imports may change, or that warming itself does
@@ -315,9 +317,9 @@ class Warmer:
         if counts == self._counts:
             return
         ops = self._stack[-1].ops
-        for at, (old, new) in enumerate(zip(self._counts, counts)):
+        for at in _compress(range(len(counts)), map(_is_otherwise, counts, self._counts)):
             owner, names = self._owners[at], self._names[at]
-            for attribute in list(names)[new - max(new - old, 0) :]:
+            for attribute in list(names)[self._counts[at] :]:
                 if f"{owner}.{attribute}" not in _modules:  # that, importlib does
                     ops.append((GIVEN, (owner, attribute, names[attribute])))
         self._counts = counts
