@@ -285,5 +285,6 @@ def test_an_image_that_was_prepared_holds_the_plan(forked: Site) -> None:
     subprocess.run([*create, *program], env=environment, stdout=-1, check=True)
     told(forked.brigade(run=(*FORK, "--image", str(image))))
     assert forked.report()["fork"]["ranks"] == 0
+    assert "brigade image create --fork" in forked.report()["fork"]["nowhere"]
     refused = subprocess.run([*create, "--fork"], env=environment, stdout=-1, stderr=-1, text=True)
     assert refused.returncode == 2

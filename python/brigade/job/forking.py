@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _NEEDED = {"interpose", "python"}
 _NO_PLAN = "the trial could not watch the program: it is static, or for another C library"
+_IMAGE_WITHOUT = "the image has no plan for it: make it with `brigade image create --fork`"
 
 
 def check(settings: Settings, views: list[str]) -> None:
@@ -41,7 +42,10 @@ def words(course: Course, views: list[str]) -> list[str]:
         raise UsageError(
             "--fork-warm and --fork-leave are for Python's modules, and there are none"
         )
-    why = _why_plain(plan, kind, views)
+    if plan:
+        why = _why_plain(plan, kind, views)
+    else:
+        why = _IMAGE_WITHOUT if settings.image else _NO_PLAN
     if plan and not why:
         return ["--fork", kind, *(_pins(plan, settings) if kind == "python" else [])]
     if settings.strict:
@@ -50,9 +54,7 @@ def words(course: Course, views: list[str]) -> list[str]:
     return []
 
 
-def _why_plain(plan: dict[str, Any] | None, kind: str, views: list[str]) -> str:
-    if not plan:
-        return _NO_PLAN
+def _why_plain(plan: dict[str, Any], kind: str, views: list[str]) -> str:
     if kind == "plain":
         return str(plan["why"])
     needed = _NEEDED if kind == "python" else {"interpose"}
