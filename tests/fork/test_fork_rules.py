@@ -76,6 +76,13 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
 }
 
 
+# rules for what the program itself calls: the call, before it imports what it imports again
+CALLS: dict[tuple[str, str, str], str] = {
+    ("*", "called", "matplotlib.use"): "matplotlib.use('agg')",
+    ("*", "called", "numpy.*.set_printoptions"): "numpy.set_printoptions(precision=3)",
+}
+
+
 def python_with(module: str) -> str:
     package = module.partition(".")[0]
     for python in PYTHONS:
@@ -85,8 +92,8 @@ def python_with(module: str) -> str:
     pytest.skip(f"needs {package} (BRIGADE_TEST_PYTHON: a Python that has it)")
 
 
-def two_ranks(folder: Path, python: str, module: str) -> list[RankModules]:
-    """What two ranks that import a module do; each finds its own caches empty."""
+def two_ranks(folder: Path, python: str, module: str, before: str = "") -> list[RankModules]:
+    """What two ranks that import a module do, after some code; each finds its own caches empty."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("BRIGADE_", "PYTHON"))}
     records = folder / "records"
     records.mkdir()
@@ -103,7 +110,8 @@ def two_ranks(folder: Path, python: str, module: str) -> list[RankModules]:
             "PYTHONPYCACHEPREFIX": "" if module != "shown" else str(home / "__pycache__"),
         }
         done = subprocess.run(
-            [*wrapper, "--python-view", str(table.SITE), "--", python, "-c", f"import {module}"],
+            [*wrapper, "--python-view", str(table.SITE), "--", python, "-c",
+             f"{before}import {module}"],
             env=env, cwd=folder, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -119,7 +127,10 @@ def fits(rule: Rule, trial: list[RankModules], module: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.modules} {rule.event}")
+AT_IMPORT = [rule for rule in RULES if rule.event != "called"]
+
+
+@pytest.mark.parametrize("rule", AT_IMPORT, ids=lambda rule: f"{rule.modules} {rule.event}")
 def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
     module, code = SHOWN[rule.modules, rule.event, rule.detail]
     python = python_with("sys" if module == "shown" else module)
@@ -147,9 +158,23 @@ def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
     assert not make(trial, rules=without).left[module].through
 
 
+@pytest.mark.parametrize("key", CALLS, ids=lambda key: key[2])
+def test_a_rule_for_a_call_of_the_program_is_needed_and_enough(
+    key: tuple[str, str, str], tmp_path: Path
+) -> None:
+    call = CALLS[key]
+    package = call.partition(".")[0]
+    python = python_with(package)
+    (tmp_path / "shown.py").write_text(f"import {package}\n")
+    trial = two_ranks(tmp_path, python, "shown", f"import {package}\n{call}\n")
+    assert "shown" not in make(trial).left, make(trial).left["shown"]
+    without = tuple(r for r in RULES if (r.modules, r.event, r.detail) != key)
+    assert "before it the program itself calls" in make(trial, rules=without).left["shown"].why
+
+
 def test_every_rule_is_shown_and_every_pattern_is_used_once() -> None:
     named = [(rule.modules, rule.event, rule.detail) for rule in RULES]
-    assert sorted(named) == sorted(SHOWN)
+    assert sorted(named) == sorted([*SHOWN, *CALLS])
 
 
 def test_actions_are_those_that_a_rank_knows() -> None:

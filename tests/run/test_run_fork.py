@@ -288,3 +288,60 @@ def test_an_image_that_was_prepared_holds_the_plan(forked: Site) -> None:
     assert "brigade image create --fork" in forked.report()["fork"]["nowhere"]
     refused = subprocess.run([*create, "--fork"], env=environment, stdout=-1, stderr=-1, text=True)
     assert refused.returncode == 2
+
+
+def explained(site: Site) -> dict[str, str]:
+    """What is left to each rank, and why, down to the cause."""
+    words = ["explain", "--fork", "-q", "--json", "-n", "2", "--cover", str(site.base), "--"]
+    command = [sys.executable, "-m", "brigade", *words, str(site.python), str(site.app)]
+    environment = {**os.environ, "BRIGADE_CACHE": str(site.base / "cache")}
+    done = subprocess.run(command, env=environment, stdout=-1, text=True, check=True)
+    return {name: told["cause"] for name, told in json.loads(done.stdout)["left"].items()}
+
+
+SETS_FIRST = """\
+import pkg, random, {imports}
+{sets}
+import pkg.made, other
+print(pkg.made.value, other.value, flush=True)
+"""
+# what a program does before it imports what reads it, and whether others than its readers are left
+SETS = {
+    "calls_a_function": ("", "pkg.set_precision(8)"),
+    "calls_it_from_a_module_of_its_own": ("mine", "mine.prepare()"),
+    "sets_an_attribute": ("", "pkg.precision = 8"),
+    "seeds_the_generator": ("", "random.seed(5)"),
+    "seeds_numpy_s": ("numpy", "numpy.random.seed(5)"),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_what_a_program_sets_before_an_import_is_what_the_import_reads(
+    site: Site, name: str
+) -> None:
+    imports, sets = SETS[name]
+    of_numpy = "import numpy\ndraw = numpy.random.rand\n" if "numpy" in name else ""
+    if of_numpy:
+        numpy = Path(pytest.importorskip("numpy").__file__).parents[1]
+        (site.package.parent / "more.pth").write_text(f"{numpy}\n")
+    site.app.write_text(SETS_FIRST.format(imports=imports or "os", sets=sets))
+    init = site.package / "__init__.py"
+    text = "\nprecision = 4\ndef set_precision(n):\n    global precision\n    precision = n\n"
+    init.write_text(init.read_text() + text)
+    draw = of_numpy or "import random\ndraw = random.random\n"
+    (site.package / "made.py").write_text(f"import pkg\n{draw}value = pkg.precision, draw()\n")
+    (site.package.parent / "other.py").write_text("import decimal\nvalue = 5\n")
+    (site.package.parent / "mine.py").write_text(
+        "import pkg\ndef prepare():\n    pkg.set_precision(8)\n"
+    )
+    if "seed" not in sets:
+        site.app.write_text(site.app.read_text().replace(sets, f"{sets}; random.seed(1)"))
+    plain = site.plain()
+    site.brigade(run=FORK)
+    under = site.brigade(run=FORK)
+    assert plain.stdout.startswith("(")
+    assert set(under.stdout.splitlines()) == {plain.stdout.strip()}
+    assert site.report()["fork"]["ranks"] == 4
+    left = explained(site)
+    assert "before it the program itself" in left["pkg.made"]
+    assert "other" not in left

@@ -14,7 +14,9 @@ of what it may do why it is harmless, or what a rank does again when it sees the
 here leaves the module, and all that import it, to each rank. `--fork-warm MODULE` imports a module
 once all the same, `--fork-leave MODULE` never. Of a program that is no Python, rules for all
 modules (`*`) with nothing to be done again are for its constructors, too: if they do anything else,
-it is stopped before them. Made from `python/brigade/fork/rules.py`.
+it is stopped before them. `called` is what the program itself calls between its imports, after
+which a module that imports the called one is left: it may read at import what the call has set.
+Made from `python/brigade/fork/rules.py`.
 
 | module | what it does | detail | why it may | done again by each rank |
 |---|---|---|---|---|

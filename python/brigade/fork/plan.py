@@ -151,6 +151,7 @@ def make(
             if event.module in modules:
                 _judge(modules[event.module], event, environment, rules, own)
         _end(rank, own, rules)
+        _after_calls(rank, modules, own, rules)
     left = _spread(own, modules)
     return Plan(list(modules.values()), left, len(ranks))
 
@@ -220,7 +221,7 @@ def _judge(
 ) -> None:
     """Leave the module because of what it did, unless a rule says that it may."""
     why = None
-    if event.what == "setenv":
+    if event.what in ("setenv", "called"):
         return
     rule = None
     if event.what != "getenv":
@@ -252,6 +253,48 @@ def _end(rank: RankModules, own: dict[str, Left], rules: tuple[Rule, ...]) -> No
         own.setdefault(execution.module, Left(why))
 
 
+def _after_calls(
+    rank: RankModules, modules: Mapping[str, Module], own: dict[str, Left], rules: tuple[Rule, ...]
+) -> None:
+    """What the program called, or changed, between its imports may have set what a later import
+    reads; a template would import that without."""
+    importers = _importers(modules.values())
+    done: set[str] = set()
+    for event in rank.events:
+        package = event.detail.partition(".")[0]
+        if event.module or event.what != "called" or package in done:
+            continue
+        if _is_harmless(event, rules):
+            continue
+        done.add(package)
+        inside = _inside(package, modules) if package != "*" else list(modules)
+        later = {execution.module for execution in rank.executions[event.executed :]}
+        reached = _reached(inside, importers)
+        for name in reached & later:  # those that import only such as come later follow from them
+            if name not in inside and not reached.intersection(modules[name].imports) - later:
+                continue
+            doing = f"calls or changes {event.detail}" if package != "*" else "has done very much"
+            own.setdefault(name, Left(f"before it the program itself {doing}"))
+
+
+def _reached(front: Iterable[str], importers: Mapping[str, list[str]]) -> set[str]:
+    """Those modules and all that import them, whatever lies between."""
+    reached, following = set(front), list(front)
+    while following:
+        new = set(importers.get(following.pop(), ())) - reached
+        reached |= new
+        following += new
+    return reached
+
+
+def _importers(modules: Iterable[Module]) -> dict[str, list[str]]:
+    importers: dict[str, list[str]] = {}
+    for module in modules:
+        for name in module.imports:
+            importers.setdefault(name, []).append(module.name)
+    return importers
+
+
 def _is_harmless(event: Event, rules: tuple[Rule, ...]) -> bool:
     """Whether a rule for all modules fits: the program is none, and has none of its own."""
     rule = rule_for("", event.what, event.detail, rules)
@@ -260,10 +303,7 @@ def _is_harmless(event: Event, rules: tuple[Rule, ...]) -> bool:
 
 def _spread(own: Mapping[str, Left], modules: Mapping[str, Module]) -> dict[str, Left]:
     """The causes, and all that import them, whatever lies between; in the order of the modules."""
-    importers: dict[str, list[str]] = {}
-    for module in modules.values():
-        for name in module.imports:
-            importers.setdefault(name, []).append(module.name)
+    importers = _importers(modules.values())
     left = dict(own)
     front = [name for name in modules if name in left]
     while front:

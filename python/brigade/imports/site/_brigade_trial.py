@@ -8,7 +8,8 @@ _brigade_record.py (docs/design/0023-fork.md):
     imported   0        a module that is there already is asked for in the execution of another
     imported   -1       an execution failed
     event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
-                        `setenv`: writes, so that it is known whose work a changed value is
+                        `setenv`: writes, so that it is known whose work a changed value is;
+                        `called`: see _brigade_calls.py
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
 the interpreter adds no frame to a traceback that Python does not take out again.
@@ -16,6 +17,7 @@ the interpreter adds no frame to a traceback that Python does not take out again
 
 import sys
 
+from _brigade_calls import Calls
 from _brigade_common import ReadDict, borrow, words
 
 _bootstrap = sys.modules["_frozen_importlib"]
@@ -26,6 +28,7 @@ class _State:
     write = None
     thread = None
     settle = None
+    calls = None
     order = 0
     stacks = {}  # thread: names of modules that it is executing
     said = set()  # what has been recorded
@@ -59,6 +62,8 @@ def _watch_executions(load_unlocked):
     def _load_unlocked(spec):
         name, by = words(getattr(spec, "name", "")), _asker()
         stack = _State.stacks.setdefault(_State.thread(), [])
+        if not stack:
+            _State.calls.pause()
         _State.order += 1
         origin = words(getattr(spec, "origin", None))
         _State.write(("imported", str(_State.order), by, name, origin))
@@ -73,6 +78,7 @@ def _watch_executions(load_unlocked):
             stack.pop()
             if not stack:
                 _State.stacks.pop(_State.thread(), None)
+                _State.calls.go_on()
             _tell()
             if not loaded:
                 _State.write(("imported", "-1", by, name, origin))
@@ -180,3 +186,5 @@ def start(write):
     locks.__enter__ = _watch_locks(locks.__enter__)
     _bootstrap.ModuleSpec._initializing = property(_is_initializing, _set_initializing)
     _watch_environment(_modules["posix"])
+    _State.calls = Calls(lambda what: _once("event", "0", "", "called", what))
+    _State.calls.go_on()

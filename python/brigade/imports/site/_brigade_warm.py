@@ -298,6 +298,8 @@ class Warmer:
         self.variables.ops.clear()
         if len(_modules) != self._size:
             self._size = len(_modules)
+            if self._known.issuperset(_modules):
+                return
             for name in [name for name in _modules if name not in self._known]:
                 self._known.add(name)
                 self.extras[name] = None

@@ -55,7 +55,7 @@ def _restore(environ, folder):
 
 # Brigade's parts, in the order in which they need each other; the last one has start()
 _RECORDER = ("_brigade_common", "_brigade_record")
-_WATCHING_RECORDER = ("_brigade_common", "_brigade_trial", "_brigade_record")
+_WATCHING_RECORDER = ("_brigade_common", "_brigade_calls", "_brigade_trial", "_brigade_record")
 _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
 _TEMPLATE = (
     *_VIEW,

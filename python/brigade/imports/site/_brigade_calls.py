@@ -1,0 +1,131 @@
+"""What a trial's program does with modules between its imports: a later import may read it.
+
+    calls = Calls(record)     record("module.function") for each function outside the standard
+                              library that is called from another package, and once for each
+                              module of which a name, or the generator, is another than before;
+                              "*" after very many calls
+    calls.pause()             an import of the program's begins: what happens is that module's doing
+    calls.go_on()             it has ended
+
+`torch.set_default_dtype(...)`, `numpy.random.seed(...)` or `settings.precision = 8`, and then the
+import of a module that makes something at once: a template would import it without. Python tells
+of calls (sys.setprofile) as long as the program has set no such function itself; not of those of
+Cython's functions, which the generator of NumPy has: its state is compared.
+
+What must stay true: the program runs as it would; a call in another thread than the main one is not
+seen.
+"""
+
+import sys
+
+_modules = sys.modules
+_Module = type(sys)
+_MINE = "__main__"
+# of the standard library, what sets something that a later import may read
+_SETTERS = {"random": (), "decimal": ("getcontext", "setcontext"), "locale": ("setlocale",)}
+_MOST = 200_000  # calls between two imports; what is imported after so many is not looked into
+_NUMPY = "numpy.random.mtrand"
+
+
+class Calls:
+    def __init__(self, record):
+        self._record = record
+        self._said = set()
+        self._calls = 0
+        self._harmless = {}  # package: whether it is of the standard library, or nobody's
+        self._before = {}  # module: its names, and what they were
+
+    def go_on(self):
+        self._before, self._calls = self._look(), 0
+        if "*" in self._said:
+            return
+        if sys.getprofile() is None:
+            sys.setprofile(self._profile)
+
+    def pause(self):
+        if sys.getprofile() == self._profile:
+            sys.setprofile(None)
+        now = self._look()
+        for name, before in self._before.items():
+            if now.get(name, before) != before and self._differs(name, before, now[name]):
+                self._say(name)
+
+    @staticmethod
+    def _differs(module, before, after):
+        """Whether more has changed than importlib does when an import has ended."""
+        before, after = dict(zip(*before)), dict(zip(*after))
+        return any(
+            before.get(name) != after.get(name) and f"{module}.{name}" not in _modules
+            for name in {**before, **after}
+            if name != "__warningregistry__"
+        )
+
+    def _say(self, what):
+        if what not in self._said:
+            self._said.add(what)
+            self._record(what)
+
+    def _profile(self, frame, event, argument):
+        self._calls += 1
+        if self._calls > _MOST:
+            sys.setprofile(None)
+            self._say("*")
+        if event == "call":
+            caller = frame.f_back
+            name = frame.f_globals.get("__name__")
+            function = frame.f_code.co_name
+        elif event == "c_call":
+            caller = frame
+            owner = getattr(argument, "__self__", None)
+            name = getattr(argument, "__module__", None)
+            if type(owner) is _Module:
+                name = owner.__name__
+            elif not name and owner is not None:
+                name = type(owner).__module__
+            function = argument.__name__
+        else:
+            return
+        if type(name) is not str or name == _MINE:
+            return
+        package = name.partition(".")[0]
+        if self._is_harmless(package) or function not in (_SETTERS.get(package) or (function,)):
+            return
+        above = caller.f_globals.get("__name__") if caller is not None else None
+        if type(above) is str and above.partition(".")[0] == package:
+            return
+        self._say(f"{name}.{function}")
+
+    def _is_harmless(self, package):
+        known = self._harmless.get(package)
+        if known is None:
+            known = self._harmless[package] = self._judge(package)
+        return known
+
+    @staticmethod
+    def _judge(package):
+        if package in _SETTERS:
+            return False
+        if package.startswith("_brigade"):
+            return True
+        spec = getattr(_modules.get(package), "__spec__", None)
+        origin = getattr(spec, "origin", None)
+        if type(origin) is not str or origin in ("built-in", "frozen"):
+            return spec is None or origin is not None  # a namespace package may be anybody's
+        library = getattr(_modules.get("os"), "__file__", "").rpartition("/")[0] + "/"
+        return origin.startswith(library) and "/site-packages/" not in origin
+
+    def _look(self):
+        """Of each module that is nobody's but a package's: its names, and what they refer to."""
+        seen = {}
+        for name, module in list(_modules.items()):
+            if type(module) is _Module and name != _MINE:
+                if not self._is_harmless(name.partition(".")[0]):
+                    names = module.__dict__
+                    seen[name] = list(names), list(map(id, names.values()))
+        try:
+            state = _modules[_NUMPY]._rand.get_state(legacy=False)["state"]
+            values = [getattr(value, "tobytes", value.__repr__)() for value in state.values()]
+            seen[_NUMPY] = list(state), values
+        except Exception:
+            pass  # not there, or of a kind that has none
+        return seen
