@@ -40,6 +40,12 @@ CALLS = {
     "published, small": (1 << 20, ["-b", "1m", "-t", "1m", "-s", "4", *REORDERED]),
     "published": (1 << 20, ["-b", "1m", "-t", "1m", "-s", "32", *REORDERED]),
 }
+#: the same in the lab, where every byte goes through FUSE and the network of one machine
+CALLS_IN_LAB = {
+    "contiguous": (4 << 20, ["-b", "4m", "-t", "4m", "-C"]),
+    "strided, a call each": (64 << 10, ["-b", "64k", "-t", "64k", "-s", "8", "-C"]),
+    "published": (1 << 20, ["-b", "1m", "-t", "1m", "-s", "8", *REORDERED]),
+}
 
 
 def main() -> int:
@@ -61,7 +67,7 @@ def arguments() -> argparse.Namespace:
     )
     places.add_options(parser, "onesided")
     parser.add_argument("--quick", action="store_true", help="the disk, 4 ranks, few rounds")
-    parser.add_argument("--ranks", type=numbers, help="[default: 4,16,32; of the lab 4,8]")
+    parser.add_argument("--ranks", type=numbers, help="[default: 4,16,32; of the lab 4]")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--no-shmem", action="store_true", help="without OpenSHMEM")
     options = parser.parse_args()
@@ -85,13 +91,17 @@ def api(fs: str, options: argparse.Namespace) -> str:
 
 
 def widths(fs: str, options: argparse.Namespace) -> list[int]:
-    return options.ranks or ([4, 16, 32] if fs == "disk" else [4, 8])
+    return options.ranks or ([4, 16, 32] if fs == "disk" else [4])
+
+
+def calls(fs: str) -> dict[str, tuple[int, list[str]]]:
+    return CALLS if fs == "disk" else CALLS_IN_LAB
 
 
 def measure(run: Run, fs: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     ranks = ",".join(map(str, widths(fs, options)))
     samples = []
-    for pattern, (record, how) in CALLS.items():
+    for pattern, (record, how) in calls(fs).items():
         ior = ["ior", "--compare", "-a", api(fs, options), "-c", "-w", "-r", "-n", ranks]
         report = run([*ior, "-i", str(options.rounds), *how])
         samples += [{"pattern": pattern, "record": record, **one} for one in report["samples"]]
@@ -110,7 +120,7 @@ def as_view(sample: dict[str, Any]) -> dict[str, Any]:
 def keep(samples: list[dict[str, Any]], fs: str, options: argparse.Namespace) -> None:
     """The raw samples, and what of the targets is reached."""
     settings = {"fs": fs, "rounds": options.rounds, "ranks": widths(fs, options)}
-    settings["patterns"] = {pattern: " ".join(how) for pattern, (_, how) in CALLS.items()}
+    settings["patterns"] = {pattern: " ".join(how) for pattern, (_, how) in calls(fs).items()}
     path = options.out / f"onesided-{fs}.json"
     save(path, "onesided", settings, as_rows(samples, "bytes"))
     found = onesided_table.cells(samples)

@@ -38,7 +38,14 @@ _COMPILED_AHEAD = (
     "_brigade_view",
 )
 _COMPILED_AHEAD_TO_FORK = (
-    *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_watch"),
+    *(
+        "_brigade_common",
+        "_brigade_channel",
+        "_brigade_again",
+        "_brigade_nodes",
+        "_brigade_given",
+        "_brigade_watch",
+    ),
     *("_brigade_store", "_brigade_warm", "_brigade_show", "_brigade_streams", "_brigade_fork"),
 )
 _MESSAGE = b"/.brigade/record/"

@@ -22,6 +22,7 @@ import sys
 from _brigade_again import ACTIONS
 from _brigade_common import is_one_of
 from _brigade_finders import Finder
+from _brigade_given import give_back
 from _brigade_nodes import (
     ABSENT,
     ATEXIT,
@@ -153,20 +154,13 @@ class Store:
                 self._table.states[number] = STORED
                 _modules.pop(self._table.names[number], None)
                 if package is not None:
-                    self._give_back(package, child, before)
+                    give_back(package, child, before)
             elif kind == GIVEN:
-                self._give_back(*what)
+                give_back(*what)
         for items, then in lists:
             if items != then:
                 items[:] = then
         filters_changed()
-
-    @staticmethod
-    def _give_back(module, attribute, before):
-        if before is MISSING:
-            module.__dict__.pop(attribute, None)
-        else:
-            setattr(module, attribute, before)
 
     def _begin(self, number):
         table = self._table

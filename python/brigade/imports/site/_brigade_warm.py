@@ -15,14 +15,13 @@ not in the plan is never executed.
 
 import sys
 
-from _brigade_common import borrow
+from _brigade_given import Given, take_away
 from _brigade_nodes import (
     ABSENT,
     ATEXIT,
     ATTRIBUTE,
     EXTRA,
     FOUND,
-    GIVEN,
     LIST,
     MISSING,
     READ,
@@ -39,7 +38,6 @@ _bootstrap = sys.modules["_frozen_importlib"]
 _builtins = sys.modules["builtins"]
 _posix = sys.modules["posix"]
 _modules = sys.modules
-_compress, _is_otherwise = borrow("itertools").compress, borrow("_operator").ne
 _FREEZE_EVERY = 32  # modules
 _LISTS = ("sys.path", "sys.meta_path", "sys.path_hooks", "warnings.filters")
 # attributes of sys and builtins that imports may change, or that warming itself does
@@ -64,9 +62,7 @@ class Warmer:
         self.variables = None
         self._stack = []
         self._block = []  # modules to be
-        self._names = []  # __dict__ of each module that has been executed
-        self._owners = []  # and what it is called
-        self._counts = []  # and how many names there were at the last look
+        self._given = Given()
         self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
         self._base = set(_modules)
@@ -216,7 +212,7 @@ class Warmer:
         stack, name = self._stack, spec.name
         if stack:
             self._note()
-            self._note_attributes()
+            self._given.note(stack[-1].ops)
             stack[-1].dep(name)
         node = self.nodes[name] = Node(spec, self.trusted)
         self._known.add(name)
@@ -236,12 +232,12 @@ class Warmer:
             if stack:
                 self._size = -1  # a look at all names, whatever their number
                 self._note()
-                self._note_attributes()
+                self._given.note(node.ops)
                 changed = self._without_new(self.watch.changes(before, self.watch.look()), before)
                 if changed and blamed == len(self.problems):
                     self._blame(f"changed {', '.join(changed)}")
                 stack.pop()
-        self._remember(name, node.module)
+        self._given.remember(name, node.module)
         if len(self.nodes) % _FREEZE_EVERY == 0:
             self.watch.freeze()
         if name == "atexit":
@@ -305,27 +301,6 @@ class Warmer:
                 self.extras[name] = None
                 node.ops.append((EXTRA, name))
 
-    def _remember(self, name, module):
-        names = getattr(module, "__dict__", None)
-        if type(names) is dict:
-            self._names.append(names)
-            self._owners.append(name)
-            self._counts.append(len(names))
-
-    def _note_attributes(self):
-        """What modules that were executed before have now besides: a lazy attribute that was asked
-        for, something put in from outside. (Not what was replaced.)"""
-        counts = list(map(len, self._names))
-        if counts == self._counts:
-            return
-        ops = self._stack[-1].ops
-        for at in _compress(range(len(counts)), map(_is_otherwise, counts, self._counts)):
-            owner, names = self._owners[at], self._names[at]
-            for attribute in list(names)[self._counts[at] :]:
-                if f"{owner}.{attribute}" not in _modules:  # that, importlib does
-                    ops.append((GIVEN, (owner, attribute, names[attribute])))
-        self._counts = counts
-
     def _watch_environ(self):
         """Let os.environ tell what is read; what makes it the plain one again."""
         os, plain = _modules["os"], _posix.environ
@@ -380,11 +355,7 @@ class Warmer:
             delattr(sys, name)
         for name in self.extras:
             self.extras[name] = _modules.pop(name, None)
-        for node in self.nodes.values():
-            for kind, what in node.ops:
-                if kind == GIVEN:
-                    names = self.nodes[what[0]].module.__dict__
-                    names.pop(what[1], None)
+        take_away(self.nodes)
 
     @staticmethod
     def _unbind(node, parent, child):

@@ -59,7 +59,7 @@ _WATCHING_RECORDER = ("_brigade_common", "_brigade_calls", "_brigade_trial", "_b
 _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
 _TEMPLATE = (
     *_VIEW,
-    *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes"),
+    *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_given"),
     *(
         "_brigade_watch",
         "_brigade_store",
