@@ -66,6 +66,12 @@ class Calls:
             self._record(what)
 
     def _profile(self, frame, event, argument):
+        try:
+            self._see(frame, event, argument)
+        except Exception:
+            pass  # too deep a recursion of the program's; it would be raised there
+
+    def _see(self, frame, event, argument):
         self._calls += 1
         if self._calls > _MOST:
             sys.setprofile(None)
@@ -107,7 +113,10 @@ class Calls:
             return False
         if package.startswith("_brigade"):
             return True
-        spec = getattr(_modules.get(package), "__spec__", None)
+        module = _modules.get(package)
+        if module is not None and type(module) is not _Module:
+            return False  # a lazy one would be loaded by looking at it
+        spec = getattr(module, "__spec__", None)
         origin = getattr(spec, "origin", None)
         if type(origin) is not str or origin in ("built-in", "frozen"):
             return spec is None or origin is not None  # a namespace package may be anybody's
