@@ -7,6 +7,9 @@ from pathlib import Path
 
 from staged import Staged
 
+#: Brigade's own modules that only a trial has: no rank of a job runs them
+TRIAL_S = {"_brigade_record", "_brigade_trial", "_brigade_calls"}
+
 
 def write(path: Path, text: str = "") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)

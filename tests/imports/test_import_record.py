@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from module_tree import make_tree
+from module_tree import TRIAL_S, make_tree
 from staged import Staged, read_records
 
 
@@ -111,4 +111,4 @@ def test_the_interpreter_record_has_the_code_of_the_whole_view(tried: Staged) ->
     tried.trial(["-c", "pass"], {**tried.env, "BRIGADE_RECORD_FORK": "1"})
     (text,) = [r[4] for r in read_records(tried.records) if r[0] == "interpreter"]
     files = {path.stem for path in Path(_site()).glob("*.py")}
-    assert json.loads(text)["view"].keys() == files - {"_brigade_record", "_brigade_trial"}
+    assert json.loads(text)["view"].keys() == files - TRIAL_S

@@ -15,7 +15,7 @@ import pytest
 from disk_tree import DiskTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from module_tree import write
+from module_tree import TRIAL_S, write
 
 from brigade.errors import TrialError
 from brigade.imports import table
@@ -186,7 +186,7 @@ def test_the_view_s_compiled_code_goes_into_the_image(python: str, tmp_path: Pat
     for path in table.SITE.glob("*.py"):
         assert path.name in files
         compiled = f"__pycache__/{path.stem}.{tag}.pyc" in files
-        assert compiled == (path.stem not in ("_brigade_record", "_brigade_trial")), path.name
+        assert compiled == (path.stem not in TRIAL_S), path.name
 
 
 # Any small folder: the table and FileFinder must agree on every name ----------------
