@@ -96,5 +96,22 @@ static inline int64_t text_to_number(const char *s, int64_t otherwise)
     }
     return value;
 }
+/* The number behind `name` at the start of a line, as in files of /proc; 0 if there is none. */
+static inline uint64_t text_line_number(const char *text, const char *name)
+{
+    uint64_t value = 0;
+    while (*text && !text_starts(text, name)) {
+        while (*text && *text != '\n')
+            text++;
+        text += *text == '\n';
+    }
+    if (!*text)
+        return 0;
+    for (text += strlen(name); *text == ' ' || *text == '\t'; text++)
+        ;
+    for (; *text >= '0' && *text <= '9'; text++)
+        value = 10 * value + (uint64_t)(*text - '0');
+    return value;
+}
 
 #endif

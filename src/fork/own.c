@@ -64,18 +64,9 @@ static int has_shared(const char *allowed)
 static int has_locked(void)
 {
     static char text[8192];
-    const char *at = text;
     if (sys_read_text("/proc/self/status", text, sizeof text) <= 0)
         return 1;
-    while (*at && !text_starts(at, "VmLck:")) {
-        while (*at && *at != '\n')
-            at++;
-        at += *at == '\n';
-    }
-    for (; *at && *at != '\n'; at++)
-        if (*at >= '1' && *at <= '9')
-            return 1;
-    return 0;
+    return text_line_number(text, "VmLck:") != 0;
 }
 
 /* When the process's alarm will come, by a clock in nanoseconds; 0: it has none. */

@@ -17,7 +17,7 @@ const char *stoppable(const char *file, const char *path_list)
     struct stat st;
     if (!trace_find(file, path_list, path, sizeof path))
         return "the program was not found";
-    if (trace_inspect(file, path_list) != BINARY_JOINS)
+    if (trace_inspect(path, path_list) != BINARY_JOINS)
         return "the program is static, or not for this system's C library";
     int fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
     long n = fd < 0 ? 0 : sys_read(fd, head, sizeof head);

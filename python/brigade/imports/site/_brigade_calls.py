@@ -36,16 +36,17 @@ class Calls:
         self._before = {}  # module: its names, and what they were
 
     def go_on(self):
-        self._before, self._calls = self._look(), 0
         if "*" in self._said:
+            self._before = {}  # nothing more is to be known
             return
+        self._before, self._calls = self._look(), 0
         if sys.getprofile() is None:
             sys.setprofile(self._profile)
 
     def pause(self):
         if sys.getprofile() == self._profile:
             sys.setprofile(None)
-        now = self._look()
+        now = self._look() if self._before else {}
         for name, before in self._before.items():
             if now.get(name, before) != before and self._differs(name, before, now[name]):
                 self._say(name)
@@ -76,6 +77,7 @@ class Calls:
         if self._calls > _MOST:
             sys.setprofile(None)
             self._say("*")
+            return
         if event == "call":
             caller = frame.f_back
             name = frame.f_globals.get("__name__")
