@@ -25,6 +25,32 @@ struct mpi_files {
     /* Whether several threads may be in MPI at a time. */
     int (*threads)(void);
     int mode_read, mode_write, mode_sequential; /* of MPI_File_open: only reading, only writing */
+
+    /* For files that MPI opens late: NULL where that is not known of this MPI's handles. Calls of
+     * MPI return its code. */
+    const struct mpi_late *late;
+};
+
+struct mpi_late {
+    int mode_create, mode_both, mode_unique; /* beside mode_read and mode_write */
+    int seek_from_start;
+    mpi_handle no_file, no_comm, no_info;
+    int (*open)(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_handle *file);
+    int (*close)(mpi_handle *file);
+    /* With data representation "native" and no hints. */
+    int (*set_view)(mpi_handle file, int64_t displacement, mpi_handle etype, mpi_handle filetype);
+    int (*seek_shared)(mpi_handle file, int64_t etypes);
+    /* `to` has the error handler of `from` from now on. */
+    int (*same_handler)(mpi_handle to, mpi_handle from);
+    /* The group of a communicator, as MPI_Comm_group. */
+    int (*group)(mpi_handle comm, void *group);
+    /* A copy of hints, and its end. */
+    int (*copy_info)(mpi_handle info, mpi_handle *copy);
+    void (*free_info)(mpi_handle copy);
+    /* A type for mpi_types.release: a predefined one is itself. */
+    int (*copy_type)(mpi_handle type, mpi_handle *copy);
+    /* A request that is done already, whose status says `bytes` were moved. */
+    int (*request)(uint64_t bytes, void *request);
 };
 
 #endif

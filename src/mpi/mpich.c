@@ -23,6 +23,9 @@ typedef int comm_t, type_t, op_t, handler_t, request_t, window_t, info_t;
 #define MODE_RDONLY 2
 #define MODE_WRONLY 4
 #define MODE_SEQUENTIAL 256
+#define MODE_CREATE 1
+#define MODE_RDWR 8
+#define MODE_UNIQUE 32
 #define SEEK_FROM_START 600
 #define THREAD_MULTIPLE 3
 #define FROM_FORTRAN "MPI_Comm_f2c"
@@ -44,6 +47,8 @@ static int fill_constants(void *library)
     k.min = 0x58000002;
     k.sum = 0x58000003;
     k.no_info = 0x1c000000;
+    k.no_comm = 0x04000000;
+    k.no_file = NULL;
     k.errors_return = 0x54000001;
     return 0;
 }

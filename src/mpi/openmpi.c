@@ -22,6 +22,9 @@ typedef void *comm_t, *type_t, *op_t, *handler_t, *request_t, *window_t, *info_t
 #define MODE_RDONLY 2
 #define MODE_WRONLY 4
 #define MODE_SEQUENTIAL 256
+#define MODE_CREATE 1
+#define MODE_RDWR 8
+#define MODE_UNIQUE 32
 #define SEEK_FROM_START 600
 #define THREAD_MULTIPLE 3
 #define FROM_FORTRAN "MPI_Comm_f2c"
@@ -42,9 +45,11 @@ static int fill_constants(void *library)
     k.min = dlsym(library, "ompi_mpi_op_min");
     k.sum = dlsym(library, "ompi_mpi_op_sum");
     k.no_info = dlsym(library, "ompi_mpi_info_null");
+    k.no_comm = dlsym(library, "ompi_mpi_comm_null");
+    k.no_file = dlsym(library, "ompi_mpi_file_null");
     k.errors_return = dlsym(library, "ompi_mpi_errors_return");
     return k.world && k.self && k.byte && k.int64 && k.type_null && k.min && k.sum && k.no_info &&
-                   k.errors_return
+                   k.no_comm && k.no_file && k.errors_return
                ? 0
                : -1;
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "move/alone.h"
+#include "mpiio/late.h"
 #include "mpiio/report.h"
 #include "type/decode.h"
 
@@ -40,7 +41,7 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
     share->etypes = call->offset;
     if (!f->has_view)
         return "a view that Brigade cannot read";
-    if (!call->at && f->mpi->files->position(f->handle, &share->etypes))
+    if (!call->at && late_position(f, &share->etypes))
         return "MPI does not tell the position";
     if (call->count < 0 || share->etypes < 0 ||
         share->etypes > INT64_MAX / (int64_t)f->view.etype_bytes)
@@ -166,7 +167,14 @@ static int move_pointer(struct file *f, const struct call *call, const struct sh
     uint64_t etypes = share->asked / f->view.etype_bytes;
     if (call->at || !etypes)
         return 0;
-    return f->mpi->files->seek(f->handle, share->etypes + (int64_t)etypes);
+    return late_seek(f, share->etypes + (int64_t)etypes);
+}
+
+static int raise(struct file *f, int rc)
+{
+    mpi_handle handle;
+    int code = late_handle(f, WITH_NOBODY, &handle);
+    return code ? code : f->mpi->files->raise(handle, rc);
 }
 
 /* The call is done here, and ended as `rc` says. Local. */
@@ -177,7 +185,7 @@ static void finish(struct file *f, const struct call *call, struct share *share,
         rc = failure->code = -EIO;
     *moved = rc ? 0 : share->moved;
     request_destroy(&share->request);
-    *code = rc ? f->mpi->files->raise(f->handle, rc) : 0;
+    *code = rc ? raise(f, rc) : 0;
     report_done(call->write, *moved, brg_clock_ns() - share->began_ns, rc ? failure->text : NULL);
 }
 
@@ -223,32 +231,36 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
 
 /* ---- without the others ---- */
 
-/* What lies together in memory and in the file MPI does as well. Short runs are written by MPI: it
- * reads what lies between them and writes that again, which is much faster than run by run; but
- * others may write there, and we do not. */
-static int is_for_us(const struct call *call, const struct io_request *r)
+/* What lies together in memory and in the file MPI does as well, if it has the file open. Short
+ * runs are written by MPI: it reads what lies between them and writes that again, which is much
+ * faster than run by run; but others may write there, and we do not. */
+static int is_for_us(const struct file *f, const struct call *call, const struct io_request *r)
 {
-    uint64_t run = request_mean_run(r);
-    return r->bytes && run < r->high - r->low && (!call->write || plan_is_long(run));
+    uint64_t run = r->bytes ? request_mean_run(r) : 0;
+    int single = run == r->high - r->low;
+    if (single)
+        return late_is_ours(f);
+    return !call->write || plan_is_long(run);
 }
 
 static int move_alone(struct file *f, const struct call *call, struct share *share,
                       struct brg_error *failure)
 {
+    struct io_store *store = f->late ? f->all.store : f->alone;
     if (!call->write)
-        return alone_read(f->alone, &share->request, &share->moved, failure);
+        return alone_read(store, &share->request, &share->moved, failure);
     share->moved = share->request.bytes;
-    return alone_write(f->alone, &share->request, failure);
+    return alone_write(store, &share->request, failure);
 }
 
-int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *code)
+static int done_alone(struct file *f, const struct call *call, int any, uint64_t *moved, int *code)
 {
     struct share share = {.why = left_to_mpi(f, call), .began_ns = brg_clock_ns()};
     struct brg_error failure = {.rank = -1, .offset = -1};
     request_none(&share.request);
     if (!share.why)
         share.why = ask(f, call, &share);
-    if (share.why || !is_for_us(call, &share.request) || file_reach_alone(f)) {
+    if (share.why || !(any || is_for_us(f, call, &share.request)) || file_reach_alone(f)) {
         if (share.why)
             report_passed(share.why);
         request_destroy(&share.request);
@@ -257,4 +269,14 @@ int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *co
     int rc = move_alone(f, call, &share, &failure);
     finish(f, call, &share, rc, &failure, moved, code);
     return 1;
+}
+
+int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *code)
+{
+    return done_alone(f, call, 0, moved, code);
+}
+
+int call_at_once(struct file *f, const struct call *call, uint64_t *moved, int *code)
+{
+    return done_alone(f, call, 1, moved, code);
 }

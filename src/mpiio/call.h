@@ -21,5 +21,7 @@ int call_together(struct file *file, const struct call *call, uint64_t *moved, i
 /* Local. The same of an independent call, if its bytes do not lie together in memory or in the
  * file, and if it writes, in long runs; all others are MPI's. */
 int call_alone(struct file *file, const struct call *call, uint64_t *moved, int *code);
+/* The same of any request, run by run: nothing else is written. */
+int call_at_once(struct file *file, const struct call *call, uint64_t *moved, int *code);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "mpiio/late.h"
 #include "mpiio/report.h"
 #include "type/decode.h"
 #include "world/fault.h"
@@ -20,6 +21,16 @@ struct file *file_of(mpi_handle handle)
     pthread_mutex_lock(&lock);
     struct file *f = files;
     while (f && f->handle != handle)
+        f = f->next;
+    pthread_mutex_unlock(&lock);
+    return f;
+}
+
+struct file *file_by_number(int number)
+{
+    pthread_mutex_lock(&lock);
+    struct file *f = files;
+    while (f && !(f->late && f->late->number == number))
         f = f->next;
     pthread_mutex_unlock(&lock);
     return f;
@@ -77,9 +88,8 @@ static void take_hints(struct file *f, mpi_handle info)
 
 /* ---- opening ---- */
 
-/* Why MPI is to do all its calls; NULL: it need not. The same on all ranks, by MPI's rules. */
-static const char *left_to_mpi(const struct mpi_files *mpi, const char *path, int mode,
-                               mpi_handle info)
+const char *file_left_to_mpi(const struct mpi_files *mpi, const char *path, int mode,
+                             mpi_handle info)
 {
     char value[8];
     const char *plain = strip(path);
@@ -102,35 +112,34 @@ static void plain_view(struct file *f)
     type_release(byte);
 }
 
-void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode, mpi_handle info)
+struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
+                      mpi_handle info)
 {
-    const struct mpi_interface *mpi;
-    if (mpi_join(&mpi, NULL) || !mpi->files || !mpi->types)
-        return;
-    const char *why = left_to_mpi(mpi->files, path, mode, info);
-    if (why) {
-        report_file(path, why);
-        return;
-    }
     struct group *group = group_take(mpi, comm);
     struct file *f = group ? calloc(1, sizeof *f) : NULL;
     if (!f)
-        return;
-    f->handle = handle;
+        return NULL;
     f->mpi = mpi;
     f->group = group;
     f->can_read = !(mode & mpi->files->mode_write);
     f->can_write = !(mode & mpi->files->mode_read);
+    f->flags = f->can_write ? BRG_WRITE : BRG_READ;
     strcpy(f->path, strip(path));
     take_hints(f, info);
     plain_view(f);
+    return f;
+}
+
+void file_keep(struct file *f, mpi_handle handle)
+{
     pthread_mutex_lock(&lock);
+    f->handle = handle;
     f->next = files;
     files = f;
     pthread_mutex_unlock(&lock);
 }
 
-static void forget(struct file *file)
+void file_forget(struct file *file)
 {
     pthread_mutex_lock(&lock);
     struct file **at = &files;
@@ -138,6 +147,21 @@ static void forget(struct file *file)
         at = &(*at)->next;
     *at = file->next;
     pthread_mutex_unlock(&lock);
+}
+
+void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode, mpi_handle info)
+{
+    const struct mpi_interface *mpi;
+    if (mpi_join(&mpi, NULL) || !mpi->files || !mpi->types)
+        return;
+    const char *why = file_left_to_mpi(mpi->files, path, mode, info);
+    if (why) {
+        report_file(path, why);
+        return;
+    }
+    struct file *f = file_new(mpi, comm, path, mode, info);
+    if (f)
+        file_keep(f, handle);
 }
 
 static void let_go(struct reach *r)
@@ -150,11 +174,8 @@ static void let_go(struct reach *r)
     *r = (struct reach){.opened = 0};
 }
 
-void file_closing(struct file *f)
+void file_end(struct file *f)
 {
-    if (!f)
-        return;
-    forget(f);
     let_go(&f->all);
     if (f->alone)
         store_close(f->alone);
@@ -162,6 +183,14 @@ void file_closing(struct file *f)
         file_view_destroy(&f->view);
     group_give(f->mpi, f->group);
     free(f);
+}
+
+void file_closing(struct file *f)
+{
+    if (!f)
+        return;
+    file_forget(f);
+    file_end(f);
 }
 
 void files_end(void)
@@ -242,7 +271,7 @@ static int read_hints(const struct file *f, struct io_hints *hints, struct brg_e
 static void look(const struct file *f, const struct io_hints *hints, struct store_token *token,
                  struct brg_error *failure)
 {
-    unsigned flags = STORE_IN_PLACE | (f->can_write ? BRG_WRITE : BRG_READ);
+    unsigned flags = STORE_IN_PLACE | f->flags;
     if (store_prepare(f->path, flags, hints, NULL, token, failure) || token->layout == IO_SHARED)
         return;
     store_abandon(token);
@@ -323,8 +352,8 @@ int file_reach_alone(struct file *f)
     struct brg_error failure = {.rank = -1, .offset = -1};
     struct store_token token;
     struct io_hints hints;
-    if (f->alone || f->not_alone)
-        return f->alone ? 0 : -1;
+    if (f->late || f->alone || f->not_alone)
+        return f->late || f->alone ? 0 : -1;
     if (read_hints(f, &hints, &failure) == 0)
         look(f, &hints, &token, &failure);
     if (!failure.code)

@@ -1,8 +1,8 @@
 /* The program's open files, as far as calls of theirs may be taken over.
  *
- * Every file is opened by MPI as always, so that all that is not done here can be left to it: its
- * handle, its individual pointer and its size stay MPI's. Beside it, from the first call on that is
- * taken over, there is a descriptor of our own for the same file. */
+ * What is not done here is left to MPI, which opens every file: as the program does, or when it is
+ * needed first (late.h). Handle, individual pointer and error handler are MPI's then. Beside it,
+ * from the first call on that is taken over, there is a descriptor of our own for the same file. */
 #ifndef BRG_MPIIO_FILE_H
 #define BRG_MPIIO_FILE_H
 
@@ -28,8 +28,12 @@ struct reach {
     struct drain *drain;
 };
 
+struct late;
+
 struct file {
-    mpi_handle handle;
+    mpi_handle handle; /* the program's: MPI's own, but of a late file */
+    struct late *late; /* NULL: MPI opened it as the program did */
+    unsigned flags;    /* BRG_*, of our own descriptor */
     const struct mpi_interface *mpi;
     struct group *group;
     struct file *next;
@@ -48,6 +52,19 @@ struct file {
     int not_alone;          /* it cannot be opened so */
 };
 
+/* One that is to be opened, not found by file_of yet; NULL: it is MPI's alone. Collective over
+ * `comm`. It ends by file_end. */
+struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
+                      mpi_handle info);
+void file_end(struct file *file);
+/* From now on file_of finds it by this handle, and no longer. */
+void file_keep(struct file *file, mpi_handle handle);
+void file_forget(struct file *file);
+
+/* Why MPI is to do all calls of a file, as the same on all ranks; NULL: it need not. */
+const char *file_left_to_mpi(const struct mpi_files *mpi, const char *path, int mode,
+                             mpi_handle info);
+
 /* After MPI has opened it. Collective over `comm`. */
 void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode, mpi_handle info);
 
@@ -56,6 +73,7 @@ void file_closing(struct file *file);
 
 /* NULL: not ours. */
 struct file *file_of(mpi_handle handle);
+struct file *file_by_number(int number); /* a late one, as Fortran knows it */
 
 /* After MPI has set it. Local. What cannot be read of it is known to this rank alone, as !has_view.
  * `name` is the data representation. */
@@ -64,7 +82,8 @@ void file_set_view(struct file *file, int64_t displacement, mpi_handle etype, mp
 
 /* Collective, and agreed on: opens file->all, if it is not open. 0; or -1 with `passes` set. */
 int file_reach(struct file *file);
-/* Local: opens file->alone, if it is not open. 0; or -1, and MPI does what it was for. */
+/* Local: opens file->alone, if it is not open (a late file has one). 0; or -1, and MPI does what it
+ * was for. */
 int file_reach_alone(struct file *file);
 
 /* After MPI_File_sync: what other nodes wrote will be seen. */

@@ -7,19 +7,14 @@
  * Each call has both of MPI's names, MPI_ and PMPI_: Open MPI's Fortran calls the second, MPICH's
  * the first, with arguments that are C's already, so that all bindings of Fortran come by here. A
  * call that arrives while this library is in MPI on its behalf goes straight on. */
+#include "mpiio/hooks.h"
+
 #include <string.h>
 
-#include "mpi/next.h"
-#include "mpiio/call.h"
+#include "mpiio/late.h"
 #include "mpiio/report.h"
 
-typedef uintptr_t word;
-
-static _Thread_local int inside;
-
-enum {
-    MPI_FAILED = 1 /* not 0, in any MPI: there is none behind this library */
-};
+_Thread_local int hooks_inside;
 
 /* ---- the calls, with what comes next in MPI; each for both names ---- */
 
@@ -37,73 +32,100 @@ typedef int at_begin_call(word file, word offset, word buf, word count, word typ
 typedef int end_call(word file, word buf, void *status);
 typedef int finalize_call(void);
 
-static struct file *mine(word handle)
+struct file *hooks_file(word handle)
 {
-    return inside ? NULL : file_of(handle);
+    struct file *f = file_of(handle);
+    return f && (!hooks_inside || f->late) ? f : NULL;
+}
+
+int hooks_handle(struct file *f, enum with with, word *handle)
+{
+    mpi_handle found = *handle;
+    hooks_inside++;
+    int rc = f ? late_handle(f, with, &found) : 0;
+    hooks_inside--;
+    *handle = found;
+    return rc;
 }
 
 static int do_open(open_call *next, word comm, const char *path, word mode, word info,
                    mpi_handle *file)
 {
-    int outer = !inside++;
-    int rc = next(comm, path, mode, info, file);
-    if (outer && rc == 0 && !report_is_off())
+    int outer = !hooks_inside++ && !report_is_off();
+    int late = outer && late_open(comm, path, (int)mode, info, file);
+    int rc = late ? 0 : next(comm, path, mode, info, file);
+    if (outer && !late && rc == 0)
         file_opened(*file, comm, path, (int)mode, info);
-    inside--;
+    hooks_inside--;
     return rc;
 }
 
 static int do_close(close_call *next, mpi_handle *file)
 {
-    struct file *f = mine(*file);
-    inside++;
-    file_closing(f);
-    int rc = next(file);
-    inside--;
+    struct file *f = hooks_file(*file);
+    int late = f && f->late, rc = 0;
+    hooks_inside++;
+    if (late)
+        rc = late_close(f, file);
+    else
+        file_closing(f);
+    rc = late ? rc : next(file);
+    hooks_inside--;
     return rc;
 }
 
 static int do_view(view_call *next, word file, word displacement, word etype, word filetype,
                    const char *name, word info)
 {
-    struct file *f = mine(file);
-    inside++;
-    int rc = next(file, displacement, etype, filetype, name, info);
-    if (f && rc == 0)
-        file_set_view(f, (int64_t)displacement, etype, filetype, name);
-    inside--;
+    struct file *f = hooks_file(file);
+    int rc = 0;
+    hooks_inside++;
+    if (!f || !late_is_apart(f) ||
+        !late_set_view(f, (int64_t)displacement, etype, filetype, name)) {
+        rc = hooks_handle(f, WITH_ALL, &file);
+        rc = rc ? rc : next(file, displacement, etype, filetype, name, info);
+        if (f && rc == 0)
+            file_set_view(f, (int64_t)displacement, etype, filetype, name);
+    }
+    hooks_inside--;
     return rc;
 }
 
 static int do_atomic(atomic_call *next, word file, word on)
 {
-    struct file *f = mine(file);
-    inside++;
-    int rc = next(file, on);
+    struct file *f = hooks_file(file);
+    int rc = hooks_handle(f, WITH_ALL, &file);
+    if (rc)
+        return rc;
+    hooks_inside++;
+    rc = next(file, on);
     if (f)
         f->atomic = f->mpi->files->atomic(file);
-    inside--;
+    hooks_inside--;
     return rc;
 }
 
 static int do_sync(sync_call *next, word file)
 {
-    struct file *f = mine(file);
-    inside++;
-    int rc = next(file);
+    struct file *f = hooks_file(file);
+    int rc = hooks_handle(f, WITH_ALL, &file);
+    if (rc)
+        return rc;
+    hooks_inside++;
+    rc = next(file);
     if (f)
         file_synced(f);
-    inside--;
+    hooks_inside--;
     return rc;
 }
 
 static int do_finalize(finalize_call *next)
 {
-    int outer = !inside++;
+    int outer = !hooks_inside++;
     if (outer && !report_is_off())
         files_end();
     int rc = next();
-    inside--;
+    hooks_inside--;
     return rc;
 }
 
@@ -113,9 +135,9 @@ static int taken(struct file *f, call_done *does, const struct call *call, uint6
 {
     if (!f)
         return 0;
-    inside++;
+    hooks_inside++;
     int done = does(f, call, moved, code);
-    inside--;
+    hooks_inside--;
     return done;
 }
 
@@ -133,12 +155,16 @@ static int do_data(data_call *next, call_done *does, int write, word file, word 
                    int64_t n, word type, void *status)
 {
     struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
+    struct file *f = hooks_file(file);
     int rc;
-    if (answered(mine(file), does, &call, status, &rc))
+    if (answered(f, does, &call, status, &rc))
         return rc;
-    inside++;
+    rc = hooks_handle(f, does == call_together ? WITH_ALL : WITH_NOBODY, &file);
+    if (rc)
+        return rc;
+    hooks_inside++;
     rc = next(file, buf, count, type, status);
-    inside--;
+    hooks_inside--;
     return rc;
 }
 
@@ -151,12 +177,16 @@ static int do_at(at_call *next, call_done *does, int write, word file, word offs
                         .buf = (char *)buf,
                         .count = n,
                         .type = type};
+    struct file *f = hooks_file(file);
     int rc;
-    if (answered(mine(file), does, &call, status, &rc))
+    if (answered(f, does, &call, status, &rc))
         return rc;
-    inside++;
+    rc = hooks_handle(f, does == call_together ? WITH_ALL : WITH_NOBODY, &file);
+    if (rc)
+        return rc;
+    hooks_inside++;
     rc = next(file, offset, buf, count, type, status);
-    inside--;
+    hooks_inside--;
     return rc;
 }
 
@@ -176,12 +206,13 @@ static int do_begin(begin_call *next, int write, word file, word buf, word count
                     word type)
 {
     struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
+    struct file *f = hooks_file(file);
     int rc;
-    if (begun(mine(file), &call, &rc))
+    if (begun(f, &call, &rc) || (rc = hooks_handle(f, WITH_ALL, &file)))
         return rc;
-    inside++;
+    hooks_inside++;
     rc = next(file, buf, count, type);
-    inside--;
+    hooks_inside--;
     return rc;
 }
 
@@ -194,18 +225,19 @@ static int do_at_begin(at_begin_call *next, int write, word file, word offset, w
                         .buf = (char *)buf,
                         .count = n,
                         .type = type};
+    struct file *f = hooks_file(file);
     int rc;
-    if (begun(mine(file), &call, &rc))
+    if (begun(f, &call, &rc) || (rc = hooks_handle(f, WITH_ALL, &file)))
         return rc;
-    inside++;
+    hooks_inside++;
     rc = next(file, offset, buf, count, type);
-    inside--;
+    hooks_inside--;
     return rc;
 }
 
 static int do_end(end_call *next, word file, word buf, void *status)
 {
-    struct file *f = mine(file);
+    struct file *f = hooks_file(file);
     enum split split = f ? f->split : SPLIT_NONE;
     if (f)
         f->split = SPLIT_NONE;
@@ -213,27 +245,16 @@ static int do_end(end_call *next, word file, word buf, void *status)
         f->mpi->files->tell(status, f->split_bytes);
         return 0;
     }
-    inside++;
-    int rc = next(file, buf, status);
-    inside--;
+    int rc = hooks_handle(f, WITH_ALL, &file);
+    if (rc)
+        return rc;
+    hooks_inside++;
+    rc = next(file, buf, status);
+    hooks_inside--;
     return rc;
 }
 
 /* ---- the names ---- */
-
-/* HOOK(type of the call, name, parameters, body with `next`) */
-#define HOOK_AS(kind, name, parameters, body)  \
-    BRG_API int name parameters;               \
-    int name parameters                        \
-    {                                          \
-        static kind *next;                     \
-        if (!next)                             \
-            *(void **)&next = mpi_next(#name); \
-        return next ? body : MPI_FAILED;       \
-    }
-#define HOOK(kind, name, parameters, body)      \
-    HOOK_AS(kind, MPI_##name, parameters, body) \
-    HOOK_AS(kind, PMPI_##name, parameters, body)
 
 HOOK(open_call, File_open, (word comm, const char *path, word mode, word info, mpi_handle *file),
      do_open(next, comm, path, mode, info, file))

@@ -1,0 +1,61 @@
+/* Files that MPI opens late.
+ *
+ * MPI's own MPI_File_open costs milliseconds, and most files never need it: their calls are done
+ * here. So where all ranks of MPI_COMM_WORLD are on one node, a plain file is opened by Brigade
+ * alone, and what the program gets is a handle of ours. What is not done here is done by MPI after
+ * all, which opens the file when that is needed first:
+ *   together  for a collective call, by all ranks, as the program wanted it opened
+ *   alone     for any other call, which may not wait for the others: on MPI_COMM_SELF
+ * with the view, the individual pointer and the error handler that it has by then. The individual
+ * pointer has one truth: that of the file that is open together, else alone, else `position`.
+ *
+ * Only files of the first kind could share a pointer: until there is one, it is in memory that the
+ * ranks share. Every call of MPI that takes a file must come by here (hooks_late.c). */
+#ifndef BRG_MPIIO_LATE_H
+#define BRG_MPIIO_LATE_H
+
+#include <stdatomic.h>
+
+#include "mpiio/file.h"
+
+struct late {
+    int mode;        /* as the program asked for */
+    mpi_handle info; /* a copy */
+    int number;      /* of the handle, as Fortran knows it */
+    int64_t position;
+    int has_view;
+    int64_t displacement;
+    mpi_handle etype, filetype; /* copies */
+    int page;                   /* of the world, where the shared pointer is */
+    _Atomic int64_t *shared;
+    int is_alone, is_together; /* which of these are open */
+    mpi_handle alone, together;
+};
+
+/* Who else takes part in what is to be done by MPI. */
+enum with {
+    WITH_NOBODY,
+    WITH_ALL
+};
+
+/* Collective over `comm`. 1: it is open, with *handle; 0: MPI shall open it. */
+int late_open(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_handle *handle);
+/* Collective; the file is gone. MPI's code. */
+int late_close(struct file *file, mpi_handle *handle);
+
+/* The handle that MPI has for a file, late or not; collective if it says WITH_ALL. MPI's code, and
+ * then there is none. */
+int late_handle(struct file *file, enum with with, mpi_handle *handle);
+/* Whether MPI has not opened it at all; and, the same on all ranks, not together. */
+int late_is_ours(const struct file *file);
+int late_is_apart(const struct file *file);
+
+/* The individual pointer of any file, in etypes. 0 or -ECOMM. */
+int late_position(struct file *file, int64_t *etypes);
+int late_seek(struct file *file, int64_t etypes);
+
+/* Of one that is apart, collective: 1: this is its view from now on; 0: MPI shall set it. */
+int late_set_view(struct file *file, int64_t displacement, mpi_handle etype, mpi_handle filetype,
+                  const char *name);
+
+#endif
