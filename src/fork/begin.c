@@ -222,6 +222,7 @@ const char *fork_stand_in(const struct fork_job *job)
         return reason;
     }
     reason = ask(&a, &m);
+    standing.template = a.template;
     if (!reason)
         standing_until_the_end(&standing, a.socket, a.line, m.other, &a.open);
     snprintf(why, sizeof why, "%s", reason);

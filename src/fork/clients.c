@@ -39,7 +39,7 @@ static struct client *find(struct clients *c, int pid)
     return NULL;
 }
 
-void clients_reap(struct clients *c)
+void clients_reap(struct clients *c, int complete)
 {
     int status;
     for (;;) {
@@ -52,7 +52,7 @@ void clients_reap(struct clients *c)
         int stopped = WIFSTOPPED(status), goes_on = WIFCONTINUED(status);
         struct fork_message m = stopped   ? fork_message(FORK_STOPPED, WSTOPSIG(status), 0, NULL)
                                 : goes_on ? fork_message(FORK_CONTINUED, 0, 0, NULL)
-                                          : fork_message(FORK_ENDED, status, 0, NULL);
+                                          : fork_message(FORK_ENDED, status, complete, NULL);
         if (one->socket >= 0)
             fork_send(one->socket, &m, NULL);
         if (stopped || goes_on)

@@ -27,8 +27,9 @@ struct client *clients_add(struct clients *c, int socket);
 
 void clients_close(struct clients *c, struct client *one);
 
-/* Tells rank processes of children that have stopped, gone on or ended. */
-void clients_reap(struct clients *c);
+/* Tells rank processes of children that have stopped, gone on or ended. `complete`: no rank process
+ * is still to come. */
+void clients_reap(struct clients *c, int complete);
 
 /* Does what a rank process that has a rank says; its end is the rank's. */
 void clients_hear(struct clients *c, struct client *one);

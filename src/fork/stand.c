@@ -23,6 +23,8 @@ enum {
 /* Between a signal here and the same one at the witness, on a busy machine. */
 #define JUST_NOW_NS UINT64_C(20000000)
 #define WITNESS_NS UINT64_C(300000000)
+/* For other ranks to end, which end together as a rule. */
+#define ACCOUNT_NS UINT64_C(5000000000)
 
 /* What the witness and this process share; written by one task each. */
 struct witness {
@@ -143,7 +145,7 @@ static void let_begin(const struct standing *s, struct noted *noted, int line)
 
 /* What came for this process. A signal that was for the group has reached a rank that joined it;
  * one that did not is told, as a group. */
-static void pass_on(const struct standing *s, struct noted *noted, int template, int joined)
+static void pass_on(const struct standing *s, struct noted *noted, int socket, int joined)
 {
     uint32_t number;
     while (next_signal(s, &number)) {
@@ -151,7 +153,7 @@ static void pass_on(const struct standing *s, struct noted *noted, int template,
         if (witnessed && joined)
             continue;
         struct fork_message m = fork_message(FORK_SIGNAL, (int32_t)number, witnessed, NULL);
-        fork_send(template, &m, NULL);
+        fork_send(socket, &m, NULL);
     }
 }
 
@@ -180,16 +182,49 @@ static _Noreturn void end_like(int status)
     _exit(128 + WTERMSIG(status));
 }
 
-static void hear(int template)
+/* Nothing that a process without handlers would notice. */
+static int goes_unnoticed(int number)
+{
+    struct sigaction a = {0};
+    return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH ||
+           (sigaction(number, NULL, &a) == 0 && a.sa_handler == SIG_IGN);
+}
+
+/* Until the template, a child, has ended; or a signal says that this process should; or so long
+ * that somebody may be waiting for this end before another rank can have its own. */
+static void wait_for_template(const struct standing *s)
+{
+    struct signalfd_siginfo info;
+    struct pollfd from = {s->signals, POLLIN, 0};
+    uint64_t until = brg_clock_ns() + ACCOUNT_NS;
+    while (waitpid(s->template, NULL, WNOHANG) == 0) {
+        uint64_t now = brg_clock_ns();
+        if (now >= until)
+            return;
+        if (poll(&from, 1, (int)((until - now) / 1000000) + 1) < 0 && errno != EINTR)
+            return;
+        while (read(s->signals, &info, sizeof info) == sizeof info) {
+            int number = (int)info.ssi_signo;
+            if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
+                suffer(number);
+            else if (!goes_unnoticed(number))
+                return;
+        }
+    }
+}
+
+static void hear(const struct standing *s, int socket)
 {
     struct fork_message m;
     int passed[FORK_PASSED];
     for (;;) {
-        int got = fork_receive(template, &m, passed, 0);
+        int got = fork_receive(socket, &m, passed, 0);
         if (got == -EAGAIN)
             return;
         if (got != 1)
             end_like(SIGKILL); /* the template is gone, and the rank with it */
+        if (m.kind == FORK_ENDED && m.value == 0 && m.other && s->template > 0)
+            wait_for_template(s);
         if (m.kind == FORK_ENDED)
             end_like(m.value);
         if (m.kind == FORK_STOPPED)
@@ -197,7 +232,7 @@ static void hear(int template)
     }
 }
 
-void standing_until_the_end(struct standing *s, int template, int line, int joined,
+void standing_until_the_end(struct standing *s, int socket, int line, int joined,
                             const struct fork_open *open)
 {
     static struct noted noted;
@@ -205,10 +240,10 @@ void standing_until_the_end(struct standing *s, int template, int line, int join
         close(open->numbers[i]);
     let_begin(s, &noted, line);
     for (;;) {
-        struct pollfd from[] = {{template, POLLIN, 0}, {s->signals, POLLIN, 0}};
+        struct pollfd from[] = {{socket, POLLIN, 0}, {s->signals, POLLIN, 0}};
         if (poll(from, 2, -1) < 0 && errno != EINTR)
             end_like(SIGKILL);
-        pass_on(s, &noted, template, joined);
-        hear(template);
+        pass_on(s, &noted, socket, joined);
+        hear(s, socket);
     }
 }

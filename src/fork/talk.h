@@ -18,7 +18,9 @@ enum fork_kind {
     FORK_REFUSED,     /* template, or rank on that line: text says why */
     FORK_STOPPED,     /* template: value is the signal */
     FORK_CONTINUED,   /* template */
-    FORK_ENDED        /* template: value is the status as wait(2) gives it */
+    /* template: value is the status as wait(2) gives it, other whether the template will end with
+     * its last rank: no rank process is still to come */
+    FORK_ENDED
 };
 
 enum {

@@ -281,12 +281,17 @@ static void measure(void)
     t.to_be_measured = 0;
 }
 
+static int all_have_come(void)
+{
+    return t.expected > 0 && t.seen >= t.expected;
+}
+
 /* How long to wait for something, in milliseconds; -1: until there is something. */
 static int patience(int idle)
 {
     if (!idle)
         return t.saved && t.to_be_measured ? MEASURE_MS : -1;
-    if (t.expected > 0 && t.seen >= t.expected)
+    if (all_have_come())
         return 0;
     return t.seen ? LINGER_MS : ALONE_MS;
 }
@@ -307,7 +312,7 @@ int template_wait(struct template_request *request)
             measure();
         while (sys_read(t.ends, &end, sizeof end) == sizeof end)
             ;
-        clients_reap(&t.clients);
+        clients_reap(&t.clients, all_have_come());
         if (ready > 0 && hear_all(n)) {
             *request = t.request;
             return 1;

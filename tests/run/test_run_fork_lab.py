@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import PIPE
 
 import pytest
 from lab_needs import missing
+from processes import until
 
 from brigade.lab import Lab
 
 SOURCE = """\\
+#include <ctime>
 #include <mpi.h>
 #include <string>
 #include <unistd.h>
@@ -32,8 +36,11 @@ int main(int argc, char **argv)
     std::string line = "[" + std::to_string(rank) + ", " + std::to_string(sum) + ", \\"" + host +
                        "\\", " + std::to_string(getppid()) + "]\\n";
     if (write(1, line.data(), line.size()) < 0) return 2;
+    std::string how = argc > 1 ? argv[1] : "";
+    while (how == "burns" && clock() < 1.5 * CLOCKS_PER_SEC) ;
+    while (how == "burns" && access(argv[2], F_OK)) usleep(100000);
     MPI_Finalize();
-    return argc > 1 && rank == 5 ? 7 : 0;
+    return how == "fails" && rank == 5 ? 7 : 0;
 }
 """
 
@@ -76,5 +83,25 @@ def test_ranks_of_a_cpp_code_come_from_one_process_a_node(lab: Lab) -> None:
             assert len({(host, parent) for _, _, host, parent in said}) == 2
             told = json.loads((folder / "told.json").read_text())["fork"]
             assert (told["ranks"], told["plain"]) == (8, []), told
+        go_on = f"{lab.shared}/go-on"
+        with ThreadPoolExecutor() as pool:
+            burning = pool.submit(run, "burns", go_on)
+            try:
+                until(lambda: seconds_accounted(lab) >= 8)  # of 12: it has whole ones
+            finally:
+                lab.exec("n0", ["touch", go_on], check=True)
+            assert burning.result().returncode == 0
     finally:
         shutil.rmtree(folder)
+
+
+def seconds_accounted(lab: Lab) -> int:
+    """Processor time of the steps that run, as Slurm has it."""
+
+    def said(*command: str) -> list[str]:
+        return lab.run([*command], stdout=PIPE, text=True).stdout.split()
+
+    steps = said("squeue", "--steps", "--noheader", "--format=%i")
+    used = [said("sstat", "-n", "-P", "-j", step, "--format=TRESUsageInTot") for step in steps]
+    times = re.findall(r"cpu=(\d+):(\d+):(\d+)", str(used))
+    return sum(int(h) * 3600 + int(m) * 60 + int(s) for h, m, s in times)
