@@ -16,13 +16,14 @@ MPIS = ("openmpi", "mpich")
 #: where it matters little which: `make check` takes one, `make check-all` both
 EITHER_MPI = (MPIS[0], pytest.param(MPIS[1], marks=pytest.mark.all))
 LAUNCHERS = {
-    "openmpi": ["mpirun.openmpi", "--oversubscribe", "-q", "-n"],
+    "openmpi": ["mpirun.openmpi", "--oversubscribe", "-n"],
     "mpich": ["mpiexec.mpich", "-n"],
 }
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_orte_execute_quiet": "1",  # -q, which later versions refuse
     "OMPI_MCA_pml": "ob1",  # the one it takes here, after 0.2 s of asking others
     "OMPI_MCA_odls_base_sigkill_timeout": "0",  # a job that fails ends, a second sooner
 }

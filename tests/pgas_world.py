@@ -15,7 +15,7 @@ from brigade.paths import native_dir
 
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
 #: how OpenSHMEM's ranks start; without ^rdma, Debian's crash when they end
-OSHRUN = ["oshrun", "--oversubscribe", "-q", "-n"]
+OSHRUN = ["oshrun", "--oversubscribe", "-n"]
 OSHMEM_ENVIRONMENT = {**ENVIRONMENT, "OMPI_MCA_osc": "^rdma"}
 
 

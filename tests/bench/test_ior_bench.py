@@ -18,7 +18,7 @@ import pytest
 from brigade.bench.ior import options, program
 from brigade.cli.bench_checkpoint import launcher_words
 
-MPIRUN = ["mpirun.openmpi", "-q", "--oversubscribe", "-n"]
+MPIRUN = ["mpirun.openmpi", "--oversubscribe", "-n"]
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 pytestmark = pytest.mark.skipif(not shutil.which("mpicc.openmpi"), reason="no Open MPI")
 Done = subprocess.CompletedProcess
@@ -321,8 +321,8 @@ def test_a_program_that_is_ended_removes_its_file(made, tmp_path):
 @pytest.mark.parametrize(
     ("mpicc", "opened", "launcher"),
     [
-        ("mpicc", "Open MPI 4", "mpirun -q --oversubscribe -n 3"),
-        ("/usr/bin/mpicc.openmpi -g", "Open MPI 4", "mpirun.openmpi -q --oversubscribe -n 3"),
+        ("mpicc", "Open MPI 4", "mpirun --oversubscribe -n 3"),
+        ("/usr/bin/mpicc.openmpi -g", "Open MPI 4", "mpirun.openmpi --oversubscribe -n 3"),
         ("mpicc.mpich", "", "mpiexec.mpich -n 3"),
         ("mpicc.other", "", "mpiexec -n 3"),
         ("cc", "", "mpiexec -n 3"),

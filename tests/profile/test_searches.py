@@ -143,3 +143,11 @@ def test_a_place_is_told_without_dots_where_that_is_the_same_folder(tmp_path):
     text = f"stat ENOENT {tmp_path}/real/deep/../a\nstat ENOENT {tmp_path}/link/../b\n"
     places = {e.place for e in built(process(text)).profile.searches}
     assert places == {f"{tmp_path}/real", f"{tmp_path}/link/.."}
+
+
+@pytest.mark.parametrize("end", ["", "/"])  # a slash: glibc 2.39 and later
+def test_a_look_for_a_folder_of_libraries_belongs_to_the_search(end):
+    text = "exec 0 /bin/true\nopen ENOENT /soft/lib/libc.so.6\nstat ENOENT /soft/lib" + end
+    profile = built(process(text, exe="/bin/true", env={"LD_LIBRARY_PATH": "/soft/lib"})).profile
+    found = [(e.place, e.cause, e.wasted) for e in profile.searches if e.wasted]
+    assert found == [("/soft/lib", "LD_LIBRARY_PATH", 2)]

@@ -32,9 +32,9 @@ pytestmark = pytest.mark.skipif(
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     line = line.replace("$(brigade io-config --shmem --cflags --libs)", WORDS)
-    line = line.replace("oshrun", "oshrun --oversubscribe -q")
+    line = line.replace("oshrun", "oshrun --oversubscribe")
     line = re.sub(r"\bmpicc\b", "mpicc.openmpi", line)
-    line = re.sub(r"\bmpirun\b", "mpirun.openmpi --oversubscribe -q", line)
+    line = re.sub(r"\bmpirun\b", "mpirun.openmpi --oversubscribe", line)
     env = {**os.environ, **OSHMEM_ENVIRONMENT, "BRIGADE_NATIVE": str(native_dir())}
     return subprocess.run(
         ["sh", "-c", line], cwd=folder, env=env, capture_output=True, text=True, timeout=60

@@ -119,8 +119,9 @@ def test_every_field_is_what_the_program_did(tmp_path: Path) -> None:
         ("readlinkat", f"{t}/link", False, 0, 4, 0, "data"),
         ("renameat", f"{t}/data", False, 0, 0, 0, f"{t}/b"),
         ("symlink", f"{t}/c", False, 0, 0, 0, "to"),
-        ("newfstatat", "/dev/null", True, 0, 0, 0, ""),
     }
+    # how os.fstat() asks is libc's choice
+    assert got & {(call, "/dev/null", True, 0, 0, 0, "") for call in ("newfstatat", "fstat")}
     listed = [e for e in own if e.kind == "list"]
     assert [e.path for e in listed] == [t, t] and listed[-1].result == 0 < listed[0].result
     pipe = next(e for e in own if e.call == "write")

@@ -14,7 +14,6 @@ from brigade.paths import native
 from brigade.trial.record import Trial, load
 
 CALLS = r"""
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -26,6 +25,7 @@ CALLS = r"""
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>

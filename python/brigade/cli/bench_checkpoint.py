@@ -317,7 +317,7 @@ def launcher_words(words: Sequence[str], ranks: int, mpicc: str) -> tuple[str, .
 
     if not words:
         suffix = os.path.basename(shlex.split(mpicc)[0]).removeprefix("mpicc")
-        name, *flags = ["mpirun", "-q", "--oversubscribe"] if is_open_mpi(mpicc) else ["mpiexec"]
+        name, *flags = ["mpirun", "--oversubscribe"] if is_open_mpi(mpicc) else ["mpiexec"]
         words = [name + suffix if shutil.which(name + suffix) else name, *flags, "-n", "{n}"]
     return tuple(word.replace("{n}", str(ranks)) for word in words)
 

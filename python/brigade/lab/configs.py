@@ -27,7 +27,8 @@ exec srun --overlap --mpi=none -Q -N1 -n1 -w "$host" sh -c "$*"
 """
 
 
-def slurm(plan: LabPlan) -> str:
+def slurm(plan: LabPlan, switches: bool = True) -> str:
+    """`switches`: whether Slurm is told of them."""
     addresses = "".join(
         f"NodeName={n} NodeAddr={plan.address(n)} CPUs={CPUS} State=UNKNOWN\n" for n in plan.nodes
     )
@@ -39,8 +40,9 @@ AuthInfo=socket={plan.munge_socket}
 MpiDefault=pmix
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-TopologyPlugin=topology/tree
-JobAcctGatherType=jobacct_gather/none
+{"TopologyPlugin=topology/tree" if switches else "# whole nodes: no switches"}
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=0
 AccountingStorageType=accounting_storage/none
 SelectType=select/linear
 SchedulerType=sched/builtin
@@ -114,17 +116,19 @@ def mfs_disks(plan: LabPlan, index: int) -> str:
     return f"{plan.data}/chunks{index}\n"
 
 
-def all_files(plan: LabPlan) -> dict[str, str]:
-    """Path below `plan.etc` -> content, for everything the lab writes before it starts."""
+def all_files(plan: LabPlan, switches: bool = True) -> dict[str, str]:
+    """Path below `plan.etc` -> content, for everything the lab writes before it starts. `switches`:
+    whether Slurm knows of them."""
     files = {
         "hosts": plan.hosts(),
         "hosts.openmpi": plan.openmpi_hostfile(),
         "hosts.mpich": plan.mpich_hostfile(),
         "rsh": rsh_agent(plan),
-        "slurm/slurm.conf": slurm(plan),
-        "slurm/topology.conf": slurm_topology(plan),
+        "slurm/slurm.conf": slurm(plan, switches),
         "slurm/cgroup.conf": SLURM_CGROUP,
     }
+    if switches:
+        files["slurm/topology.conf"] = slurm_topology(plan)
     if plan.fs.kind == "moosefs":
         files["mfsmaster.cfg"] = mfs_master(plan)
         files["mfsexports.cfg"] = MFS_EXPORTS

@@ -203,7 +203,7 @@ def _build(plan: LabPlan, progress: Progress) -> None:
     for node in plan.nodes:
         (plan.data / "local" / node).mkdir(parents=True)
         (plan.data / "local" / node).chmod(0o1777)
-    for name, text in configs.all_files(plan).items():
+    for name, text in configs.all_files(plan, slurm.has_switches()).items():
         path = plan.etc / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

@@ -51,11 +51,18 @@ def mount(plan: LabPlan, node: str) -> None:
     )
 
 
+# MooseFS 3 has goals, which are numbers of copies; 4 has classes, none of them with one copy
+_ONE_COPY = f"""\
+mfssetgoal 1 {SHARED} 2>/dev/null || {{
+    mfscreatesclass -M {SHARED} -K '*' one && mfssetsclass one {SHARED}
+}}"""
+
+
 def prepare_root(plan: LabPlan) -> None:
     """Wait until data can be stored, then open the root to everybody; one copy of each file."""
     first = plan.nodes[0]
     _wait_for_space(plan, first)
-    nodes.run_in(plan, first, ["mfssetgoal", "1", SHARED], "mfssetgoal")
+    nodes.run_in(plan, first, ["sh", "-c", _ONE_COPY], "mfssetsclass")
     nodes.run_in(plan, first, ["mfssettrashtime", "0", SHARED], "mfssettrashtime")
     nodes.run_in(plan, first, ["chmod", "1777", SHARED], "chmod")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import time
 
 from brigade.errors import LabError
@@ -21,6 +23,14 @@ def start(plan: LabPlan) -> None:
     nodes.run_in(plan, HUB, ["slurmctld", "-f", config], "slurmctld", env)
     for node in plan.nodes:
         nodes.run_in(plan, node, ["slurmd", "-N", node, "-f", config], "slurmd", env)
+
+
+def has_switches() -> bool:
+    """Whether this Slurm lets whole nodes be given (select/linear) where it knows of switches;
+    24.11 refuses that."""
+    said = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True).stdout
+    version = re.search(r"(\d+)\.(\d+)", said)
+    return not version or (int(version[1]), int(version[2])) < (24, 5)
 
 
 def wait_idle(plan: LabPlan, limit_s: float = 30.0) -> None:

@@ -156,10 +156,11 @@ class Follower:
                 self._story.claim(index, number)
 
     def _stat(self, index: int, event: Event) -> None:
-        """After a failed open ld.so looks once whether there is such a folder."""
+        """After a failed open ld.so looks once whether there is such a folder (from glibc 2.39 on
+        with a slash at its end)."""
         now = self._current
-        if now and event.path == now.folder and not self._story.claimed(index):
-            self._claim(index, now, event.path)
+        if now and event.path.rstrip("/") == now.folder and not self._story.claimed(index):
+            self._claim(index, now, now.folder)
 
     def _open(self, index: int, event: Event) -> None:
         if self._story.claimed(index):
