@@ -11,12 +11,16 @@ from typing import NamedTuple
 import pytest
 from mpi_world import AS_NODES, ENVIRONMENT, LAUNCHERS
 
+from brigade.bench.checkpoint.program import open_mpi
 from brigade.paths import native_dir
 
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
-#: how OpenSHMEM's ranks start; without ^rdma, Debian's crash when they end
+#: how OpenSHMEM's ranks start; without ^rdma, Open MPI 4's crash when they end
 OSHRUN = ["oshrun", "--oversubscribe", "-n"]
-OSHMEM_ENVIRONMENT = {**ENVIRONMENT, "OMPI_MCA_osc": "^rdma"}
+OSHMEM_ENVIRONMENT = {
+    **ENVIRONMENT,
+    **({"OMPI_MCA_osc": "^rdma"} if open_mpi("oshcc") == 4 else {}),
+}
 
 
 class Ground(NamedTuple):

@@ -212,8 +212,9 @@ static int windows_allocate(struct pgas *p, size_t bytes, void **memory, struct 
         rc = world_broke(self->world, err);
     else if (rc == -ECOMM)
         brg_error_set(err, rc,
-                      "MPI makes no window between these nodes: another way to carry it may (Open "
-                      "MPI 4 over TCP: OMPI_MCA_osc=^rdma), and seam=messages needs none");
+                      "MPI makes no window between these nodes: another way to carry it may (over "
+                      "TCP, Open MPI 4 needs OMPI_MCA_osc=^rdma, and Open MPI 5 osc/rdma), and "
+                      "seam=messages needs none");
     else if (rc == -ENOSYS)
         brg_error_set(err, rc,
                       "this MPI lacks windows (MPI 3), which ranks on several nodes need to reach "

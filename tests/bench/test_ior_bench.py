@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from brigade.bench.checkpoint.program import open_mpi
 from brigade.bench.ior import options, program
 from brigade.cli.bench_checkpoint import launcher_words
 
@@ -333,6 +334,19 @@ def test_the_launcher_is_of_the_compilers_mpi(mpicc, opened, launcher, monkeypat
     monkeypatch.setattr("brigade.bench.checkpoint.program.says", lambda words: opened)
     monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
     assert " ".join(launcher_words([], 3, mpicc)) == launcher
+
+
+@pytest.mark.parametrize(
+    ("said", "major"),
+    [
+        ("mpicc.openmpi: Open MPI 4.1.4 (Language: C)", 4),
+        ("oshcc: Open SHMEM 5.0.7 (Language: C)", 5),
+        ("gcc: error: unrecognized command-line option '--showme:version'", 0),
+    ],
+)
+def test_open_mpi_is_known_by_its_compiler(said, major, monkeypatch):
+    monkeypatch.setattr("brigade.bench.checkpoint.program.says", lambda words: said)
+    assert open_mpi("mpicc") == major
 
 
 def test_a_kept_file_needs_a_name(bench):

@@ -106,6 +106,7 @@ def test_an_ordinary_user_stages_too(bench: Bench, mpi: str, as_root: None) -> N
     home = bench.work / "home"
     home.mkdir(mode=0o700)
     os.chown(home, bench.uid, -1)
+    bench.work.chmod(0o1777)  # Open MPI has its memory there
     settings = {"user": bench.uid, "group": 65534, "extra_groups": [], "cwd": home}
     result = bench.put(3, mpi, **settings)
     assert result["ok"] is True, result

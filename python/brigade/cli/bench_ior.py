@@ -117,13 +117,15 @@ def ior(
     Where words are checked (-W, -R) each says which task wrote it and where it belongs. The exit
     code is 1 if one is wrong.
     """
+    from brigade.bench.checkpoint.program import open_mpi
     from brigade.bench.ior import measure, program
     from brigade.paths import cache_dir
 
     shmem = "seam=shmem" in str(said[f"{_FIRST}api"] or "")
     if shmem:
         mpicc = os.environ.get("OSHCC", "oshcc")
-    os.environ.setdefault("OMPI_MCA_osc", "^rdma")  # Open MPI 4.1 makes no windows with it over TCP
+    if open_mpi(mpicc) == 4:  # which makes no windows with it over TCP; later ones, only with it
+        os.environ.setdefault("OMPI_MCA_osc", "^rdma")
     made = program.prepare(cache_dir() / "bench", mpicc, shmem)
     if only_program:
         click.echo(made)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -110,10 +111,16 @@ def says(command: list[str]) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
+def open_mpi(mpicc: str) -> int:
+    """Open MPI's major version, if this is its compiler or that of its OpenSHMEM; 0 if not."""
+    said = says([*shlex.split(mpicc), "--showme:version"])
+    version = re.search(r"Open (?:MPI|SHMEM):? v?(\d+)", said)
+    return int(version[1]) if version else 0
+
+
 def is_open_mpi(mpicc: str) -> bool:
     """Whether this is Open MPI's compiler, or that of its OpenSHMEM."""
-    said = says([*shlex.split(mpicc), "--showme:version"])
-    return "Open MPI" in said or "Open SHMEM" in said
+    return open_mpi(mpicc) > 0
 
 
 def mpiio_components() -> dict[str, str]:
