@@ -3,7 +3,7 @@
  * X(number, name, background). Numbers as in MooseFS' protocol; a request that is not listed is
  * counted as "other". Background requests go out by the clock or when a connection is made: keep-
  * alive (0), registration (400), inodes held open (499, 700), access times in bulk (701), clock
- * (704).
+ * (704), numbers of operations (710), whether anything waits to be written (711).
  */
 #define MFS_REQUESTS(X)          \
     X(0, "keep-alive", 1)        \
@@ -38,4 +38,6 @@
     X(499, "held-inodes-old", 1) \
     X(700, "held-inodes", 1)     \
     X(701, "access-times", 1)    \
-    X(704, "clock", 1)
+    X(704, "clock", 1)           \
+    X(710, "operations", 1)      \
+    X(711, "write-flags", 1)
