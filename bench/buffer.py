@@ -7,9 +7,11 @@ that fits no file, on the local disk and on the lab's MooseFS (one node writes, 
     python bench/buffer.py --fs memory --rounds 15    /dev/shm: what a rule that fits no file costs
     python bench/buffer.py --fs moosefs          needs root; 4 minutes
 
-The three take turns, in another order each round. Times are from open to close, nothing is synced;
-reads follow a write of the same file, so on the disk they come from the page cache. Writes
-OUT/buffer-FS.json (raw samples) and prints which targets are reached. Needs cc.
+Reads are of all bytes at once, with computing between the calls, a second time in another process,
+and on the disk without the page cache; on MooseFS also past the page cache ("direct"). Variants
+take turns, in another order each round. Times are from open to close, nothing is synced; reads
+follow a write of the same file, so on the disk they come from the page cache, but for read-cold.
+Writes OUT/buffer-FS.json (raw samples) and prints which targets are reached. Needs cc.
 """
 
 from __future__ import annotations
@@ -34,12 +36,26 @@ from brigade.paths import native
 
 Samples = list[dict[str, Any]]
 Start = Callable[[str, list[str], dict[str, str]], str]  # (way, command, environment): its output
-RULES = {"plain": None, "buffered": "*.dat", "no match": "*.none"}
-WAYS = ("write", "read", "stream-write", "stream-read")
+RULES = {"plain": None, "buffered": "*.dat", "no match": "*.none", "direct": "*.dat:direct"}
+#: ways in turns on one file each: it is removed after the last
+FILES = (
+    ("write", "read", "read-again"),
+    ("write", "read-compute"),
+    ("write", "read-cold"),
+    ("stream-write", "stream-read"),
+)
+WAYS = list(dict.fromkeys(way for ways in FILES for way in ways))
 #: bytes of a call -> bytes in all
-SIZES = {64: 4 << 20, 512: 16 << 20, 4096: 64 << 20}
+SIZES = {64: 4 << 20, 512: 16 << 20, 4096: 64 << 20, 65536: 64 << 20}
+#: sizes for which the targets are meant
+SMALL = [64, 512, 4096]
 #: (way, variant) -> least ratio of plain's time to the variant's
-TARGETS = {("write", "buffered"): 5.0, ("read", "buffered"): 1.3, ("any", "no match"): 1 / 1.02}
+TARGETS = {
+    ("write", "buffered"): 5.0,
+    ("read", "buffered"): 1.3,
+    ("read", "direct"): 1.3,
+    ("any", "no match"): 1 / 1.02,
+}
 
 
 def main() -> int:
@@ -49,7 +65,7 @@ def main() -> int:
         samples: Samples = []
         with place(fs, options) as (folder, start):
             for number in range(options.rounds):
-                samples += one_round(program, folder, start, number)
+                samples += one_round(fs, program, folder, start, number)
                 print(f"{fs}: round {number + 1} of {options.rounds}", flush=True)
         settings = {"fs": fs, "rounds": options.rounds, "bytes": SIZES, "rules": RULES}
         save(options.out / f"buffer-{fs}.json", "buffer", settings, as_rows(samples))
@@ -109,9 +125,9 @@ def run(command: list[str]) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def one_round(program: Path, folder: Path, start: Start, number: int) -> Samples:
+def one_round(fs: str, program: Path, folder: Path, start: Start, number: int) -> Samples:
     """Every variant once: a file of its own, written and read in both ways."""
-    order = [(size, variant) for size in SIZES for variant in RULES]
+    order = [(size, variant) for size in SIZES for variant in RULES]  # direct: reads on FUSE
     random.Random(number).shuffle(order)
     samples = []
     for size, variant in order:
@@ -119,16 +135,22 @@ def one_round(program: Path, folder: Path, start: Start, number: int) -> Samples
         env = {} if rules is None else {"BRIGADE_BUFFER": rules}
         if rules is not None:
             env["LD_PRELOAD"] = str(native("libbrigade_buffer.so").absolute())
-        for way in WAYS:
-            # a name of its own for each pair of a write and a read: nobody has it in a cache
-            path = folder / f"bench-{number}-{size}-{variant[:2]}-{way.startswith('s')}.dat"
-            command = [str(program), str(path), str(size), str(SIZES[size]), way]
-            seconds = float(start(way, command, env))
-            samples.append(
-                {"round": number, "way": way, "size": size, "variant": variant, "seconds": seconds}
-            )
-            if "read" in way:
-                start("write", ["rm", str(path)], {})
+        for at, ways in enumerate(FILES):
+            if "read-cold" in ways and fs != "disk":
+                continue  # from another node, all first reads are cold
+            if variant == "direct" and (fs != "moosefs" or "stream-write" in ways):
+                continue
+            # a name of its own for each: nobody has it in a cache
+            path = folder / f"bench-{number}-{size}-{variant[:2]}-{at}.dat"
+            for way in ways:
+                only_for_the_read = way == "write" and (at > 0 or variant == "direct")
+                call, with_env = (1 << 20, {}) if only_for_the_read else (size, env)
+                command = [str(program), str(path), str(call), str(SIZES[size]), way]
+                seconds = float(start(way, command, with_env))
+                sample = {"round": number, "way": way, "size": size, "variant": variant}
+                if not only_for_the_read:
+                    samples.append({**sample, "seconds": seconds})
+            start("write", ["rm", str(path)], {})
     return samples
 
 
@@ -153,21 +175,26 @@ def ratio(samples: Samples, way: str, size: int, variant: str) -> float:
 def lines(fs: str, samples: Samples) -> list[str]:
     """A table, and what of the targets is reached."""
     said = [f"\n{fs}: plain's microseconds a call, and how many times as fast the others are"]
-    for way in WAYS:
+    for way in [way for way in WAYS if any(one["way"] == way for one in samples)]:
         for size, total in SIZES.items():
             plain = statistics.median(
                 one["seconds"]
                 for one in samples
                 if (one["way"], one["size"], one["variant"]) == (way, size, "plain")
             )
-            cells = [f"{name} {ratio(samples, way, size, name):.2f}" for name in list(RULES)[1:]]
+            others = {one["variant"] for one in samples if one["way"] == way}
+            cells = [
+                f"{name} {ratio(samples, way, size, name):.2f}" for name in RULES if name in others
+            ][1:]
             said.append(
                 f"  {way:13}{size:6} B {plain / total * size * 1e6:9.3f}  " + "  ".join(cells)
             )
     for (way, variant), least in TARGETS.items():
+        if variant == "direct" and fs != "moosefs":
+            continue
         ways = WAYS[:2] if way == "any" else [way]
         # what a call costs more is the same for all: it shows where calls are cheapest
-        sizes = list(SIZES)[:1] if variant == "no match" else list(SIZES)
+        sizes = SMALL[:1] if variant == "no match" else SMALL
         worst = min(ratio(samples, w, size, variant) for w in ways for size in sizes)
         verdict = "reached" if worst >= least else "NOT reached"
         said.append(f"  {way}, {variant}: {worst:.3f} at worst, {least:.3f} wanted: {verdict}")

@@ -87,6 +87,10 @@ static void drain_one(struct file *f, const void *positions)
 {
     if (file_drain(f) || !positions)
         return;
+    f->past_cache = 0;
+    while (f->rule.direct && f->n_busy) /* a flag of ours may be on what the next program gets */
+        if (file_wait(f))
+            return;
     for (int fd = 0; fd <= top_fd; fd++)
         if (table[fd] && table[fd]->file == f && table[fd]->fd == fd)
             tell_position(table[fd]);

@@ -1,4 +1,5 @@
 /* See file.h. */
+#include "buffer/direct.h"
 #include "buffer/file_inside.h"
 #include "buffer/inode.h"
 #include "buffer/signals.h"
@@ -150,6 +151,7 @@ static struct file *new_file(const struct rule *rule, const char *path, dev_t de
     f->open = NULL;
     f->low = UINT64_MAX;
     f->high = 0;
+    f->n_order = 0;
     f->record = report_of(path, rule->verbose);
     __atomic_add_fetch(&n_files, 1, __ATOMIC_SEQ_CST);
     return f;
@@ -198,6 +200,7 @@ void file_opened(int fd, const char *path, int flags)
                !inode_is_open_elsewhere(fd, dev, ino)) {
         f = new_file(rule, path, dev, ino);
         if (f) {
+            direct_opened(f, fd);
             __atomic_store_n(&table[fd], new_desc(f, fd, flags), __ATOMIC_RELEASE);
             f->record->opens++;
             if (!desc_of(fd))

@@ -42,6 +42,7 @@ struct block {
     char append;
     char reads; /* a job to read ahead: into file->read[slot] */
     unsigned slot;
+    struct desc *desc; /* of which it reads ahead */
 };
 
 enum read_state {
@@ -54,11 +55,12 @@ enum read_state {
 struct read_block {
     char *data;
     uint64_t room_bytes, start, len, want;
-    uint64_t stamp_ns;
+    uint64_t stamp_ns, order;
     uint32_t epoch;
     enum read_state state;
     char stale; /* written over while it was being filled */
     char ahead; /* by the worker, not yet used */
+    char past;  /* the page cache: see direct.h */
 };
 
 struct file {
@@ -80,6 +82,8 @@ struct file {
     uint64_t end;       /* of the file, while appending */
     struct read_block read[READ_BLOCKS];
     unsigned n_filled; /* read blocks that are not empty */
+    uint64_t n_order;  /* of fills begun */
+    char past_cache;   /* see direct.h */
     struct record *record;
 };
 
@@ -94,6 +98,8 @@ struct desc {
     uint64_t next_read; /* where the last read ended */
     unsigned streak;
     uint64_t window;
+    unsigned depth;    /* blocks to have read ahead; 0: not begun */
+    unsigned n_direct; /* fills by it that go past the page cache */
 };
 
 #pragma GCC visibility push(hidden) /* no look-up through another table */

@@ -57,8 +57,11 @@ int hook_fcntl(int fd, int what, ...)
     va_end(list);
     switch (what) {
     case F_GETFD:
-    case F_SETFD:
-    case F_GETFL: break;
+    case F_SETFD: break;
+    case F_GETFL: { /* what is opened with O_DIRECT is not ours: then we have set it */
+        int ours = IS_OURS(fd), flags = REAL(fcntl)(fd, what);
+        return ours && flags >= 0 ? flags & ~O_DIRECT : flags;
+    }
     case F_DUPFD:
     case F_DUPFD_CLOEXEC: {
         int to = REAL(fcntl)(fd, what, value);

@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 
 #define BANNED_MOST 4096
+#define FUSE 0x65735546ul
 static struct {
     dev_t dev;
     ino_t ino;
@@ -21,6 +22,14 @@ mode_t inode_of(int fd, dev_t *dev, ino_t *ino)
     *dev = makedev(st.stx_dev_major, st.stx_dev_minor);
     *ino = st.stx_ino;
     return st.stx_mode;
+}
+
+uint64_t inode_size(int fd)
+{
+    struct statx st;
+    long rc = sys_call(SYS_statx, fd, (long)"", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE,
+                       (long)&st, 0);
+    return rc < 0 ? UINT64_MAX : st.stx_size;
 }
 
 int inode_is_banned(dev_t dev, ino_t ino)
@@ -70,27 +79,38 @@ int inode_is_open_elsewhere(int fd, dev_t dev, ino_t ino)
     return found;
 }
 
-int inode_is_made_up(int fd, dev_t dev)
+/* What the file system of fd is, asked once for each. */
+static struct fs_kind {
+    dev_t dev;
+    char made_up, fuse;
+} kind_of(int fd, dev_t dev)
 {
     static const unsigned long kinds[] = {
         0x9fa0,     0x62656572, 0x27e0eb,   0x63677270, 0x64626720, 0x74726163,
         0x73636673, 0x62656570, 0xcafe4a11, 0xde5e81e4, 0x6165676c, 0x42494e4d,
     };
-    static struct {
-        dev_t dev;
-        int made_up;
-    } known[64];
+    static struct fs_kind known[64];
     static unsigned n_known;
     struct statfs st;
     for (unsigned i = 0; i < n_known; i++)
         if (known[i].dev == dev)
-            return known[i].made_up;
-    int is = sys_call(SYS_fstatfs, fd, (long)&st, 0, 0, 0, 0) < 0;
+            return known[i];
+    struct fs_kind kind = {.dev = dev};
+    kind.made_up = sys_call(SYS_fstatfs, fd, (long)&st, 0, 0, 0, 0) < 0;
+    kind.fuse = !kind.made_up && (unsigned long)st.f_type == FUSE;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        is |= (unsigned long)st.f_type == kinds[i];
-    if (n_known < sizeof known / sizeof *known) {
-        known[n_known].dev = dev;
-        known[n_known++].made_up = is;
-    }
-    return is;
+        kind.made_up |= (unsigned long)st.f_type == kinds[i];
+    if (n_known < sizeof known / sizeof *known)
+        known[n_known++] = kind;
+    return kind;
+}
+
+int inode_is_made_up(int fd, dev_t dev)
+{
+    return kind_of(fd, dev).made_up;
+}
+
+int inode_is_on_fuse(int fd, dev_t dev)
+{
+    return kind_of(fd, dev).fuse;
 }

@@ -11,59 +11,13 @@
  */
 #include "base/clock.h"
 #include "buffer/copy.h"
+#include "buffer/direct.h"
+#include "buffer/fill.h"
 #include "buffer/worker.h"
 
 #include <errno.h>
 
-#define WINDOW_LEAST 65536u
-#define WINDOW_FAST 131072u
 #define SLOW_BYTES_A_US 500 /* below, reading ahead in the background pays */
-
-static uint64_t coarse_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void empty(struct file *f, struct read_block *r)
-{
-    if (r->state == READ_EMPTY)
-        return;
-    r->state = READ_EMPTY;
-    f->n_filled--;
-    if (r->data)
-        memory_give(r->data, r->room_bytes);
-    r->data = NULL;
-}
-
-void file_discard_reads(struct file *f, uint64_t from, uint64_t to)
-{
-    if (!f->n_filled)
-        return;
-    for (struct read_block *r = f->read; r < f->read + READ_BLOCKS; r++) {
-        uint64_t end = r->start + (r->state == READ_FILLING ? r->want : r->len);
-        if (r->state == READ_EMPTY || from >= end || to <= r->start)
-            continue;
-        if (r->state == READ_FILLING)
-            r->stale = 1;
-        else
-            empty(f, r);
-    }
-}
-
-/* The block that has, or will have, the byte at `at`. */
-static struct read_block *covering(struct file *f, uint64_t at)
-{
-    if (!f->n_filled)
-        return NULL;
-    for (struct read_block *r = f->read; r < f->read + READ_BLOCKS; r++) {
-        uint64_t n = r->state == READ_READY ? r->len : r->state == READ_FILLING ? r->want : 0;
-        if (at - r->start < n && !(r->state == READ_FILLING && r->stale))
-            return r;
-    }
-    return NULL;
-}
 
 static int is_fresh(const struct file *f, const struct read_block *r)
 {
@@ -71,133 +25,27 @@ static int is_fresh(const struct file *f, const struct read_block *r)
            coarse_ns() - r->stamp_ns <= f->rule.fresh_ns;
 }
 
-/* A block to read into, already marked as being filled; NULL if there is none. */
-static struct read_block *begin_fill(struct file *f, uint64_t at, uint64_t want)
-{
-    struct read_block *best = NULL;
-    unsigned n = f->rule.count < READ_BLOCKS ? f->rule.count : READ_BLOCKS;
-    for (struct read_block *r = f->read; r < f->read + n; r++) {
-        if (r->state == READ_EMPTY) {
-            best = r;
-            break;
-        }
-        if (r->state == READ_READY && (!best || r->stamp_ns < best->stamp_ns))
-            best = r;
-    }
-    if (!best)
-        return NULL;
-    empty(f, best);
-    best->data = memory_take(f->rule.size_bytes);
-    if (!best->data)
-        return NULL;
-    best->room_bytes = f->rule.size_bytes;
-    best->state = READ_FILLING;
-    best->stale = best->ahead = 0;
-    best->start = at;
-    best->want = want;
-    best->len = 0;
-    best->epoch = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
-    best->stamp_ns = coarse_ns();
-    f->n_filled++;
-    f->n_busy++;
-    return best;
-}
-
-static void end_fill(struct file *f, struct read_block *r, int64_t got)
-{
-    f->n_busy--;
-    f->record->fills++;
-    f->record->fill_bytes += got > 0 ? (uint64_t)got : 0;
-    r->len = got > 0 ? (uint64_t)got : 0;
-    r->state = READ_READY;
-    if (r->stale || got <= 0)
-        empty(f, r);
-    event_tell(&f->event);
-}
-
-static int64_t fill(int fd, struct read_block *r)
-{
-    uint64_t got = 0;
-    while (got < r->want) {
-        long n = sys_pread(fd, r->data + got, r->want - got, (int64_t)(r->start + got));
-        if (n == 0 || (n < 0 && n != -EINTR && got))
-            break;
-        if (n < 0 && n != -EINTR)
-            return n;
-        got += n > 0 ? (uint64_t)n : 0;
-    }
-    return (int64_t)got;
-}
-
-int64_t block_read(struct block *b)
-{
-    struct file *f = b->file;
-    return file_is(f, b->fd) ? fill(b->fd, &f->read[b->slot]) : -EBADF;
-}
-
-void block_filled(struct block *b, int64_t rc)
-{
-    end_fill(b->file, &b->file->read[b->slot], rc);
-}
-
-/* Has the worker read what follows the block `last`. */
-static void read_ahead(struct desc *d, const struct read_block *last)
-{
-    struct file *f = d->file;
-    uint64_t at = last->start + last->want;
-    unsigned most = f->rule.prefetch < f->rule.count ? f->rule.prefetch : f->rule.count - 1;
-    if (file_pending(f) || last->len < last->want)
-        return;
-    for (unsigned i = 0; i < most && i < READ_BLOCKS - 1; i++) {
-        struct read_block *r = covering(f, at);
-        if (!r) {
-            struct block *b = block_take(0);
-            r = b ? begin_fill(f, at, d->window) : NULL;
-            if (!r) {
-                if (b)
-                    block_give(b);
-                return;
-            }
-            r->ahead = 1;
-            b->file = f;
-            b->fd = d->fd;
-            b->reads = 1;
-            b->slot = (unsigned)(r - f->read);
-            f->record->ahead++;
-            worker_push(b);
-        }
-        at = r->start + r->want;
-    }
-}
-
 /* Reads a window at `at`. Returns the bytes it has, 0 at the file's end, or -1: not this way. */
-static int64_t fill_window(struct desc *d, uint64_t at, uint64_t asked)
+static int64_t read_window(struct desc *d, uint64_t at, uint64_t asked)
 {
     struct file *f = d->file;
-    const uint64_t size = f->rule.size_bytes;
-    uint64_t window = d->window ? d->window * 4 : asked * 4;
-    window = window < WINDOW_LEAST ? WINDOW_LEAST : window;
-    uint64_t most = d->slow || size < WINDOW_FAST ? size : WINDOW_FAST;
-    window = window > most ? most : window;
-    d->window = window;
-    uint64_t cut = (at + window) & 4095, want = window > cut ? window - cut : window;
-    struct read_block *r = begin_fill(f, at, want);
+    struct read_block *r = fill_begin(f, at, fill_window(d, at, asked));
     if (!r)
         return -1;
     int fd = d->fd;
     lock_leave(&f->lock);
     uint64_t begin = brg_clock_ns();
-    int64_t got = fill(fd, r);
+    int64_t got = fill_now(f, d, fd, r);
     uint64_t ns = brg_clock_ns() - begin;
     lock_take(&f->lock);
     int stale = r->stale, usable = !stale && got > 0;
-    end_fill(f, r, got);
+    fill_end(f, r, got);
     if (!usable)
         return got == 0 && !stale ? 0 : -1;
-    d->slow = (uint64_t)got * 1000 < ns * SLOW_BYTES_A_US;
+    d->slow = r->past || (uint64_t)got * 1000 < ns * SLOW_BYTES_A_US;
     if (d->slow && f->rule.prefetch && f->rule.count > 1) {
         r->ahead = 2; /* go on reading ahead when the next is begun */
-        read_ahead(d, r);
+        fill_ahead(d, r);
     }
     return got;
 }
@@ -208,15 +56,18 @@ static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
     struct iovec one[1];
     struct file *f = d->file;
     struct iovec *pieces = c->n == 1 ? one : rest;
-    int n = cursor_rest(c, pieces, c->n == 1 ? 1 : 1024), fd = d->fd;
+    int n = cursor_rest(c, pieces, c->n == 1 ? 1 : 1024), fd = d->fd, gone = 0, again = 0;
+    long r;
     f->record->direct_reads++;
-    f->n_busy++;
-    lock_leave(&f->lock);
-    long r = sys_call(SYS_preadv, fd, (long)pieces, n, (long)at, 0, 0);
-    lock_take(&f->lock);
-    f->n_busy--;
-    event_tell(&f->event);
-    return r;
+    do {
+        f->n_busy++;
+        lock_leave(&f->lock);
+        r = sys_call(SYS_preadv, fd, (long)pieces, n, (long)at, 0, 0);
+        lock_take(&f->lock);
+        f->n_busy--;
+        event_tell(&f->event);
+    } while (!again++ && direct_refused(f, r, &gone));
+    return gone ? REAL_CALL : r;
 }
 
 /* Bytes from blocks, filling them if the program reads on and on. Returns how many; *end: it was
@@ -228,15 +79,17 @@ static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint6
     uint64_t done = 0;
     *end = 0;
     while (done < total) {
-        struct read_block *r = covering(f, at + done);
+        struct read_block *r = fill_covering(f, at + done);
         if (r && r->state == READ_FILLING) {
             f->record->waits++;
+            if (r->ahead == 1 && d->depth < READ_BLOCKS - 1) /* more of them at a time, then */
+                d->depth = (d->depth ? d->depth : f->rule.prefetch) + 1;
             if (file_wait(f))
                 return done;
             continue;
         }
         if (r && !is_fresh(f, r)) {
-            empty(f, r);
+            fill_undo(f, r);
             continue;
         }
         if (r) {
@@ -249,14 +102,14 @@ static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint6
             if (r->ahead == 1) {
                 f->record->ahead_used++;
                 r->ahead = 2;
-                read_ahead(d, r);
+                fill_ahead(d, r);
             }
             done += now;
             continue;
         }
         if (!may_fill)
             return done;
-        int64_t got = fill_window(d, at + done, total);
+        int64_t got = read_window(d, at + done, total);
         if (got <= 0) {
             *end = got == 0;
             return done;
@@ -305,7 +158,7 @@ static ssize_t read_at(struct desc *d, struct cursor *c, uint64_t at, uint64_t t
             continue;
         }
         if (r < 0)
-            return done ? (ssize_t)done : r;
+            return done && r != REAL_CALL ? (ssize_t)done : r;
         return (ssize_t)done + r;
     }
 }
@@ -329,7 +182,7 @@ static ssize_t read_locked(struct desc *d, const struct iovec *iov, int n, off_t
         d->streak += d->streak < 100;
     else {
         d->streak = 1;
-        d->window = 0;
+        d->window = d->depth = 0;
         if (where < d->next_read) /* what is read again is asked for again */
             file_discard_reads(f, 0, UINT64_MAX);
     }

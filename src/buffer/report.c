@@ -121,6 +121,7 @@ static void append_json(void)
         ADD(waits);
         ADD(fills);
         ADD(fill_bytes);
+        ADD(fills_past_cache);
         ADD(ahead);
         ADD(ahead_used);
         ADD(flushes);

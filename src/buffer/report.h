@@ -14,8 +14,8 @@ struct record {
     uint64_t reads, read_bytes, read_hits, read_sizes[REPORT_SIZES];
     uint64_t writes, write_bytes, write_hits, write_sizes[REPORT_SIZES];
     uint64_t seeks, syncs, waits; /* waits: calls that waited for the background */
-    uint64_t fills, fill_bytes, ahead, ahead_used, flushes, flush_bytes, direct_reads,
-        direct_writes;
+    uint64_t fills, fill_bytes, fills_past_cache, ahead, ahead_used, flushes, flush_bytes;
+    uint64_t direct_reads, direct_writes;
     uint64_t read_ns, write_ns, wait_ns, background_ns;
     int error; /* first errno met in the background */
     uint64_t errors;

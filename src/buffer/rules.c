@@ -14,6 +14,7 @@ enum kind {
     KIND_PREFETCH,
     KIND_DELAY,
     KIND_FRESH,
+    KIND_DIRECT,
     KIND_OFF,
     KIND_SAFE,
     KIND_VERBOSE,
@@ -33,7 +34,7 @@ static const struct option {
     {"safe", KIND_SAFE},
     {"verbose", KIND_VERBOSE},
     {"synchronous", KIND_SAFE},
-    {"direct", KIND_NOTHING},
+    {"direct", KIND_DIRECT},
     {"ignore_flush", KIND_NOTHING},
     {"noflush", KIND_NOTHING},
     {"lazyflush", KIND_NOTHING},
@@ -92,7 +93,7 @@ static const char *set_option(struct rule *rule, char *text)
         return "needs a value";
     uint64_t n = !value                                           ? 1
                  : o->kind == KIND_DELAY || o->kind == KIND_FRESH ? nanoseconds_of(value)
-                 : o->kind <= KIND_PREFETCH                       ? size_of(value)
+                 : o->kind <= KIND_DIRECT                         ? size_of(value)
                                                                   : 0;
     if (n == UINT64_MAX)
         return "has a value that is no number";
@@ -110,6 +111,7 @@ static const char *set_option(struct rule *rule, char *text)
     case KIND_PREFETCH: rule->prefetch = n > 1000 ? 1000 : (unsigned)n; break;
     case KIND_DELAY: rule->delay_ns = n; break;
     case KIND_FRESH: rule->fresh_ns = n; break;
+    case KIND_DIRECT: rule->direct = n != 0; break;
     case KIND_OFF: rule->off = 1; break;
     case KIND_SAFE: rule->safe = 1; break;
     case KIND_VERBOSE: rule->verbose = 1; break;

@@ -25,6 +25,7 @@ struct rule {
     uint64_t delay_ns;   /* how long written bytes may stay in a buffer */
     uint64_t fresh_ns;   /* how old read-ahead bytes may be */
     char off, safe, verbose;
+    char direct; /* read past the page cache: see direct.h */
 };
 
 struct rules {

@@ -1,8 +1,8 @@
 /* See worker.h. Each of two threads has a queue; a file always goes to the same one, so its blocks
- * are written in the order they were sealed. While blocks of its files are being filled, a thread
- * looks every 20 ms whether one is older than its rule allows. With nothing to do it ends after a
- * second, and is started again when needed: a program whose own threads have all ended, main's by
- * pthread_exit, must end too. */
+ * are written in the order they were sealed; what is read for it takes turns between both. While
+ * blocks of its files are being filled, a thread looks every 20 ms whether one is older than its
+ * rule allows. With nothing to do it ends after a second, and is started again when needed: a
+ * program whose own threads have all ended, main's by pthread_exit, must end too. */
 #include "buffer/worker.h"
 #include "base/clock.h"
 #include "buffer/signals.h"
@@ -228,7 +228,8 @@ static int runs(struct queue *q)
 
 void worker_push(struct block *b)
 {
-    struct queue *q = queue_of(b->file);
+    size_t turn = b->reads ? b->slot : 0; /* what is read may come in any order */
+    struct queue *q = &queues[((size_t)(queue_of(b->file) - queues) + turn) % WORKERS];
     b->next = NULL;
     lock_take(&q->lock);
     int served = runs(q);

@@ -63,8 +63,11 @@ def test_a_library_that_is_preloaded_already_stays(tmp_path):
 
 
 def test_explain_says_how_rules_are_understood(tmp_path):
-    done = brigade(tmp_path, "--explain", "--files", "*.h5:size=8M:count=8:direct,*.log:off")
-    assert "*.h5: 8 buffers of 8M" in done.stdout and "direct: " in done.stdout
+    done = brigade(
+        tmp_path, "--explain", "--files", "*.h5:size=8M:count=8:direct:noflush,*.log:off"
+    )
+    assert "*.h5: 8 buffers of 8M" in done.stdout and "noflush: " in done.stdout
+    assert "read past the page cache" in done.stdout
     assert "*.log: left alone" in done.stdout
 
 

@@ -51,6 +51,12 @@ def test_iobuf_params_is_heeded_where_brigade_buffer_is_not_set(tmp_path):
     assert [rule.pattern for rule in parse(text)] == ["*.dat", "%stdout"]
 
 
+def test_a_rule_says_whether_files_are_read_past_the_page_cache():
+    said = [rule.direct for rule in parse("a:direct,b:direct=0,c:size=4M")]
+    assert said == [True, False, False]
+    assert "read past the page cache" in parse("a:direct")[0].words()
+
+
 @pytest.mark.parametrize("text", ["*.dat:siz=4M", "*:size=1", "*:count=0", ":size=4M", "*:delay=x"])
 def test_what_cannot_be_meant_is_an_error_of_the_command_and_a_word_of_the_library(tmp_path, text):
     with pytest.raises(UsageError):

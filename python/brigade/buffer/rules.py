@@ -16,10 +16,9 @@ from brigade.errors import UsageError
 LEAST, MOST = 4096, 1 << 30
 RULES_MOST = 32
 VALUES = ("size", "count", "delay", "fresh")
-WORDS = ("off", "safe", "verbose", "synchronous", "prefetch")
+WORDS = ("off", "safe", "verbose", "synchronous", "prefetch", "direct")
 # IOBUF's options that change nothing here -> why
 WITHOUT_MEANING = {
-    "direct": "open with O_DIRECT yourself; such files are left alone",
     "ignore_flush": "an fsync is never ignored",
     "noflush": "an fsync is never ignored",
     "lazyflush": "written bytes leave within `delay` seconds anyway",
@@ -39,6 +38,7 @@ class Rule:
     prefetch: int = 1
     delay: float = 0.2
     fresh: float = 1.0
+    direct: bool = False
     off: bool = False
     safe: bool = False
     verbose: bool = False
@@ -54,6 +54,8 @@ class Rule:
         )
         if self.safe:
             text += "; writes go to the file system at once"
+        if self.direct:
+            text += "; on FUSE, read past the page cache"
         return text + "".join(f"; {name}: {WITHOUT_MEANING[name]}" for name in self.ignored)
 
 
@@ -90,10 +92,10 @@ def _set(rule: Rule, option: str, text: str) -> None:
         rule.ignored.append(name)
     elif name in ("delay", "fresh"):
         setattr(rule, name, _seconds(option, value))
-    elif name in VALUES or (name == "prefetch" and equals):
+    elif name in VALUES or (name in ("prefetch", "direct") and equals):
         if not value:
             raise UsageError(f"{name!r} in {text!r} needs a value", hint=f"write it as {name}=4")
-        setattr(rule, name, size(value))
+        setattr(rule, name, size(value) != 0 if name == "direct" else size(value))
     elif name == "prefetch":
         rule.prefetch = 1
     elif name in WORDS:
