@@ -14,7 +14,7 @@ static int any_busy(const struct file *f)
 {
     if (f->n_busy || f->open || f->n_queued)
         return 1;
-    for (int fd = 0; fd <= top_fd; fd++)
+    for (int fd = 0; fd < (int)fds_end; fd++)
         if (table[fd] && table[fd]->file == f && table[fd]->busy)
             return 1;
     return 0;
@@ -26,7 +26,7 @@ void file_drop_locked(struct file *f, const char *why)
     while (any_busy(f))
         if (file_drain(f) || f->generation != generation || (any_busy(f) && file_wait(f)))
             return;
-    for (int fd = 0; fd <= top_fd; fd++) {
+    for (int fd = 0; fd < (int)fds_end; fd++) {
         struct desc *d = table[fd];
         if (!d || d == &owing || d->file != f)
             continue;
@@ -91,7 +91,7 @@ static void drain_one(struct file *f, const void *positions)
     while (f->rule.direct && f->n_busy) /* a flag of ours may be on what the next program gets */
         if (file_wait(f))
             return;
-    for (int fd = 0; fd <= top_fd; fd++)
+    for (int fd = 0; fd < (int)fds_end; fd++)
         if (table[fd] && table[fd]->file == f && table[fd]->fd == fd)
             tell_position(table[fd]);
 }
@@ -100,7 +100,7 @@ static void drop_one(struct file *f, const void *argument)
 {
     const struct drop_order *order = argument;
     int shared = !order->keep_private;
-    for (int fd = 0; fd <= top_fd && !shared; fd++)
+    for (int fd = 0; fd < (int)fds_end && !shared; fd++)
         shared = table[fd] && table[fd]->file == f && !(sys_fcntl(fd, F_GETFD, 0) & FD_CLOEXEC);
     if (shared)
         file_drop_locked(f, order->why);

@@ -12,10 +12,10 @@ struct desc owing;
 int owed[TABLE_FDS];
 struct rules rules;
 int buffer_active;
-unsigned n_files, n_pending, vforks;
+unsigned fds_end, n_files, n_pending, vforks;
 uint32_t epoch;
 uint64_t file_limit_bytes = UINT64_MAX;
-int top_fd, file_stopped;
+int file_stopped;
 static int own_pid;
 struct lock files_lock;
 
@@ -103,12 +103,12 @@ static struct file *find(dev_t dev, ino_t ino)
     return NULL;
 }
 
-/* No descriptor of ours is above top_fd. */
-static void raise_top(int fd)
+/* Before it is in the table. */
+static void raise_end(int fd)
 {
-    int top = __atomic_load_n(&top_fd, __ATOMIC_SEQ_CST);
-    while (fd > top &&
-           !__atomic_compare_exchange_n(&top_fd, &top, fd, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    unsigned wanted = (unsigned)fd + 1, end = __atomic_load_n(&fds_end, __ATOMIC_SEQ_CST);
+    while (wanted > end && !__atomic_compare_exchange_n(&fds_end, &end, wanted, 0, __ATOMIC_SEQ_CST,
+                                                        __ATOMIC_SEQ_CST))
         continue;
 }
 
@@ -127,7 +127,7 @@ static struct desc *new_desc(struct file *f, int fd, int flags)
         long at = sys_call(SYS_lseek, fd, 0, 1 /* SEEK_CUR */, 0, 0, 0);
         d->position = at > 0 ? (uint64_t)at : 0;
         f->n_descs++;
-        raise_top(fd);
+        raise_end(fd);
         return d;
     }
     return NULL;
@@ -216,7 +216,7 @@ void file_opened(int fd, const char *path, int flags)
 /* Another descriptor of the same desc, when the one it goes by is closed. */
 static void replace_fd(struct desc *d)
 {
-    for (int fd = 0; fd <= top_fd; fd++)
+    for (int fd = 0; fd < (int)fds_end; fd++)
         if (table[fd] == d) {
             d->fd = fd;
             return;
@@ -276,7 +276,7 @@ void file_duplicated(int from, int to)
     if (!d)
         return;
     d->n_fds++;
-    raise_top(to);
+    raise_end(to);
     __atomic_store_n(&table[to], d, __ATOMIC_RELEASE);
     file_leave(d->file);
 }

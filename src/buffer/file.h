@@ -107,6 +107,7 @@ extern struct desc *table[TABLE_FDS];
 extern struct file files[FILES_MOST];
 extern struct rules rules;
 extern int buffer_active;
+extern unsigned fds_end;          /* all descriptors of ours are below it; it only grows */
 extern unsigned n_files;          /* files in use */
 extern unsigned n_pending;        /* files with bytes that are not in the kernel */
 extern uint32_t epoch;            /* what was read ahead before it changed is not used any more */
@@ -114,9 +115,12 @@ extern uint64_t file_limit_bytes; /* RLIMIT_FSIZE, or more than any file */
 extern struct desc owing; /* stands in the table for a dropped file whose error is not told yet */
 #pragma GCC visibility pop
 
+/* Who has the descriptor from whoever opened it sees a fds_end that is above it. */
 static inline struct desc *desc_of(int fd)
 {
-    return (unsigned)fd < TABLE_FDS ? __atomic_load_n(&table[fd], __ATOMIC_ACQUIRE) : NULL;
+    if ((unsigned)fd >= __atomic_load_n(&fds_end, __ATOMIC_RELAXED))
+        return NULL;
+    return __atomic_load_n(&table[(unsigned)fd], __ATOMIC_ACQUIRE);
 }
 
 /* The desc of `fd` with its file locked and the thread inside; NULL if `fd` is not buffered, with

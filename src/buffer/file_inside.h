@@ -7,7 +7,6 @@
 #pragma GCC visibility push(hidden)
 /* Files and descs are taken with it held; it is taken before any file's lock. */
 extern struct lock files_lock;
-extern int top_fd;          /* no descriptor of ours is above it */
 extern int owed[TABLE_FDS]; /* by descriptor: the errno that `owing` stands for */
 extern int file_stopped;    /* no file is buffered any more */
 #pragma GCC visibility pop

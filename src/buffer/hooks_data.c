@@ -41,19 +41,18 @@ static ssize_t ours_of_one(int fd, const void *buf, size_t n, off_t at, transfer
     return ours(fd, &one, 1, at, act);
 }
 
-/* What is not ours goes on by one jump: all else is in another function, so that this one needs no
- * frame on the stack. */
-#define HOOK(name, parameters, arguments, of_ours)                    \
-    static __attribute__((noinline)) ssize_t name##_slowly parameters \
-    {                                                                 \
-        ssize_t r = of_ours;                                          \
-        return r == REAL_CALL ? REAL(name) arguments : r;             \
-    }                                                                 \
-    ssize_t hook_##name parameters                                    \
-    {                                                                 \
-        if (__builtin_expect(!IS_OURS(fd) && real.name, 1))           \
-            return real.name arguments;                               \
-        return name##_slowly arguments;                               \
+/* What is not ours goes on by one jump to onward_*: all else is in another function, so that this
+ * one needs no frame on the stack. Before the real calls are known, that one is gone on to. */
+#define HOOK(name, parameters, arguments, of_ours)                              \
+    static __attribute__((noinline)) ssize_t name##_slowly parameters           \
+    {                                                                           \
+        ssize_t r = of_ours;                                                    \
+        return r == REAL_CALL ? REAL(name) arguments : r;                       \
+    }                                                                           \
+    static ssize_t(*onward_##name) parameters = name##_slowly;                  \
+    ssize_t hook_##name parameters                                              \
+    {                                                                           \
+        return IS_OURS(fd) ? name##_slowly arguments : onward_##name arguments; \
     }
 
 /* An offset that a program gives: no negative one is AT_POSITION. */
@@ -146,6 +145,24 @@ static off_t seek_ours(int fd, off_t at, int whence)
     return r == REAL_CALL ? r : told(r);
 }
 HOOK(lseek, (int fd, off_t at, int whence), (fd, at, whence), seek_ours(fd, at, whence))
+
+void data_start(void)
+{
+#define ONWARD(name) \
+    if (real.name)   \
+    __atomic_store_n(&onward_##name, real.name, __ATOMIC_RELAXED)
+    ONWARD(read);
+    ONWARD(write);
+    ONWARD(pread);
+    ONWARD(pwrite);
+    ONWARD(readv);
+    ONWARD(writev);
+    ONWARD(preadv);
+    ONWARD(pwritev);
+    ONWARD(preadv2);
+    ONWARD(pwritev2);
+    ONWARD(lseek);
+}
 
 #define BRG_SECTION_DATA
 #define BRG_ALIAS BRG_DEFINE_ALIAS

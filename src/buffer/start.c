@@ -62,6 +62,7 @@ __attribute__((constructor)) static void start_of_process(void)
     struct rlimit limit;
     int saved = errno;
     real_find_all();
+    data_start();
     read_settings();
     if (any_rule_buffers()) {
         if (REAL(prlimit)(0, RLIMIT_FSIZE, NULL, &limit) == 0)
