@@ -1,6 +1,7 @@
 /* `buffer FILE BYTES TOTAL WAY`: TOTAL bytes in calls of BYTES, from open to close. WAY is write,
  * read, stream-write or stream-read; read-compute computes on what each call gave, about 1 ns a
- * byte; read-again is a read; read-cold has the kernel forget the file first. Prints the seconds. */
+ * byte; read-again is a read; read-cold has the kernel forget the file first. Prints the seconds.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,8 @@
 
 void direct_opened(struct file *f, int fd)
 {
-    f->past_cache = f->rule.direct && inode_is_on_fuse(fd, f->dev);
+    f->on_fuse = inode_is_on_fuse(fd, f->dev) != 0;
+    f->past_cache = f->on_fuse && f->rule.direct;
 }
 
 /* Whether the page cache has half of it, as far as the file goes; no where the kernel is too old to

@@ -17,7 +17,7 @@
 
 #include "buffer/file.h"
 
-/* Of a file that is begun to be buffered by fd: whether it may be read so. */
+/* Of a file that is begun to be buffered by fd: whether it is on FUSE, and may be read so. */
 void direct_opened(struct file *f, int fd);
 
 /* Around the reads that fill r, without the file's lock. Returns whether they go past the cache;

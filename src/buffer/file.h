@@ -83,7 +83,8 @@ struct file {
     struct read_block read[READ_BLOCKS];
     unsigned n_filled; /* read blocks that are not empty */
     uint64_t n_order;  /* of fills begun */
-    char past_cache;   /* see direct.h */
+    char on_fuse;
+    char past_cache; /* see direct.h */
     struct record *record;
 };
 

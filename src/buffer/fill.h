@@ -1,4 +1,5 @@
-/* Blocks that are read into, at once or in the background. All but fill_now is for a locked file. */
+/* Blocks that are read into, at once or in the background. All but fill_now is for a locked file.
+ */
 #ifndef BRG_BUFFER_FILL_H
 #define BRG_BUFFER_FILL_H
 

@@ -1,6 +1,9 @@
 /* Reading: after two reads in a row that go on where the last one ended, more is read than asked
  * for, in growing pieces: up to what a processor's own cache holds, or up to the rule's size on
- * storage that is slower than memory; there, the pieces after it are read in the background.
+ * storage that is slower than memory; there, the pieces after it are read in the background. Not on
+ * FUSE, unless past the page cache: the kernel reads ahead there itself, and a server on the node
+ * works as much for each byte whoever asks, so that more of us would be in its way; and calls of
+ * 4 KiB and more are left to it.
  *
  * Bytes read ahead are used only while they are fresh: no older than the rule says, not written
  * over, not behind where the program has read already, and not from before something that may have
@@ -18,11 +21,17 @@
 #include <errno.h>
 
 #define SLOW_BYTES_A_US 500 /* below, reading ahead in the background pays */
+#define FUSE_SMALL 4096     /* calls that large are not served better than by the kernel */
 
 static int is_fresh(const struct file *f, const struct read_block *r)
 {
     return r->epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE) &&
            coarse_ns() - r->stamp_ns <= f->rule.fresh_ns;
+}
+
+static int through_fuse(const struct file *f)
+{
+    return f->on_fuse && !f->past_cache;
 }
 
 /* Reads a window at `at`. Returns the bytes it has, 0 at the file's end, or -1: not this way. */
@@ -42,7 +51,7 @@ static int64_t read_window(struct desc *d, uint64_t at, uint64_t asked)
     fill_end(f, r, got);
     if (!usable)
         return got == 0 && !stale ? 0 : -1;
-    d->slow = r->past || (uint64_t)got * 1000 < ns * SLOW_BYTES_A_US;
+    d->slow = !through_fuse(f) && (r->past || (uint64_t)got * 1000 < ns * SLOW_BYTES_A_US);
     if (d->slow && f->rule.prefetch && f->rule.count > 1) {
         r->ahead = 2; /* go on reading ahead when the next is begun */
         fill_ahead(d, r);
@@ -75,7 +84,8 @@ static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
 static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint64_t total, int *end)
 {
     struct file *f = d->file;
-    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes && !file_pending(f);
+    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes && !file_pending(f) &&
+                   !(total >= FUSE_SMALL && through_fuse(f));
     uint64_t done = 0;
     *end = 0;
     while (done < total) {

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from buffer_world import HERE, buffered, compile_c, contents, run
@@ -137,8 +138,8 @@ def fill(fuse: Path) -> None:
     (fuse.parent / "behind" / "a.dat").write_bytes((block * (SIZE // len(block) + 1))[:SIZE])
 
 
-def past_cache(fuse: Path, rules: str, code: str = READ, **more: str) -> tuple[int, str]:
-    """How many blocks were read past the cache, and what was said."""
+def entries(fuse: Path, rules: str, code: str, **more: str) -> tuple[list[dict[str, Any]], str]:
+    """What the report says of each file, and what was said."""
     report = fuse.parent / "report"
     report.mkdir(exist_ok=True)
     env = buffered(rules, BRIGADE_BUFFER_REPORT=str(report), **more)
@@ -147,7 +148,13 @@ def past_cache(fuse: Path, rules: str, code: str = READ, **more: str) -> tuple[i
     files = [entry for path in report.iterdir() for entry in json.loads(path.read_text())["files"]]
     for path in report.iterdir():
         path.unlink()
-    return sum(entry["fills_past_cache"] for entry in files), done.stdout
+    return files, str(done.stdout)
+
+
+def past_cache(fuse: Path, rules: str, code: str = READ, **more: str) -> tuple[int, str]:
+    """How many blocks were read past the cache, and what was said."""
+    files, said = entries(fuse, rules, code, **more)
+    return sum(entry["fills_past_cache"] for entry in files), said
 
 
 def plainly(fuse: Path, code: str = READ) -> str:
@@ -171,6 +178,15 @@ def test_without_the_word_the_next_process_finds_the_file_in_the_cache(fuse, rul
     fill(fuse)
     assert past_cache(fuse, rules)[0] == 0
     assert past_cache(fuse, RULE)[0] == 0  # it has come to the cache, so it comes from there
+
+
+def test_through_the_cache_large_calls_are_the_kernels_and_small_ones_are_gathered(fuse):
+    for call, gathered in ((4096, False), (4095, True)):
+        fill(fuse)
+        code = READ.replace("5000", str(call))
+        entry = entries(fuse, "*.dat", code)[0][0]
+        assert (entry["fills"] > 0) == gathered
+        assert entry["ahead"] == 0, "the kernel reads ahead there"
 
 
 def test_what_can_be_written_is_read_through_the_cache(fuse):
