@@ -2,8 +2,7 @@
  * for, in growing pieces: up to what a processor's own cache holds, or up to the rule's size on
  * storage that is slower than memory; there, the pieces after it are read in the background. Not on
  * FUSE, unless past the page cache: the kernel reads ahead there itself, and a server on the node
- * works as much for each byte whoever asks, so that more of us would be in its way; and calls of
- * 4 KiB and more are left to it.
+ * works as much for each byte whoever asks, so that more of us would be in its way.
  *
  * Bytes read ahead are used only while they are fresh: no older than the rule says, not written
  * over, not behind where the program has read already, and not from before something that may have
@@ -21,7 +20,6 @@
 #include <errno.h>
 
 #define SLOW_BYTES_A_US 500 /* below, reading ahead in the background pays */
-#define FUSE_SMALL 4096     /* calls that large are not served better than by the kernel */
 
 static int is_fresh(const struct file *f, const struct read_block *r)
 {
@@ -84,8 +82,7 @@ static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
 static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint64_t total, int *end)
 {
     struct file *f = d->file;
-    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes && !file_pending(f) &&
-                   !(total >= FUSE_SMALL && through_fuse(f));
+    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes && !file_pending(f);
     uint64_t done = 0;
     *end = 0;
     while (done < total) {
