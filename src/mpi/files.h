@@ -12,7 +12,8 @@ struct mpi_files {
     int (*atomic)(mpi_handle file);
     /* A status that says `bytes` were moved; MPI_STATUS_IGNORE is left alone. */
     void (*tell)(void *status, uint64_t bytes);
-    /* Calls the file's error handler with MPI's class for this -errno, and returns that class. */
+    /* Calls the file's error handler with MPI's class for this -errno, and returns that class;
+     * of MPI_FILE_NULL no handler is called. */
     int (*raise)(mpi_handle file, int code);
     /* The value of a key of an MPI_Info, cut to `room` bytes with its NUL: 1; 0: it has none. */
     int (*hint)(mpi_handle info, const char *key, char *value, size_t room);
@@ -22,8 +23,9 @@ struct mpi_files {
     mpi_handle (*copy)(mpi_handle comm);
     void (*free)(mpi_handle copy);
     int (*rank)(void); /* of MPI_COMM_WORLD */
-    /* Whether several threads may be in MPI at a time. */
-    int (*threads)(void);
+    /* Whether several threads may be in MPI at a time, on any rank. Collective over `comm`; 0: what
+     * is known of it without the others. */
+    int (*threads)(mpi_handle comm);
     int mode_read, mode_write, mode_sequential; /* of MPI_File_open: only reading, only writing */
 
     /* For files that MPI opens late: NULL where that is not known of this MPI's handles. Calls of
@@ -35,13 +37,18 @@ struct mpi_late {
     int mode_create, mode_both, mode_unique; /* beside mode_read and mode_write */
     int seek_from_start;
     mpi_handle no_file, no_comm, no_info;
+    /* Collective over `comm`: of each value the least of all ranks. */
+    int (*least)(mpi_handle comm, int64_t *values, int n);
     int (*open)(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_handle *file);
     int (*close)(mpi_handle *file);
-    /* With data representation "native" and no hints. */
-    int (*set_view)(mpi_handle file, int64_t displacement, mpi_handle etype, mpi_handle filetype);
+    /* With data representation "native". */
+    int (*set_view)(mpi_handle file, int64_t displacement, mpi_handle etype, mpi_handle filetype,
+                    mpi_handle info);
     int (*seek_shared)(mpi_handle file, int64_t etypes);
-    /* `to` has the error handler of `from` from now on. */
-    int (*same_handler)(mpi_handle to, mpi_handle from);
+    /* The error handler of a file, or of MPI_FILE_NULL: that of files to be opened. */
+    int (*handler)(mpi_handle file, mpi_handle *handler);
+    int (*set_handler)(mpi_handle file, mpi_handle handler);
+    void (*free_handler)(mpi_handle handler);
     /* The group of a communicator, as MPI_Comm_group. */
     int (*group)(mpi_handle comm, void *group);
     /* A copy of hints, and its end. */

@@ -11,7 +11,7 @@ static struct group *groups;
 static struct group *find(const struct mpi_interface *mpi, mpi_handle comm)
 {
     struct group *found = NULL;
-    if (mpi->files->threads())
+    if (mpi->files->threads(comm))
         return NULL;
     for (struct group *g = groups; g && !found; g = g->next)
         if (mpi->files->same_ranks(g->comm, comm))
@@ -53,8 +53,8 @@ void group_give(const struct mpi_interface *mpi, struct group *group)
 {
     if (--group->users)
         return;
-    int stays = !mpi->files->threads() && (mpi->files->same_ranks(group->comm, mpi->world) ||
-                                           mpi->files->same_ranks(group->comm, mpi->self));
+    int stays = !mpi->files->threads(0) && (mpi->files->same_ranks(group->comm, mpi->world) ||
+                                            mpi->files->same_ranks(group->comm, mpi->self));
     if (!stays)
         drop(mpi, group);
 }

@@ -81,7 +81,7 @@ static int do_view(view_call *next, word file, word displacement, word etype, wo
     int rc = 0;
     hooks_inside++;
     if (!f || !late_is_apart(f) ||
-        !late_set_view(f, (int64_t)displacement, etype, filetype, name)) {
+        !late_set_view(f, (int64_t)displacement, etype, filetype, name, info)) {
         rc = hooks_handle(f, WITH_ALL, &file);
         rc = rc ? rc : next(file, displacement, etype, filetype, name, info);
         if (f && rc == 0)

@@ -126,7 +126,7 @@ static int get_shared(any_call *next, word file, word a)
     struct file *f = hooks_file(file);
     if (!f || !late_is_apart(f))
         return pass(next, WITH_NOBODY, file, a, 0, 0, 0, 0);
-    *(int64_t *)a = atomic_load(f->late->shared);
+    *(int64_t *)a = atomic_load(&f->late->page->shared);
     return 0;
 }
 
@@ -151,7 +151,7 @@ static int at_shared(any_call *next, const char *at, word file, word a, int64_t 
     if (!f || !late_is_apart(f))
         return pass(next, WITH_NOBODY, file, a, b, c, d, 0);
     *(void **)&there = mpi_next(at);
-    int64_t from = atomic_fetch_add(f->late->shared, etypes_of(f, count, c));
+    int64_t from = atomic_fetch_add(&f->late->page->shared, etypes_of(f, count, c));
     return there ? pass(there, WITH_NOBODY, file, (word)from, a, b, c, d) : MPI_FAILED;
 }
 
@@ -238,7 +238,7 @@ static int to_fortran(fortran_call *next, word file)
 static word from_fortran(number_call *next, int number)
 {
     struct file *f = file_by_number(number);
-    return f ? f->handle : next(number);
+    return f ? f->handle : next ? next(number) : 0;
 }
 
 #define FROM(name)                             \
@@ -252,5 +252,8 @@ static word from_fortran(number_call *next, int number)
     }
 
 HOOK(fortran_call, File_c2f, (word file), to_fortran(next, file))
+HOOK(fortran_call, File_toint, (word file), to_fortran(next, file))
 FROM(MPI_File_f2c)
 FROM(PMPI_File_f2c)
+FROM(MPI_File_fromint)
+FROM(PMPI_File_fromint)

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mpi/types.h"
+#include "mpiio/late_name.h"
 #include "mpiio/report.h"
+#include "store/store.h"
 
 #define FIRST_NUMBER 0x4c000000 /* MPIs count from 0, or 1 */
 
@@ -14,19 +17,44 @@
 
 /* The same on all ranks. One file of several threads may be opened in another order elsewhere; the
  * ranks of MPI_COMM_WORLD keep their world, and to make another costs more than is saved. */
-static int may(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
-               mpi_handle info)
+static int may(const struct mpi_interface *mpi, mpi_handle comm)
 {
     const struct mpi_files *files = mpi->files;
-    const struct mpi_late *late = files ? files->late : NULL;
-    if (!late || !mpi->types || comm == late->no_comm || !path)
-        return 0;
+    return files && files->late && mpi->types && comm != files->late->no_comm &&
+           files->same_ranks(comm, mpi->world) && !files->same_ranks(comm, mpi->self) &&
+           !files->threads(comm);
+}
+
+/* Of this rank's arguments. */
+static int suits(const struct mpi_files *files, const char *path, int mode, mpi_handle info)
+{
+    const struct mpi_late *late = files->late;
+    char value[32];
     int way = mode & (files->mode_read | files->mode_write | late->mode_both);
     int creates = mode & late->mode_create, others = mode & ~(way | creates | late->mode_unique);
     if (others || !way || way & (way - 1) || (creates && way == files->mode_read))
         return 0;
-    return !file_left_to_mpi(files, path, mode, info) && !strchr(path, ':') && !files->threads() &&
-           files->same_ranks(comm, mpi->world) && !files->same_ranks(comm, mpi->self);
+    if (creates && files->hint(info, "striping_factor", value, sizeof value))
+        return 0; /* the MPI makes a file of so many stripes where it can */
+    return !file_left_to_mpi(files, path, mode, info) && !strchr(path, ':');
+}
+
+static int64_t sum_of(const char *path)
+{
+    uint64_t sum = 0xcbf29ce484222325;
+    for (; *path; path++)
+        sum = (sum ^ (unsigned char)*path) * 0x100000001b3;
+    return (int64_t)(sum >> 1);
+}
+
+/* Ranks that ask for different things are wrong, but what comes of it is MPI's to say: before
+ * anything is opened or made here. */
+static int all_suit(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
+                    mpi_handle info)
+{
+    int64_t sum = sum_of(path);
+    int64_t v[] = {suits(mpi->files, path, mode, info), mode, -mode, sum, -sum};
+    return mpi->files->late->least(comm, v, 5) == 0 && v[0] && v[1] == -v[2] && v[3] == -v[4];
 }
 
 static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle info)
@@ -35,9 +63,13 @@ static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle in
     struct late *late = calloc(1, sizeof *late);
     if (!late)
         return NULL;
-    *late = (struct late){.mode = mode, .page = -1, .number = FIRST_NUMBER + numbers++};
-    if (mpi->copy_info(info, &late->info) == 0)
+    *late = (struct late){.mode = mode, .page_number = -1, .number = FIRST_NUMBER + numbers++};
+    late->view_info = mpi->no_info;
+    int rc = mpi->copy_info(info, &late->info);
+    if (!rc && mpi->handler(mpi->no_file, &late->handler) == 0)
         return late;
+    if (!rc)
+        mpi->free_info(late->info);
     free(late);
     return NULL;
 }
@@ -60,12 +92,17 @@ static int agree(struct file *f)
         v[PAGE] = page;
         v[ABLE] = v[ABLE] && page >= 0;
     }
+    if (page >= 0 && r->store) {
+        struct late_page *shared = (struct late_page *)(void *)world_page(r->world, page);
+        shared->pid = getpid();
+        shared->descriptor = store_descriptor(r->store);
+    }
     if (world_minimum(r->world, v, N_VALUES, &failure) || !v[ABLE]) {
         world_give_page(r->world, page);
         return 0;
     }
-    f->late->page = (int)v[PAGE];
-    f->late->shared = (_Atomic int64_t *)(void *)world_page(r->world, f->late->page);
+    f->late->page_number = (int)v[PAGE];
+    f->late->page = (struct late_page *)(void *)world_page(r->world, (int)v[PAGE]);
     return 1;
 }
 
@@ -74,6 +111,7 @@ static void drop_view(struct file *f)
     if (f->late->has_view) {
         f->mpi->types->release(f->late->etype);
         f->mpi->types->release(f->late->filetype);
+        f->mpi->files->late->free_info(f->late->view_info);
     }
     f->late->has_view = 0;
 }
@@ -83,9 +121,10 @@ static void end(struct file *f)
     struct late *late = f->late;
     if (late) {
         if (f->all.world && f->all.world->rank == 0)
-            world_give_page(f->all.world, late->page);
+            world_give_page(f->all.world, late->page_number);
         drop_view(f);
         f->mpi->files->late->free_info(late->info);
+        f->mpi->files->late->free_handler(late->handler);
         free(late);
     }
     file_end(f);
@@ -94,7 +133,7 @@ static void end(struct file *f)
 int late_open(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_handle *handle)
 {
     const struct mpi_interface *mpi;
-    if (mpi_join(&mpi, NULL) || !may(mpi, comm, path, mode, info))
+    if (mpi_join(&mpi, NULL) || !path || !may(mpi, comm) || !all_suit(mpi, comm, path, mode, info))
         return 0;
     struct file *f = file_new(mpi, comm, path, mode, info);
     if (!f)
@@ -141,52 +180,126 @@ int late_is_ours(const struct file *f)
     return late_is_apart(f) && !f->late->is_alone;
 }
 
-/* As it is by now; the name is the one that the file had when the program opened it. */
-static int open_now(struct file *f, mpi_handle comm, mpi_handle *out)
+/* While MPI opens it, files to be opened have its error handler: so it is its own that is told of
+ * what goes wrong, and that it has from then on. */
+static int lend_handler(struct file *f, mpi_handle *lent)
+{
+    const struct mpi_late *mpi = f->mpi->files->late;
+    int rc = mpi->handler(mpi->no_file, lent);
+    mpi_handle own = f->late->handler;
+    if (rc)
+        return rc;
+    if (f->late->is_alone)
+        rc = mpi->handler(f->late->alone, &own);
+    if (!rc)
+        rc = mpi->set_handler(mpi->no_file, own);
+    if (!rc && f->late->is_alone)
+        mpi->free_handler(own);
+    if (rc)
+        mpi->free_handler(*lent);
+    return rc;
+}
+
+static void take_handler_back(struct file *f, mpi_handle lent)
+{
+    const struct mpi_late *mpi = f->mpi->files->late;
+    mpi->set_handler(mpi->no_file, lent);
+    mpi->free_handler(lent);
+}
+
+/* As it is by now. MPI's code. A file of ROMIO's does not count itself among the users of the
+ * handler that it begins with, but ends that use as it is closed: one more is counted here. */
+static int open_now(struct file *f, mpi_handle comm, const char *name, mpi_handle *out)
 {
     const struct mpi_late *mpi = f->mpi->files->late;
     struct late *late = f->late;
     int64_t etypes = 0;
-    mpi_handle file;
-    if (late_is_ours(f))
-        report_late(1);
+    mpi_handle file, handler;
     int known = late_position(f, &etypes) == 0;
-    int rc = mpi->open(comm, f->all.token.path, late->mode & ~mpi->mode_create, late->info, &file);
+    int rc = mpi->open(comm, name, late->mode & ~mpi->mode_create, late->info, &file);
     if (rc)
         return rc;
     if (late->has_view)
-        rc = mpi->set_view(file, late->displacement, late->etype, late->filetype);
+        rc = mpi->set_view(file, late->displacement, late->etype, late->filetype, late->view_info);
     if (!rc && known && etypes)
         rc = f->mpi->files->seek(file, etypes);
-    if (!rc && late->is_alone)
-        rc = mpi->same_handler(file, late->alone);
-    if (rc)
-        mpi->close(&file);
-    else
-        *out = file;
+    mpi->handler(file, &handler);
+    *out = file;
     return rc;
+}
+
+/* The error of a file that cannot be opened is MPI's own, of an opening of this rank's; where that
+ * goes well and it is another rank that cannot, of one that nobody can. Without descriptors MPI is
+ * not asked: Open MPI would not find its own parts, and never look for them again. */
+static int open_for_error(struct file *f, const char *name, int code)
+{
+    const struct mpi_late *mpi = f->mpi->files->late;
+    mpi_handle file;
+    if (code == -EMFILE || code == -ENFILE)
+        return f->mpi->files->raise(f->late->is_alone ? f->late->alone : mpi->no_file, code);
+    int mode = f->late->mode & ~mpi->mode_create;
+    int rc = mpi->open(f->mpi->self, name, mode, mpi->no_info, &file);
+    if (rc)
+        return rc;
+    mpi->close(&file);
+    return mpi->open(f->mpi->self, "/dev/null/none", mode, mpi->no_info, &file);
 }
 
 static int open_alone(struct file *f)
 {
     struct late *late = f->late;
-    int rc = open_now(f, f->mpi->self, &late->alone);
+    struct late_name name;
+    mpi_handle lent;
+    int rc = lend_handler(f, &lent);
+    if (rc)
+        return rc;
+    late_name_look(&name, f, getpid(), store_descriptor(f->all.store));
+    int code = late_name_choose(&name);
+    rc = code ? open_for_error(f, name.path, code)
+              : open_now(f, f->mpi->self, name.path, &late->alone);
+    take_handler_back(f, lent);
     late->is_alone = !rc;
+    if (!rc)
+        report_late(1);
     return rc;
 }
 
-/* What the ranks have moved the shared pointer to, they have before they come here. */
+/* If one rank cannot, none has it open. What the others have opened by then stays so: to close it
+ * they would wait for that rank. What they have moved the shared pointer to, they have before they
+ * come here. */
+static int open_by_all(struct file *f)
+{
+    struct late *late = f->late;
+    struct io_world *world = f->all.world;
+    struct late_name name;
+    struct brg_error failure;
+    late_name_look(&name, f, (int)late->page->pid, (int)late->page->descriptor);
+    int code = world_minimum(world, name.found, LATE_NAME_VALUES, &failure);
+    int none = late_name_choose(&name);
+    if (none || code)
+        return open_for_error(f, name.path, none);
+    int rc = open_now(f, f->group->comm, name.path, &late->together);
+    int64_t good = !rc;
+    code = world_minimum(world, &good, 1, &failure);
+    return rc || (!code && good) ? rc : open_for_error(f, name.path, 0);
+}
+
 static int open_together(struct file *f)
 {
     struct late *late = f->late;
-    int rc = open_now(f, f->group->comm, &late->together);
+    mpi_handle lent;
+    int first = late_is_ours(f), rc = lend_handler(f, &lent);
     if (rc)
         return rc;
-    int64_t shared = atomic_load(late->shared);
-    if (shared)
-        rc = f->mpi->files->late->seek_shared(late->together, shared);
+    rc = open_by_all(f);
+    take_handler_back(f, lent);
+    if (rc)
+        return rc;
     late->is_together = 1;
-    return rc;
+    if (first)
+        report_late(1);
+    int64_t shared = atomic_load(&late->page->shared);
+    return shared ? f->mpi->files->late->seek_shared(late->together, shared) : 0;
 }
 
 int late_handle(struct file *f, enum with with, mpi_handle *handle)
@@ -234,17 +347,17 @@ static int begin_shared(void *file, int64_t *least)
 {
     struct file *f = file;
     if (least[0])
-        atomic_store(f->late->shared, 0);
+        atomic_store(&f->late->page->shared, 0);
     return 0;
 }
 
 int late_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_handle filetype,
-                  const char *name)
+                  const char *name, mpi_handle info)
 {
     const struct mpi_late *mpi = f->mpi->files->late;
     struct late *late = f->late;
     struct brg_error failure;
-    mpi_handle copies[2] = {etype, filetype};
+    mpi_handle copies[2] = {etype, filetype}, hints = mpi->no_info;
     int plain = displacement >= 0 && strcmp(name, "native") == 0, copied = 0;
     file_set_view(f, displacement, etype, filetype, name);
     if (plain && f->has_view)
@@ -253,8 +366,13 @@ int late_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_ha
         f->mpi->types->release(copies[0]);
         copied = 0;
     }
+    if (copied && mpi->copy_info(info, &hints)) {
+        f->mpi->types->release(copies[0]);
+        f->mpi->types->release(copies[1]);
+        copied = 0;
+    }
     int64_t able = copied && (!late->is_alone ||
-                              mpi->set_view(late->alone, displacement, etype, filetype) == 0);
+                              mpi->set_view(late->alone, displacement, etype, filetype, info) == 0);
     if (world_meet(f->all.world, &able, 1, begin_shared, f, &failure))
         able = 0;
     if (able)
@@ -262,6 +380,7 @@ int late_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_ha
     else if (copied) {
         f->mpi->types->release(copies[0]);
         f->mpi->types->release(copies[1]);
+        mpi->free_info(hints);
     }
     if (!able)
         return 0;
@@ -269,6 +388,7 @@ int late_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_ha
     late->displacement = displacement;
     late->etype = copies[0];
     late->filetype = copies[1];
+    late->view_info = hints;
     late->position = 0;
     return 1;
 }

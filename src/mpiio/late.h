@@ -18,16 +18,24 @@
 
 #include "mpiio/file.h"
 
+/* What the ranks share of it. */
+struct late_page {
+    _Atomic int64_t shared; /* pointer, in etypes */
+    int64_t pid;            /* of rank 0, and its descriptor */
+    int64_t descriptor;
+};
+
 struct late {
     int mode;        /* as the program asked for */
     mpi_handle info; /* a copy */
     int number;      /* of the handle, as Fortran knows it */
     int64_t position;
+    mpi_handle handler; /* of errors, as it was for files to be opened */
     int has_view;
     int64_t displacement;
-    mpi_handle etype, filetype; /* copies */
-    int page;                   /* of the world, where the shared pointer is */
-    _Atomic int64_t *shared;
+    mpi_handle etype, filetype, view_info; /* copies */
+    int page_number;                       /* of the world's */
+    struct late_page *page;
     int is_alone, is_together; /* which of these are open */
     mpi_handle alone, together;
 };
@@ -56,6 +64,6 @@ int late_seek(struct file *file, int64_t etypes);
 
 /* Of one that is apart, collective: 1: this is its view from now on; 0: MPI shall set it. */
 int late_set_view(struct file *file, int64_t displacement, mpi_handle etype, mpi_handle filetype,
-                  const char *name);
+                  const char *name, mpi_handle info);
 
 #endif

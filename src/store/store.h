@@ -139,6 +139,8 @@ int store_publish(struct io_store *store, uint64_t size, struct brg_error *err);
  * now. Any rank: how many it has. */
 int store_resize(struct io_store *store, uint64_t size, struct brg_error *err);
 int store_size(struct io_store *store, uint64_t *size, struct brg_error *err);
+/* Of a file in place that store_need_file has opened: its descriptor, which stays the store's. */
+int store_descriptor(const struct io_store *store);
 /* Before bytes are read that will be written again, as others may write to a file in place
  * meanwhile: waits until nobody who asks the same has them, and keeps them until store_release. 0
  * of other files. -errno: there are no locks, and the bytes must not be written again. */

@@ -30,6 +30,11 @@ int store_size(struct io_store *s, uint64_t *size, struct brg_error *err)
     return 0;
 }
 
+int store_descriptor(const struct io_store *s)
+{
+    return s->fd;
+}
+
 /* Of the descriptor, not of the process: another descriptor of this process for the same file does
  * not end it when it is closed. */
 static int lock(int fd, short type, size_t bytes, uint64_t offset)
