@@ -65,6 +65,7 @@ static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle in
         return NULL;
     *late = (struct late){.mode = mode, .page_number = -1, .number = FIRST_NUMBER + numbers++};
     late->view_info = mpi->no_info;
+    memset(late->face, 0xff, sizeof late->face);
     int rc = mpi->copy_info(info, &late->info);
     if (!rc && mpi->handler(mpi->no_file, &late->handler) == 0)
         return late;
@@ -145,7 +146,7 @@ int late_open(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_
         end(f);
         return 0;
     }
-    *handle = (mpi_handle)f;
+    *handle = (mpi_handle)f->late->face;
     file_keep(f, *handle);
     report_late(0);
     return 1;

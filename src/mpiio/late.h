@@ -25,7 +25,14 @@ struct late_page {
     int64_t descriptor;
 };
 
+/* Bytes of a handle of ours: what an MPI has behind one of its own takes less. */
+#define LATE_FACE 1024
+
 struct late {
+    /* What the program's handle points at, all of it 0xff. Should it come to a function of MPI's
+     * own, looked up in its library, that finds a file that is closed (Open MPI's flags) or no file
+     * (ROMIO's cookie): an error, no crash. */
+    unsigned char face[LATE_FACE];
     int mode;        /* as the program asked for */
     mpi_handle info; /* a copy */
     int number;      /* of the handle, as Fortran knows it */

@@ -7,22 +7,16 @@ from pathlib import Path
 
 import pytest
 from mpi_world import MPIS, compile_mpi, run_mpi
+from pgas_world import LIBRARIES
 
 from brigade.paths import native
 
 #: files that MPI has to open after all
 WHAT = {
-    "asks": 1,
-    "alone": 1,
-    "shared": 1,
-    "turns": 1,
-    "refused": 1,
-    "many": 4,
-    "gone": 0,
-    "removed": 1,
-    "defaults": 1,
-    "hints": 1,
+    "late_driver": {"asks": 1, "alone": 1, "shared": 1, "turns": 1, "refused": 1, "many": 4},
+    "late_odd_driver": {"gone": 0, "removed": 1, "defaults": 1, "hints": 1},
 }
+OPENED = [(name, what) for name, cases in WHAT.items() for what in cases]
 
 
 @pytest.fixture(scope="module", params=MPIS)
@@ -31,9 +25,17 @@ def mpi(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    source = Path(__file__).with_name("late_driver.c")
-    return compile_mpi(mpi, source, tmp_path_factory.mktemp(mpi) / "driver")
+def drivers(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder, here = tmp_path_factory.mktemp(mpi), Path(__file__).parent
+    return {
+        name: compile_mpi(mpi, here / f"{name}.c", folder / name, "-I", str(here), "-ldl")
+        for name in WHAT
+    }
+
+
+@pytest.fixture
+def odd(drivers: dict[str, Path]) -> Path:
+    return drivers["late_odd_driver"]
 
 
 def lines(mpi: str, words: list[str], **environment: str) -> tuple[list[str], str]:
@@ -43,31 +45,39 @@ def lines(mpi: str, words: list[str], **environment: str) -> tuple[list[str], st
     return said, done.stderr
 
 
-def under(mpi: str, driver: Path, path: Path, what: str) -> tuple[list[str], str]:
+def under(
+    mpi: str, driver: Path, path: Path, what: str, **environment: str
+) -> tuple[list[str], str]:
     preload = f"LD_PRELOAD={native('libbrigade_mpiio.so')}"
     words = ["env", preload, str(driver), str(path), what]
-    return lines(mpi, words, BRIGADE_MPIIO="verbose")
+    return lines(mpi, words, BRIGADE_MPIIO="verbose", **environment)
 
 
-@pytest.mark.parametrize("what", WHAT)
-def test_a_program_sees_what_it_sees_without_it(what, mpi, driver, tmp_path):
+@pytest.mark.parametrize(("name", "what"), OPENED)
+def test_a_program_sees_what_it_sees_without_it(name, what, mpi, drivers, tmp_path):
+    driver, opened = drivers[name], WHAT[name][what]
     plain, _ = lines(mpi, [str(driver), str(tmp_path / "plain"), what])
     said, report = under(mpi, driver, tmp_path / "under", what)
     assert said == plain
     found = re.search(r"(\d+) files opened without MPI, (\d+) by it later", report)
-    assert found and int(found[1]) >= 1 and int(found[2]) == WHAT[what], report
+    assert found and int(found[1]) >= 1 and int(found[2]) == opened, report
 
 
 @pytest.mark.parametrize("what", ["differs", "levels"])
-def test_what_is_not_the_same_on_all_ranks_is_mpis(what, mpi, driver, tmp_path):
-    plain, _ = lines(mpi, [str(driver), str(tmp_path / "plain"), what])
-    said, report = under(mpi, driver, tmp_path / "under", what)
+def test_what_is_not_the_same_on_all_ranks_is_mpis(what, mpi, odd, tmp_path):
+    plain, _ = lines(mpi, [str(odd), str(tmp_path / "plain"), what])
+    said, report = under(mpi, odd, tmp_path / "under", what)
     assert said == plain
     assert "files opened without MPI" not in report
 
 
-def test_all_ranks_hear_that_one_cannot_have_mpi_open_it(mpi, driver, tmp_path):
-    said, _ = under(mpi, driver, tmp_path / "file", "full")
+def test_all_ranks_hear_that_one_cannot_have_mpi_open_it(mpi, odd, tmp_path):
+    said, _ = under(mpi, odd, tmp_path / "file", "full")
     assert len(said) == 2
     for line in said:
         assert " refused=1 set=1 size=100 " in line
+
+
+def test_mpis_own_function_takes_its_handle_for_that_of_a_closed_file(mpi, odd, tmp_path):
+    said, _ = under(mpi, odd, tmp_path / "file", "beneath", MPI_LIBRARY=LIBRARIES[mpi])
+    assert [line.split(":")[1] for line in said] == [" found=1 class=1 strange=0"] * 2

@@ -1,0 +1,178 @@
+/* As late_driver.c: what goes wrong, or changes under an open file.
+ *   gone      rank 0 removes the file as soon as it has closed it; rank 1 asks MPI before
+ *   removed   a file whose name is removed, then another's, while it is open
+ *   defaults  the error handler of files to be opened, changed after opening
+ *   hints     those that come with a view
+ *   differs   ranks open it in different modes
+ *   levels    ranks have asked for different levels of threads
+ *   full      no descriptors are left on one rank when MPI opens it: the error, then as ever
+ *   beneath   its handle at a function that is MPI's own: an error, no crash */
+#include "late_driver.h"
+
+#include <dlfcn.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static void gone(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_Info info = MPI_INFO_NULL;
+    if (rank) {
+        usleep(100000);
+        say("asked", MPI_File_get_info(f, &info) == MPI_SUCCESS);
+        MPI_Info_free(&info);
+    }
+    MPI_File_close(&f);
+    if (!rank)
+        unlink(path);
+}
+
+static void removed(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_Request request;
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Offset at;
+    MPI_Status status;
+    int n = 0;
+    MPI_File_write_at_all(f, rank * 10, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        unlink(path);
+    MPI_Barrier(MPI_COMM_WORLD);
+    say("asked", MPI_File_get_info(f, &info) == MPI_SUCCESS);
+    if (info != MPI_INFO_NULL)
+        MPI_Info_free(&info);
+    if (rank == 0)
+        fclose(fopen(path, "w"));
+    MPI_Barrier(MPI_COMM_WORLD);
+    say("set", MPI_File_set_size(f, 30) == MPI_SUCCESS);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_get_size(f, &at);
+    say("long", at);
+    if (MPI_File_iread_at(f, 5, buf, 15, MPI_BYTE, &request) == MPI_SUCCESS) {
+        MPI_Wait(&request, &status);
+        MPI_Get_elements(&status, MPI_BYTE, &n);
+    }
+    say("count", n);
+    say("read", buf[0]);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
+static void defaults(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_Errhandler handler, found;
+    MPI_File_close(&f);
+    MPI_File_create_errhandler(handle, &handler);
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    f = open_file(path, MPI_MODE_RDONLY);
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+    MPI_File_write_at_all(f, rank, buf, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    say("handled", handled);
+    MPI_File_get_errhandler(f, &found);
+    say("same", found == handler);
+    MPI_Errhandler_free(&found);
+    MPI_File_get_errhandler(MPI_FILE_NULL, &found);
+    say("later", found == MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&found);
+    MPI_File_close(&f); /* MPICH 4.0 has lost count of the handler by now */
+}
+
+static void hints(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_Info info;
+    char value[100] = "0";
+    int found;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "cb_buffer_size", "123456");
+    MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", info);
+    MPI_Info_free(&info);
+    MPI_File_get_info(f, &info);
+    MPI_Info_get(info, "cb_buffer_size", 99, value, &found);
+    say("cb_buffer_size", atoi(value));
+    MPI_Info_free(&info);
+    MPI_File_close(&f);
+}
+
+/* A wrong program; MPI refuses it, or not. */
+static void differs(const char *path)
+{
+    MPI_File f;
+    int mode = FOR_ALL | (rank ? 0 : MPI_MODE_DELETE_ON_CLOSE);
+    int rc = MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &f);
+    say("opened", rc == MPI_SUCCESS);
+    if (rc == MPI_SUCCESS)
+        MPI_File_close(&f);
+    rc = MPI_File_open(MPI_COMM_WORLD, path, rank ? FOR_ALL : MPI_MODE_CREATE | MPI_MODE_WRONLY,
+                       MPI_INFO_NULL, &f);
+    say("opened", rc == MPI_SUCCESS);
+    if (rc == MPI_SUCCESS)
+        MPI_File_close(&f);
+    say_bytes(path);
+}
+
+static void levels(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_File_write_at_all(f, rank * 10, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
+static void full(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    struct rlimit limit;
+    MPI_File_write_at_all(f, rank * 10, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = rank ? 3 : before;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    say("refused", MPI_File_set_size(f, 100) != MPI_SUCCESS);
+    limit.rlim_cur = before;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    say("set", MPI_File_set_size(f, 100) == MPI_SUCCESS);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
+/* As one that looks its calls up in MPI's own library. */
+static void beneath(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    void *library = dlopen(getenv("MPI_LIBRARY"), RTLD_LAZY | RTLD_NOLOAD);
+    int (*get_size)(MPI_File, MPI_Offset *) = NULL;
+    MPI_Offset bytes;
+    unsigned char face[256];
+    int strange = 0;
+    if (library)
+        *(void **)&get_size = dlsym(library, "MPI_File_get_size");
+    say("found", get_size != NULL);
+    say("class", get_size && class_of(get_size(f, &bytes)) == MPI_ERR_FILE);
+    memcpy(face, f, sizeof face);
+    for (size_t i = 0; i < sizeof face; i++)
+        strange += face[i] != 0xff;
+    say("strange", strange);
+    MPI_File_close(&f);
+}
+
+/* Before MPI_Init says it. */
+static int is_first(void)
+{
+    const char *name = getenv("OMPI_COMM_WORLD_RANK");
+    name = name ? name : getenv("PMI_RANK");
+    return !name || atoi(name) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    int level = strcmp(argv[2], "levels") || is_first() ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
+    static const struct what all[] = {
+        {"gone", gone},       {"removed", removed}, {"defaults", defaults}, {"hints", hints},
+        {"differs", differs}, {"levels", levels},   {"full", full},         {"beneath", beneath}};
+    return late_main(argc, argv, level, all, sizeof all / sizeof *all);
+}
