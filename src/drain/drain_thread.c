@@ -9,8 +9,14 @@
 
 #define LOOK_NS 50000000ull /* how often a drain that is held back looks around */
 
-/* With the lock held. Waits until so many bytes may go; 0 if the drain ends meanwhile. */
-static int let_go(struct drain *d, size_t bytes)
+enum leave {
+    LEAVE_NEVER, /* the drain ends */
+    LEAVE_NOW,
+    LEAVE_AGAIN /* the program has gone on: another size may fit better */
+};
+
+/* With the lock held. Waits until so many bytes may go, or until a gap is looked for again. */
+static enum leave let_go(struct drain *d, size_t bytes)
 {
     uint64_t began = brg_clock_ns();
     while (!d->stop) {
@@ -22,20 +28,25 @@ static int let_go(struct drain *d, size_t bytes)
         pace_look(&d->pace, &sums, d->heard, now);
         d->heard = 0;
         next = pace_next_ns(&d->pace, d->waiting);
-        if (next <= now)
-            next = now + pace_gap_ns(&d->pace, bytes, &place, d->waiting);
-        if (next <= now) {
+        uint64_t gap = next <= now ? pace_gap_ns(&d->pace, bytes, &place, d->waiting) : 0;
+        if (next <= now && !gap) {
             pace_go(&d->pace, bytes, d->waiting, now);
             d->held_ns += now - began;
-            return 1;
+            return LEAVE_NOW;
         }
+        if (gap)
+            next = now + gap;
         if (next > now + LOOK_NS)
             next = now + LOOK_NS;
         struct timespec until = {.tv_sec = (time_t)(next / 1000000000u),
                                  .tv_nsec = (long)(next % 1000000000u)};
         pthread_cond_timedwait(&d->work, &d->lock, &until);
+        if (gap) {
+            d->held_ns += brg_clock_ns() - began;
+            return LEAVE_AGAIN;
+        }
     }
-    return 0;
+    return LEAVE_NEVER;
 }
 
 /* With the lock held, which is let go while the store writes. */
@@ -77,8 +88,11 @@ static void write_oldest(struct drain *d)
         size_t left = entry->bytes - done, piece = d->paced ? piece_at(d, offset) : left;
         if (piece > left)
             piece = left;
-        if (!let_go(d, piece))
+        enum leave leave = let_go(d, piece);
+        if (leave == LEAVE_NEVER)
             break;
+        if (leave == LEAVE_AGAIN)
+            continue;
         write_piece(d, from + done, piece, offset);
         done += piece;
     }

@@ -113,6 +113,7 @@ static double takes(const struct pace *pace, size_t bytes)
 static void learn(struct pace *pace, size_t bytes, double seconds)
 {
     double mib = (double)bytes / (1 << 20), missed = seconds - expected(pace, bytes);
+    pace->tried = bytes > pace->tried ? bytes : pace->tried;
     pace->miss += pace->n > 0 ? ((missed < 0 ? -missed : missed) - pace->miss) / 8 : seconds / 8;
     double kept = 15.0 / 16;
     pace->n = pace->n * kept + 1;
@@ -122,9 +123,21 @@ static void learn(struct pace *pace, size_t bytes, double seconds)
     pace->xy = pace->xy * kept + mib * seconds;
 }
 
+/* Seconds of the gap that the program is in, or of the one that comes, if this one is short. */
+static double gap_of(const struct watch_place *place)
+{
+    return place->gap >= WATCH_LONG ? place->gap : place->long_gap;
+}
+
 static int uses_gaps(const struct pace *pace, const struct watch_place *place)
 {
-    return place->gap >= PACE_GAP && pace->slowdown < PACE_ANY;
+    return gap_of(place) >= WATCH_LONG && pace->slowdown < PACE_ANY;
+}
+
+/* Whether it is in a gap that is waited for. */
+static int in_gap(const struct watch_place *place)
+{
+    return !place->inside && place->gap >= WATCH_LONG;
 }
 
 size_t pace_piece(struct pace *pace, const struct watch_place *place)
@@ -134,10 +147,10 @@ size_t pace_piece(struct pace *pace, const struct watch_place *place)
         return PACE_LARGEST;
     if (pace->n <= 0)
         return PACE_SMALLEST * 4;
-    double whole = place->gap * PACE_GAP_USED, left = whole - place->since;
-    if (place->inside || left < takes(pace, PACE_SMALLEST))
+    double whole = gap_of(place) * PACE_GAP_USED, left = whole - place->since;
+    if (!in_gap(place) || left < takes(pace, PACE_SMALLEST))
         left = whole; /* it waits for the next one */
-    size_t bytes = PACE_LARGEST;
+    size_t bytes = pace->tried < PACE_LARGEST / 2 ? pace->tried * 2 : PACE_LARGEST;
     while (bytes > PACE_SMALLEST && takes(pace, bytes) > left)
         bytes -= PACE_SMALLEST;
     return bytes;
@@ -146,12 +159,12 @@ size_t pace_piece(struct pace *pace, const struct watch_place *place)
 uint64_t pace_gap_ns(const struct pace *pace, size_t bytes, const struct watch_place *place,
                      int hurry)
 {
-    double whole = place->gap * PACE_GAP_USED, needed = takes(pace, bytes);
+    double whole = gap_of(place) * PACE_GAP_USED, needed = takes(pace, bytes);
     if (hurry || !uses_gaps(pace, place) || needed > whole)
         return 0;
-    if (!place->inside && place->since > place->gap * PACE_GAP_BROKEN)
+    if (!place->inside && place->since > gap_of(place) * PACE_GAP_BROKEN)
         return 0;
-    return place->inside || place->since + needed > whole ? PACE_POLL_NS : 0;
+    return !in_gap(place) || place->since + needed > whole ? PACE_POLL_NS : 0;
 }
 
 void pace_go(struct pace *pace, size_t bytes, int hurry, uint64_t now_ns)

@@ -28,7 +28,6 @@
 #define PACE_LEAST_HEARD 32.0         /* the least part of it for what others say */
 
 #define PACE_ANY 100.0            /* allowed slowdown from which on nothing is held back */
-#define PACE_GAP 0.002            /* seconds: shorter ones are not waited for */
 #define PACE_GAP_USED 0.95        /* the part of a gap at the end of which all must have gone */
 #define PACE_GAP_BROKEN 4.0       /* gaps after which this one is another sort of gap */
 #define PACE_GAP_TRUST 4.0        /* times what is allowed, before what goes in gaps is held back */
@@ -54,6 +53,7 @@ struct pace {
     /* the last pieces, each counting 1/16 less than the next: how many, sums of MiB, of seconds,
      * of their products; and how far from what was expected a piece's seconds were */
     double n, x, y, xx, xy, miss;
+    size_t tried; /* the largest yet: what is far larger is not foreseen by that line */
     uint64_t changed_ns;
     struct watch_sums mark; /* sums when it changed */
     uint64_t last_ns;       /* when the last piece was let go, and its size */

@@ -62,8 +62,20 @@ void brg_pmpi_place(struct watch_place *place)
 {
     double now = seconds_now();
     pthread_mutex_lock(&state.lock);
-    *place = (struct watch_place){.inside = state.inside, .since = now - state.ended};
+    *place = (struct watch_place){.inside = state.inside,
+                                  .since = now - state.ended,
+                                  .long_gap = watch_long_gap(&state.watch)};
     place->gap = state.sort ? watch_gap(&state.watch, state.sort) : 0;
+    pthread_mutex_unlock(&state.lock);
+}
+
+void brg_pmpi_ours(int inside)
+{
+    double now = seconds_now();
+    depth += inside ? 1 : -1;
+    pthread_mutex_lock(&state.lock);
+    state.inside += inside ? 1 : -1;
+    state.ended = now;
     pthread_mutex_unlock(&state.lock);
 }
 

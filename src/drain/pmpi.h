@@ -18,6 +18,10 @@ BRG_API void brg_pmpi_piece(int going);
 /* What the program's calls have taken while one was. */
 BRG_API void brg_pmpi_sums(struct watch_sums *sums);
 
+/* This thread is in a collective call of Brigade's own now (1), or no longer (0): pieces shall not
+ * be in its way either, and the program computes from its end. */
+BRG_API void brg_pmpi_ours(int inside);
+
 /* Whether the program is in a call now, and if not for how long it has not been and will not be. */
 BRG_API void brg_pmpi_place(struct watch_place *place);
 

@@ -1,6 +1,8 @@
 /* See watch.h. */
 #include "drain/watch.h"
 
+#include <math.h>
+
 uint64_t watch_key(unsigned kind, uintptr_t communicator, uint64_t bytes)
 {
     unsigned size = 0;
@@ -49,22 +51,42 @@ void watch_note(struct watch *watch, uint64_t key, double seconds, enum watch_wh
     }
 }
 
-/* Follows what is shorter eight times as fast as what is longer: one gap of nine is shorter. */
+static float second_shortest(const struct watch_sort *sort)
+{
+    unsigned n = sort->gaps < WATCH_GAPS ? sort->gaps : WATCH_GAPS;
+    float least = sort->last[0], second = HUGE_VALF;
+    for (unsigned i = 1; i < n; i++) {
+        float longer = sort->last[i] > least ? sort->last[i] : least;
+        least = sort->last[i] < least ? sort->last[i] : least;
+        second = longer < second ? longer : second;
+    }
+    return second;
+}
+
 void watch_note_gap(struct watch *watch, uint64_t key, double seconds)
 {
     struct watch_sort *sort = find(watch, key);
     if (!sort)
         return;
-    if (sort->gaps < WATCH_LEARNT)
-        sort->gaps++;
-    if (sort->gaps == 1)
-        sort->gap = seconds;
-    else
-        sort->gap += (seconds - sort->gap) / (seconds < sort->gap ? 4 : 32);
+    sort->last[sort->gaps++ % WATCH_GAPS] = (float)seconds;
+    if (sort->gaps == 2 * WATCH_GAPS)
+        sort->gaps = WATCH_GAPS;
+    if (sort->gaps >= WATCH_LEARNT)
+        sort->gap = second_shortest(sort);
+    if (sort->gaps >= WATCH_LEARNT && sort->gap >= WATCH_LONG) {
+        watch->long_gap = sort->gap;
+        watch->short_gaps = 0;
+    } else if (watch->short_gaps < WATCH_NEAR)
+        watch->short_gaps++;
 }
 
 double watch_gap(struct watch *watch, uint64_t key)
 {
     struct watch_sort *sort = find(watch, key);
     return sort && sort->gaps >= WATCH_LEARNT ? sort->gap : 0;
+}
+
+double watch_long_gap(const struct watch *watch)
+{
+    return watch->short_gaps < WATCH_NEAR ? watch->long_gap : 0;
 }

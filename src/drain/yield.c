@@ -8,6 +8,7 @@ static struct {
     pthread_once_t once;
     void (*busy)(int change);
     void (*piece)(int going);
+    void (*ours)(int inside);
     void (*sums)(struct watch_sums *sums);
     void (*place)(struct watch_place *place);
 } pmpi = {.once = PTHREAD_ONCE_INIT};
@@ -16,6 +17,7 @@ static void look_for_it(void)
 {
     *(void **)&pmpi.busy = dlsym(RTLD_DEFAULT, "brg_pmpi_busy");
     *(void **)&pmpi.piece = dlsym(RTLD_DEFAULT, "brg_pmpi_piece");
+    *(void **)&pmpi.ours = dlsym(RTLD_DEFAULT, "brg_pmpi_ours");
     *(void **)&pmpi.sums = dlsym(RTLD_DEFAULT, "brg_pmpi_sums");
     *(void **)&pmpi.place = dlsym(RTLD_DEFAULT, "brg_pmpi_place");
 }
@@ -32,6 +34,13 @@ void yield_piece(int going)
     pthread_once(&pmpi.once, look_for_it);
     if (pmpi.piece)
         pmpi.piece(going);
+}
+
+void yield_ours(int inside)
+{
+    pthread_once(&pmpi.once, look_for_it);
+    if (pmpi.ours)
+        pmpi.ours(inside);
 }
 
 int yield_known(void)

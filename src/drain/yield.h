@@ -11,6 +11,9 @@ void yield_busy(int change);
 /* A piece goes now (1), or has gone (0). */
 void yield_piece(int going);
 
+/* The calling thread is in a collective call of ours now (1), or no longer (0). */
+void yield_ours(int inside);
+
 /* Whether the calls are watched. */
 int yield_known(void);
 

@@ -187,8 +187,11 @@ int brg_file_commit_start(brg_file *f, brg_request **out, struct brg_error *err)
 
 int brg_request_test(brg_request *request, int *done, struct brg_error *err)
 {
-    if (request->file)
+    if (request->file) {
+        yield_ours(1);
         advance(request, 0);
+        yield_ours(0);
+    }
     *done = request->file == NULL;
     if (!*done)
         return 0;

@@ -160,6 +160,12 @@ static int put_whole(struct sums *s, uint64_t block, const void *buf)
     return put_sum(s, block, sums_of(buf, s->block_bytes));
 }
 
+static int write_all(struct sums *s)
+{
+    int sums = write_sums(s), marks = write_marks(s);
+    return sums ? sums : marks;
+}
+
 int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
 {
     const char *at = buf;
@@ -175,7 +181,7 @@ int sums_note(struct sums *s, const void *buf, size_t bytes, uint64_t offset)
         offset += n;
         bytes -= n;
     }
-    return rc || !s->through ? rc : sums_flush(s);
+    return rc || !s->through ? rc : write_all(s);
 }
 
 /* ---- before the ranks have met ---- */
@@ -243,12 +249,6 @@ int sums_doubt_early(struct sums *s, size_t bytes, uint64_t offset)
 }
 
 /* ---- ending ---- */
-
-static int write_all(struct sums *s)
-{
-    int sums = write_sums(s), marks = write_marks(s);
-    return sums ? sums : marks;
-}
 
 int sums_end_call(struct sums *s, uint64_t size)
 {

@@ -29,7 +29,7 @@ struct sums {
     /* the last blocks that were marked, and whether the pad says so */
     uint64_t mark_first, mark_n;
     int mark_written;
-    int through; /* nothing is held back from one note to the next */
+    int through; /* nothing but the stream is held back from one note to the next */
     int marked;  /* some block was, and not for the stream alone */
     /* a block that was written from its beginning up to stream_at */
     int streaming, stream_marked; /* its block is marked until it is full */

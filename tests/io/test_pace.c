@@ -323,8 +323,72 @@ static void a_gap_that_is_no_gap_holds_nothing_back(void)
     CHECK(pace_gap_ns(&pace, 65536, &late, 0) == PACE_POLL_NS, "too late in the gap");
 }
 
+static void one_gap_that_was_interrupted_says_nothing(void)
+{
+    static struct watch watch;
+    uint64_t key = watch_key(1, 7, 0);
+    memset(&watch, 0, sizeof watch);
+    for (int i = 0; i < 40; i++)
+        watch_note_gap(&watch, key, i == 30 ? 1e-4 : 0.02);
+    CHECK(watch_gap(&watch, key) > 0.0199, "%g", watch_gap(&watch, key));
+    watch_note_gap(&watch, key, 0.01);
+    CHECK(watch_gap(&watch, key) < 0.0101, "two of the last are shorter: %g",
+          watch_gap(&watch, key));
+    for (unsigned i = 0; i < WATCH_GAPS; i++)
+        watch_note_gap(&watch, key, 0.03);
+    CHECK(watch_gap(&watch, key) > 0.0299, "%g", watch_gap(&watch, key));
+}
+
+static void a_piece_is_at_most_twice_the_largest_that_was_tried(void)
+{
+    struct watch_sums none = {0};
+    struct watch_place place = {.gap = 0.1, .long_gap = 0.1};
+    struct pace pace;
+    pace_start(&pace, 0, 1.1, &none, 0);
+    size_t largest = 0;
+    for (int i = 0; i < 8; i++) {
+        size_t piece = pace_piece(&pace, &place);
+        CHECK(!largest || piece <= 2 * largest, "%zu after %zu", piece, largest);
+        largest = piece > largest ? piece : largest;
+        pace_gone(&pace, piece, MS / 10); /* they cost nothing, as far as can be seen */
+    }
+    CHECK(largest == PACE_LARGEST, "%zu", largest);
+}
+
+/* A barrier and a reduction, one at once after the other, and then it computes. */
+static void between_two_calls_that_follow_at_once_nothing_goes(void)
+{
+    static struct watch watch;
+    struct watch_sums none = {0};
+    struct pace pace;
+    uint64_t first = watch_key(1, 7, 0), second = watch_key(4, 7, 8);
+    memset(&watch, 0, sizeof watch);
+    pace_start(&pace, 0, 1.1, &none, 0);
+    for (int i = 0; i < 20; i++) {
+        watch_note_gap(&watch, first, 1e-4);
+        watch_note_gap(&watch, second, 0.02);
+    }
+    struct watch_place place = {
+        .since = 5e-5, .gap = watch_gap(&watch, first), .long_gap = watch_long_gap(&watch)};
+    size_t piece = pace_piece(&pace, &place);
+    CHECK(piece == 4 * PACE_SMALLEST, "the first piece has %zu bytes", piece);
+    pace_gone(&pace, piece, 4 * MS);
+    piece = pace_piece(&pace, &place);
+    CHECK(piece < PACE_LARGEST, "%zu bytes would fill more than a gap", piece);
+    CHECK(pace_gap_ns(&pace, piece, &place, 0) == PACE_POLL_NS, "it goes between the calls");
+    place.since = 0.1;
+    CHECK(pace_gap_ns(&pace, piece, &place, 0) == 0, "no call comes: it waits for ever");
+    for (unsigned i = 0; i < WATCH_NEAR; i++)
+        watch_note_gap(&watch, first, 1e-4);
+    place = (struct watch_place){.since = 5e-5, .gap = 1e-4, .long_gap = watch_long_gap(&watch)};
+    CHECK(pace_gap_ns(&pace, piece, &place, 0) == 0, "it waits for gaps that are no more");
+}
+
 int main(void)
 {
+    between_two_calls_that_follow_at_once_nothing_goes();
+    one_gap_that_was_interrupted_says_nothing();
+    a_piece_is_at_most_twice_the_largest_that_was_tried();
     where_the_program_computes_pieces_go_between_its_calls();
     where_gaps_are_used_nothing_begins_slowly();
     a_gap_is_known_by_the_call_before_it_and_by_its_shorter_ones();

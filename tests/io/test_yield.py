@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -141,3 +142,46 @@ print(int(sums.calls))
 """
     done = run_mpi("openmpi", 1, [sys.executable, "-c", program], LD_PRELOAD=pmpi())
     assert done.stdout == "20\n", done.stderr
+
+
+def test_a_call_of_ours_is_no_gap_either() -> None:
+    program = """
+import ctypes, time
+class Place(ctypes.Structure):
+    _fields_ = [("inside", ctypes.c_int)] + [(n, ctypes.c_double) for n in ("since", "gap", "long")]
+watch, place = ctypes.CDLL(None), Place()
+for inside in (1, 0):
+    time.sleep(0.1)
+    watch.brg_pmpi_ours(inside)
+    watch.brg_pmpi_place(ctypes.byref(place))
+    print(place.inside, place.since < 0.1)
+"""
+    command = ["env", f"LD_PRELOAD={pmpi()}", sys.executable, "-c", program]
+    done = subprocess.run(command, text=True, capture_output=True)
+    assert done.stdout == "1 True\n0 True\n", done.stderr
+
+
+SPY = "int calls, depth; void brg_pmpi_ours(int in) { calls += in; depth += in ? 1 : -1; }"
+
+
+def test_asking_a_request_is_a_call_of_ours(tmp_path: Path) -> None:
+    spy = tmp_path / "spy.so"
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(spy)]
+    subprocess.run(command, input=SPY, text=True, check=True)
+    program = f"""
+import ctypes, brigade.io
+spy = ctypes.CDLL(None)
+said = lambda name: ctypes.c_int.in_dll(spy, name).value
+with brigade.io.open(None, {str(tmp_path / "file")!r}, "w", **{{"async": True}}) as f:
+    f.write(0, bytes(100000))
+    request = f.commit(wait=False)
+    asked = 0
+    while not request.test():
+        asked += 1
+    print(said("calls") - asked, said("depth"))
+"""
+    environment = {**os.environ, "LD_PRELOAD": str(spy)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, text=True, capture_output=True
+    )
+    assert done.stdout == "1 0\n", done.stderr
