@@ -123,6 +123,11 @@ def test_all_killed_at_once_leave_nothing(ranks: Ranks) -> None:
     until(lambda: not any(lives(pid) for pid in pids))
 
 
+#: what stops by SIGTSTP needs a process group that its rank can join
+own_group = pytest.mark.skipif(os.getpgrp() == 0, reason="its group is not of this pid namespace")
+
+
+@own_group
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP])
 def test_a_rank_that_stops_itself_stops_its_process_and_both_go_on(
     ranks: Ranks, number: int
@@ -138,6 +143,7 @@ def test_a_rank_that_stops_itself_stops_its_process_and_both_go_on(
     rank.ends_with(1)
 
 
+@own_group
 def test_a_stop_of_the_process_that_it_can_pass_on_stops_the_rank(ranks: Ranks) -> None:
     rank = Counting(ranks)
     os.kill(rank.child.pid, signal.SIGTSTP)
