@@ -26,13 +26,16 @@ places = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
 def build_world(base: str, things: dict[str, tuple[str, str]]) -> None:
     for place, (kind, target) in sorted(things.items()):
         path = os.path.join(base, place)
+        folder = os.path.realpath(os.path.dirname(path))
+        if folder != base and not folder.startswith(f"{base}/"):
+            continue  # a link leads out of it
         try:
             if kind == "dir":
                 os.makedirs(path, exist_ok=True)
             else:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 if kind == "file":
-                    Path(path).write_text("x")
+                    open(path, "x").close()  # not through a link
                 else:
                     os.symlink(f"{base}/{target}" if kind == "absolute" else target, path)
         except OSError:
