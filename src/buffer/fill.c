@@ -1,5 +1,6 @@
 /* See fill.h. */
 #include "buffer/fill.h"
+#include "base/clock.h"
 #include "buffer/direct.h"
 #include "buffer/inode.h"
 #include "buffer/worker.h"
@@ -72,7 +73,7 @@ struct read_block *fill_begin(struct file *f, uint64_t at, uint64_t want)
     best->want = want;
     best->len = 0;
     best->epoch = __atomic_load_n(&epoch, __ATOMIC_ACQUIRE);
-    best->stamp_ns = coarse_ns();
+    best->stamp_ns = brg_clock_coarse_ns();
     best->order = ++f->n_order;
     f->n_filled++;
     f->n_busy++;

@@ -5,13 +5,6 @@
 
 #include "buffer/file.h"
 
-static inline uint64_t coarse_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* The block that has, or will have, the byte at `at`; NULL if none. */
 struct read_block *fill_covering(struct file *f, uint64_t at);
 

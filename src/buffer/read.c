@@ -24,7 +24,7 @@
 static int is_fresh(const struct file *f, const struct read_block *r)
 {
     return r->epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE) &&
-           coarse_ns() - r->stamp_ns <= f->rule.fresh_ns;
+           brg_clock_coarse_ns() - r->stamp_ns <= f->rule.fresh_ns;
 }
 
 static int through_fuse(const struct file *f)

@@ -69,11 +69,9 @@ void watch_note_gap(struct watch *watch, uint64_t key, double seconds)
     if (!sort)
         return;
     sort->last[sort->gaps++ % WATCH_GAPS] = (float)seconds;
-    if (sort->gaps == 2 * WATCH_GAPS)
-        sort->gaps = WATCH_GAPS;
     if (sort->gaps >= WATCH_LEARNT)
         sort->gap = second_shortest(sort);
-    if (sort->gaps >= WATCH_LEARNT && sort->gap >= WATCH_LONG) {
+    if (sort->gap >= WATCH_LONG) {
         watch->long_gap = sort->gap;
         watch->short_gaps = 0;
     } else if (watch->short_gaps < WATCH_NEAR)
@@ -83,7 +81,7 @@ void watch_note_gap(struct watch *watch, uint64_t key, double seconds)
 double watch_gap(struct watch *watch, uint64_t key)
 {
     struct watch_sort *sort = find(watch, key);
-    return sort && sort->gaps >= WATCH_LEARNT ? sort->gap : 0;
+    return sort ? sort->gap : 0;
 }
 
 double watch_long_gap(const struct watch *watch)

@@ -31,7 +31,8 @@ struct watch_sort {
     uint64_t key; /* 0: free */
     unsigned calls;
     double seconds; /* expected */
-    /* Seconds until the next call, of any sort: the last ones, and the second shortest of them. */
+    /* Seconds until the next call, of any sort: how many were seen, the last ones, and the second
+     * shortest of them, once WATCH_LEARNT are known. */
     unsigned gaps;
     float last[WATCH_GAPS], gap;
 };

@@ -64,7 +64,6 @@ static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle in
     if (!late)
         return NULL;
     *late = (struct late){.mode = mode, .page_number = -1, .number = FIRST_NUMBER + numbers++};
-    late->view_info = mpi->no_info;
     memset(late->face, 0xff, sizeof late->face);
     int rc = mpi->copy_info(info, &late->info);
     if (!rc && mpi->handler(mpi->no_file, &late->handler) == 0)
@@ -107,13 +106,32 @@ static int agree(struct file *f)
     return 1;
 }
 
+/* Copies a view in its own place, all of it (1) or nothing (0). */
+static int copy_view(const struct mpi_interface *mpi, struct late_view *view)
+{
+    const struct mpi_late *late = mpi->files->late;
+    if (late->copy_type(view->etype, &view->etype))
+        return 0;
+    if (!late->copy_type(view->filetype, &view->filetype)) {
+        if (!late->copy_info(view->info, &view->info))
+            return 1;
+        mpi->types->release(view->filetype);
+    }
+    mpi->types->release(view->etype);
+    return 0;
+}
+
+static void free_view(const struct mpi_interface *mpi, const struct late_view *view)
+{
+    mpi->types->release(view->etype);
+    mpi->types->release(view->filetype);
+    mpi->files->late->free_info(view->info);
+}
+
 static void drop_view(struct file *f)
 {
-    if (f->late->has_view) {
-        f->mpi->types->release(f->late->etype);
-        f->mpi->types->release(f->late->filetype);
-        f->mpi->files->late->free_info(f->late->view_info);
-    }
+    if (f->late->has_view)
+        free_view(f->mpi, &f->late->view);
     f->late->has_view = 0;
 }
 
@@ -221,7 +239,8 @@ static int open_now(struct file *f, mpi_handle comm, const char *name, mpi_handl
     if (rc)
         return rc;
     if (late->has_view)
-        rc = mpi->set_view(file, late->displacement, late->etype, late->filetype, late->view_info);
+        rc = mpi->set_view(file, late->view.displacement, late->view.etype, late->view.filetype,
+                           late->view.info);
     if (!rc && known && etypes)
         rc = f->mpi->files->seek(file, etypes);
     mpi->handler(file, &handler);
@@ -358,38 +377,21 @@ int late_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_ha
     const struct mpi_late *mpi = f->mpi->files->late;
     struct late *late = f->late;
     struct brg_error failure;
-    mpi_handle copies[2] = {etype, filetype}, hints = mpi->no_info;
-    int plain = displacement >= 0 && strcmp(name, "native") == 0, copied = 0;
+    struct late_view view = {displacement, etype, filetype, info};
+    int plain = displacement >= 0 && strcmp(name, "native") == 0;
     file_set_view(f, displacement, etype, filetype, name);
-    if (plain && f->has_view)
-        copied = mpi->copy_type(etype, &copies[0]) == 0;
-    if (copied && mpi->copy_type(filetype, &copies[1])) {
-        f->mpi->types->release(copies[0]);
-        copied = 0;
-    }
-    if (copied && mpi->copy_info(info, &hints)) {
-        f->mpi->types->release(copies[0]);
-        f->mpi->types->release(copies[1]);
-        copied = 0;
-    }
+    int copied = plain && f->has_view && copy_view(f->mpi, &view);
     int64_t able = copied && (!late->is_alone ||
                               mpi->set_view(late->alone, displacement, etype, filetype, info) == 0);
     if (world_meet(f->all.world, &able, 1, begin_shared, f, &failure))
         able = 0;
-    if (able)
-        drop_view(f);
-    else if (copied) {
-        f->mpi->types->release(copies[0]);
-        f->mpi->types->release(copies[1]);
-        mpi->free_info(hints);
-    }
+    if (!able && copied)
+        free_view(f->mpi, &view);
     if (!able)
         return 0;
+    drop_view(f);
     late->has_view = 1;
-    late->displacement = displacement;
-    late->etype = copies[0];
-    late->filetype = copies[1];
-    late->view_info = hints;
+    late->view = view;
     late->position = 0;
     return 1;
 }

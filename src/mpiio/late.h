@@ -28,6 +28,12 @@ struct late_page {
 /* Bytes of a handle of ours: what an MPI has behind one of its own takes less. */
 #define LATE_FACE 1024
 
+/* One that a program gave it; of MPI's things, copies. */
+struct late_view {
+    int64_t displacement;
+    mpi_handle etype, filetype, info;
+};
+
 struct late {
     /* What the program's handle points at, all of it 0xff. Should it come to a function of MPI's
      * own, looked up in its library, that finds a file that is closed (Open MPI's flags) or no file
@@ -39,9 +45,8 @@ struct late {
     int64_t position;
     mpi_handle handler; /* of errors, as it was for files to be opened */
     int has_view;
-    int64_t displacement;
-    mpi_handle etype, filetype, view_info; /* copies */
-    int page_number;                       /* of the world's */
+    struct late_view view;
+    int page_number; /* of the world's */
     struct late_page *page;
     int is_alone, is_together; /* which of these are open */
     mpi_handle alone, together;
