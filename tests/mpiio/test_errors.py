@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from mpi_world import EITHER_MPI, compile_mpi, run_mpi
+from mpi_world import EITHER_MPI, WHEELS, compile_mpi, run_mpi
 
 from brigade.paths import native
 
 
-@pytest.fixture(scope="module", params=EITHER_MPI)
+@pytest.fixture(scope="module", params=[*EITHER_MPI, *WHEELS])
 def mpi(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from mpi_world import MPIS, compile_mpi, run_mpi
-from pgas_world import LIBRARIES
+from mpi_world import MPIS, WHEELS, compile_mpi, run_mpi, tools
 
 from brigade.paths import native
 
@@ -19,7 +18,7 @@ WHAT = {
 OPENED = [(name, what) for name, cases in WHAT.items() for what in cases]
 
 
-@pytest.fixture(scope="module", params=MPIS)
+@pytest.fixture(scope="module", params=[*MPIS, *WHEELS])
 def mpi(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -65,6 +64,8 @@ def test_a_program_sees_what_it_sees_without_it(name, what, mpi, drivers, tmp_pa
 
 @pytest.mark.parametrize("what", ["differs", "levels"])
 def test_what_is_not_the_same_on_all_ranks_is_mpis(what, mpi, odd, tmp_path):
+    if mpi == "mpich-wheel" and what == "levels":
+        pytest.skip("MPICH 5.0 itself cannot have ranks of different levels")
     plain, _ = lines(mpi, [str(odd), str(tmp_path / "plain"), what])
     said, report = under(mpi, odd, tmp_path / "under", what)
     assert said == plain
@@ -79,5 +80,5 @@ def test_all_ranks_hear_that_one_cannot_have_mpi_open_it(mpi, odd, tmp_path):
 
 
 def test_mpis_own_function_takes_its_handle_for_that_of_a_closed_file(mpi, odd, tmp_path):
-    said, _ = under(mpi, odd, tmp_path / "file", "beneath", MPI_LIBRARY=LIBRARIES[mpi])
+    said, _ = under(mpi, odd, tmp_path / "file", "beneath", MPI_LIBRARY=tools(mpi).library)
     assert [line.split(":")[1] for line in said] == [" found=1 class=1 strange=0"] * 2
