@@ -36,6 +36,22 @@ struct file *file_by_number(int number)
     return f;
 }
 
+static int is_in_mpi(const struct late *late, mpi_handle handle)
+{
+    return late && ((late->is_alone && late->alone == handle) ||
+                    (late->is_together && late->together == handle));
+}
+
+struct file *file_in_mpi(mpi_handle handle)
+{
+    pthread_mutex_lock(&lock);
+    struct file *f = files;
+    while (f && !is_in_mpi(f->late, handle))
+        f = f->next;
+    pthread_mutex_unlock(&lock);
+    return f;
+}
+
 /* ---- the path ---- */
 
 /* MPIs take a name of a driver before the path. These are served by plain files; of others we know

@@ -73,7 +73,8 @@ void file_closing(struct file *file);
 
 /* NULL: not ours. */
 struct file *file_of(mpi_handle handle);
-struct file *file_by_number(int number); /* a late one, as Fortran knows it */
+struct file *file_by_number(int number);     /* a late one, as Fortran knows it */
+struct file *file_in_mpi(mpi_handle handle); /* a late one, as MPI knows it */
 
 /* After MPI has set it. Local. What cannot be read of it is known to this rank alone, as !has_view.
  * `name` is the data representation. */

@@ -48,14 +48,20 @@ int hooks_handle(struct file *f, enum with with, word *handle)
     return rc;
 }
 
+/* What MPI opens has a handle, whatever it returns: MPICH 5.0 returns success for what it could not
+ * open, after it has called a program's error handler. */
 static int do_open(open_call *next, word comm, const char *path, word mode, word info,
                    mpi_handle *file)
 {
+    static const mpi_handle none = (mpi_handle)-1;
+    mpi_handle opened = none;
     int outer = !hooks_inside++ && !report_is_off();
     int late = outer && late_open(comm, path, (int)mode, info, file);
-    int rc = late ? 0 : next(comm, path, mode, info, file);
-    if (outer && !late && rc == 0)
-        file_opened(*file, comm, path, (int)mode, info);
+    int rc = late ? 0 : next(comm, path, mode, info, &opened);
+    if (opened != none)
+        *file = opened;
+    if (outer && !late && rc == 0 && opened && opened != none)
+        file_opened(opened, comm, path, (int)mode, info);
     hooks_inside--;
     return rc;
 }
@@ -99,7 +105,7 @@ static int do_atomic(atomic_call *next, word file, word on)
         return rc;
     hooks_inside++;
     rc = next(file, on);
-    if (f)
+    if (f && rc == 0)
         f->atomic = f->mpi->files->atomic(file);
     hooks_inside--;
     return rc;
@@ -113,7 +119,7 @@ static int do_sync(sync_call *next, word file)
         return rc;
     hooks_inside++;
     rc = next(file);
-    if (f)
+    if (f && rc == 0)
         file_synced(f);
     hooks_inside--;
     return rc;

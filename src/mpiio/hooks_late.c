@@ -7,6 +7,7 @@
 
 #include "mpi/types.h"
 #include "mpiio/late.h"
+#include "mpiio/late_handler.h"
 #include "store/store.h"
 
 /* No call that takes a file has more arguments; where it has fewer, what is passed on for the
@@ -54,6 +55,13 @@ PASS_VERB(write, )
 PASS_VERB(write, _c)
 PASS(WITH_ALL, read_ordered_end)
 PASS(WITH_ALL, write_ordered_end)
+
+/* ---- error handlers ---- */
+
+typedef int create_call(word function, word handler);
+
+HOOK(create_call, File_create_errhandler, (word function, word handler),
+     next(late_handler_of(function), handler))
 
 /* ---- what is known without MPI ---- */
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "mpi/types.h"
+#include "mpiio/late_handler.h"
 #include "mpiio/late_name.h"
 #include "mpiio/report.h"
 #include "store/store.h"
@@ -216,12 +217,14 @@ static int lend_handler(struct file *f, mpi_handle *lent)
         mpi->free_handler(own);
     if (rc)
         mpi->free_handler(*lent);
+    late_handler_opening(rc ? NULL : f);
     return rc;
 }
 
 static void take_handler_back(struct file *f, mpi_handle lent)
 {
     const struct mpi_late *mpi = f->mpi->files->late;
+    late_handler_opening(NULL);
     mpi->set_handler(mpi->no_file, lent);
     mpi->free_handler(lent);
 }

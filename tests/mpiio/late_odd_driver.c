@@ -6,11 +6,15 @@
  *   differs   ranks open it in different modes
  *   levels    ranks have asked for different levels of threads
  *   full      no descriptors are left on one rank when MPI opens it: the error, then as ever
+ *   told      the file that a handler of errors is called with, and what the handler asks of it
+ *   rights    the same where a rank may not open the file when MPI has to
+ *   exists    a file that cannot be opened, with a handler; a call without a file
  *   beneath   its handle at a function that is MPI's own: an error, no crash */
 #include "late_driver.h"
 
 #include <dlfcn.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void gone(const char *path)
@@ -140,6 +144,119 @@ static void full(const char *path)
     say_bytes(path);
 }
 
+static MPI_File told_of[2];
+static int told[2], answered, strange;
+
+static void tell(int which, MPI_File file)
+{
+    int amode = 0;
+    told[which]++;
+    strange += file != told_of[which];
+    if (file == told_of[which])
+        answered += MPI_File_get_amode(file, &amode) == MPI_SUCCESS && amode != 0;
+}
+
+static void tell_first(MPI_File *file, int *code, ...)
+{
+    strange += *code == MPI_SUCCESS;
+    tell(0, *file);
+}
+
+static void tell_second(MPI_File *file, int *code, ...)
+{
+    strange += *code == MPI_SUCCESS;
+    tell(1, *file);
+}
+
+static MPI_Errhandler attach(MPI_File file, MPI_File_errhandler_function *function)
+{
+    MPI_Errhandler handler, found;
+    MPI_File_create_errhandler(function, &handler);
+    MPI_File_set_errhandler(file, handler);
+    MPI_File_get_errhandler(file, &found);
+    say("same", found == handler);
+    MPI_Errhandler_free(&found);
+    return handler;
+}
+
+/* Two files, each of a handler of its own: the first is read only. */
+static void tellings(const char *path)
+{
+    MPI_File own;
+    char other[1000];
+    MPI_Errhandler first, second;
+    snprintf(other, sizeof other, "%s.%s", path, "other");
+    told_of[0] = open_file(path, FOR_ALL);
+    MPI_File_close(&told_of[0]);
+    told_of[0] = open_file(path, MPI_MODE_RDONLY);
+    told_of[1] = open_file(other, FOR_ALL);
+    first = attach(told_of[0], tell_first);
+    second = attach(told_of[1], tell_second);
+    MPI_File_write_at(told_of[0], rank, buf, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_write_at_all(told_of[0], rank, buf, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_call_errhandler(told_of[0], MPI_ERR_IO);
+    MPI_File_call_errhandler(told_of[1], MPI_ERR_IO);
+    say("first", told[0]);
+    say("second", told[1]);
+    MPI_Errhandler_free(&first);
+    MPI_Errhandler_free(&second);
+    MPI_File_write_at(told_of[0], rank, buf, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    say("first", told[0]);
+    MPI_File_close(&told_of[0]);
+    /* one that MPI opens as the program does */
+    MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_RDONLY, MPI_INFO_NULL, &own);
+    told_of[0] = own;
+    first = attach(own, tell_first);
+    MPI_File_write_at(own, rank, buf, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    say("first", told[0]);
+    MPI_Errhandler_free(&first);
+    MPI_File_close(&own);
+    MPI_File_close(&told_of[1]);
+    say("answered", answered);
+    say("strange", strange);
+}
+
+static void exists(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_Errhandler handler;
+    MPI_File_write_at_all(f, rank * 10, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&f);
+    MPI_File_create_errhandler(handle, &handler);
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    int rc = MPI_File_open(MPI_COMM_WORLD, path, FOR_ALL | MPI_MODE_EXCL, MPI_INFO_NULL, &f);
+    say("refused", rc != MPI_SUCCESS);
+    MPI_File_write_at_all(f, rank * 10, buf + 50, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    say("handled", handled);
+    say("none", f == MPI_FILE_NULL);
+    say_bytes(path);
+}
+
+static void rights(const char *path)
+{
+    MPI_Errhandler handler;
+    uid_t me = geteuid();
+    MPI_File_create_errhandler(tell_first, &handler);
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    told_of[0] = open_file(path, FOR_ALL);
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+    MPI_Barrier(MPI_COMM_WORLD);
+    chmod(path, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (me == 0 && seteuid(65534))
+        return;
+    say("refused", MPI_File_set_size(told_of[0], 100) != MPI_SUCCESS);
+    if (me == 0 && seteuid(me))
+        return;
+    say("told", told[0] > 0);
+    chmod(path, 0600);
+    MPI_Barrier(MPI_COMM_WORLD);
+    say("set", MPI_File_set_size(told_of[0], 100) == MPI_SUCCESS);
+    MPI_File_close(&told_of[0]);
+    say("answered", answered == told[0]);
+    say("strange", strange);
+}
+
 /* As one that looks its calls up in MPI's own library. */
 static void beneath(const char *path)
 {
@@ -173,6 +290,7 @@ int main(int argc, char **argv)
     int level = strcmp(argv[2], "levels") || is_first() ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
     static const struct what all[] = {
         {"gone", gone},       {"removed", removed}, {"defaults", defaults}, {"hints", hints},
-        {"differs", differs}, {"levels", levels},   {"full", full},         {"beneath", beneath}};
+        {"differs", differs}, {"levels", levels},   {"full", full},         {"told", tellings},
+        {"rights", rights},   {"exists", exists},   {"beneath", beneath}};
     return late_main(argc, argv, level, all, sizeof all / sizeof *all);
 }

@@ -13,7 +13,7 @@ from brigade.paths import native
 #: files that MPI has to open after all
 WHAT = {
     "late_driver": {"asks": 1, "alone": 1, "shared": 1, "turns": 1, "refused": 1, "many": 4},
-    "late_odd_driver": {"gone": 0, "removed": 1, "defaults": 1, "hints": 1},
+    "late_odd_driver": {"gone": 0, "removed": 1, "defaults": 1, "hints": 1, "told": 2, "exists": 0},
 }
 OPENED = [(name, what) for name, cases in WHAT.items() for what in cases]
 
@@ -77,6 +77,13 @@ def test_all_ranks_hear_that_one_cannot_have_mpi_open_it(mpi, odd, tmp_path):
     assert len(said) == 2
     for line in said:
         assert " refused=1 set=1 size=100 " in line
+
+
+def test_a_handler_is_told_the_file_that_mpi_could_not_open(mpi, odd, tmp_path):
+    said, _ = under(mpi, odd, tmp_path / "file", "rights")
+    assert [line.split(":")[1] for line in said] == [
+        " refused=1 told=1 set=1 answered=1 strange=0"
+    ] * 2
 
 
 def test_mpis_own_function_takes_its_handle_for_that_of_a_closed_file(mpi, odd, tmp_path):
