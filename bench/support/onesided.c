@@ -81,7 +81,7 @@ static void one_sided(struct bench *b, int write)
     uint64_t size;
     struct onesided_call call = {.o = b->o,
                                  .hints = &b->hints,
-                                 .stripe_bytes = b->token.stripe_bytes,
+                                 .place = move_place(&b->token, write),
                                  .size = write ? 0 : b->size,
                                  .store = b->store,
                                  .drain = b->drain,
@@ -100,6 +100,7 @@ static void two_sided(struct bench *b, int write)
                                .n_nodes = w->n_nodes,
                                .order = w->order,
                                .room_bytes = w->area->room_bytes};
+    struct plan_place place = move_place(&b->token, write);
     if (world_minimum(w, v, 2, &err))
         die(&err);
     struct io_extent extent = {.high = b->size, .run = (uint64_t)v[0], .grain = (uint32_t)v[1]};
@@ -109,7 +110,7 @@ static void two_sided(struct bench *b, int write)
                            .drain = b->drain,
                            .size = b->size,
                            .request = &b->request};
-    plan_make(&plan, &b->hints, b->token.stripe_bytes, &extent, &ranks);
+    plan_make(&plan, &b->hints, &place, &extent, &ranks);
     if (write ? move_write(&call, &err) : move_read(&call, &err))
         die(&err);
 }

@@ -14,7 +14,8 @@ static int may(brg_file *f, enum file_action action, const struct io_request *re
     struct plan_ranks ranks = move_ranks(w);
     if (action == FILE_WRITE) /* others may not ask now: nothing may be made for it */
         ranks.past = experience_peek(&w->past, f->token.device, plan_is_long(run->bytes));
-    if (run->bytes > MOST_BYTES || !plan_may_early(&f->hints, run->bytes, &ranks))
+    struct plan_place place = move_place(&f->token, action == FILE_WRITE);
+    if (run->bytes > MOST_BYTES || !plan_may_early(&f->hints, &place, run->bytes, &ranks))
         return 0;
     if (action == FILE_WRITE)
         return w->n_nodes == 1 && store_may_early(f->store, run->bytes, run->offset);

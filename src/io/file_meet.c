@@ -172,6 +172,7 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
     struct io_world *w = f->world;
     struct io_extent extent = extent_heard(v + EXTENT);
     struct plan_ranks ranks = move_ranks(w);
+    struct plan_place place = move_place(&f->token, action == FILE_WRITE);
     uint64_t began_ns = brg_clock_ns();
     struct io_plan plan;
     struct io_call call = {.world = w,
@@ -184,7 +185,7 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                            .progress_context = f->progress_context};
     int rc = 0;
     ranks.past = file_past(f, action, extent.run);
-    plan_make(&plan, &f->hints, f->token.stripe_bytes, &extent, &ranks);
+    plan_make(&plan, &f->hints, &place, &extent, &ranks);
     explain(f, &plan);
     if (action == FILE_READ)
         return move_read(&call, &f->failure);

@@ -18,6 +18,12 @@ struct io_call {
     void *progress_context;
 };
 
+/* Where a file lies, as a plan wants it for a call that writes, or reads. */
+static inline struct plan_place move_place(const struct store_token *token, int writes)
+{
+    return (struct plan_place){token->stripe_bytes, writes ? token->lock_bytes : 0};
+}
+
 /* The ranks of a world as a plan wants them; what is known of the past is the caller's. */
 struct plan_ranks move_ranks(const struct io_world *world);
 

@@ -236,7 +236,7 @@ static int move_early(struct onesided_run *run, const struct plan_ranks *ranks)
     if (!call->grows || (call->refused && call->refused->code))
         return 0;
     if (call->request->bytes &&
-        (!request_run(call->request, &part) || !plan_may_early(call->hints, part.bytes, ranks)))
+        (!request_run(call->request, &part) || !plan_may_early(call->hints, &call->place, part.bytes, ranks)))
         return 0;
     return move_run(run, &part) == part.bytes;
 }
@@ -301,11 +301,11 @@ static int move_rest(struct onesided_run *run, const struct met *met,
     if (run->o->world) {
         struct io_extent some = {extent->low, run->end, extent->run, extent->grain};
         struct plan_ranks of_world = move_ranks(run->o->world);
-        plan_make(&run->plan, call->hints, call->stripe_bytes, &some, &of_world);
+        plan_make(&run->plan, call->hints, &call->place, &some, &of_world);
         remember(run->o, &run->plan);
         return move_by_messages(run);
     }
-    plan_blocks(&run->plan, call->hints, call->stripe_bytes, extent, ranks);
+    plan_blocks(&run->plan, call->hints, &call->place, extent, ranks);
     remember(run->o, &run->plan);
     if (met->one_run && call->grows && run->plan.transport == IO_DIRECT)
         return move_runs(run);

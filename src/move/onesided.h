@@ -46,7 +46,7 @@ size_t onesided_explain(const struct onesided *o, char *text, size_t room);
 struct onesided_call {
     struct onesided *o;
     const struct io_hints *hints;
-    uint64_t stripe_bytes;
+    struct plan_place place;
     uint64_t size; /* of the file, as far as this rank knows: the greatest of all ranks' counts */
     int grows;     /* of a file in place: others write to it too, so that it may be longer */
     const struct brg_error *refused; /* code != 0: what keeps this rank from it, and then all; or

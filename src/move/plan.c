@@ -67,8 +67,15 @@ void plan_why(char text[PLAN_WHY], const struct io_hints *hints, const char *by_
     snprintf(text, PLAN_WHY, "%s%s", measured[0] ? "measured before, " : by_rule, measured);
 }
 
+/* Whether nodes would wait for each other if every rank wrote such runs by itself. */
+static int nodes_wait(const struct plan_place *place, uint64_t run, const struct plan_ranks *ranks)
+{
+    return ranks->n_nodes > 1 && run < place->lock_bytes;
+}
+
 static void choose(struct io_plan *plan, const struct io_hints *hints,
-                   const struct io_extent *extent, const struct plan_ranks *ranks)
+                   const struct plan_place *place, const struct io_extent *extent,
+                   const struct plan_ranks *ranks)
 {
     const char *by_rule;
     unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
@@ -78,6 +85,10 @@ static void choose(struct io_plan *plan, const struct io_hints *hints,
         plan->transport = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
         by_rule = ranks->n_nodes > MANY_NODES ? "runs are short, and there are many nodes"
                                               : "runs are short";
+    } else if (nodes_wait(place, extent->run, ranks)) {
+        candidates = 1u << IO_DIRECT | 1u << IO_SIMPLE | 1u << IO_BRIGADE;
+        plan->transport = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
+        by_rule = "nodes would wait for each other's writes";
     } else if (ranks->size > CROWD) {
         plan->transport = IO_ROTATE;
         by_rule = "runs are long, and there are many ranks";
@@ -94,12 +105,13 @@ static void choose(struct io_plan *plan, const struct io_hints *hints,
              (unsigned long long)extent->run, ranks->size, ranks->n_nodes);
 }
 
-int plan_may_early(const struct io_hints *hints, uint64_t run, const struct plan_ranks *ranks)
+int plan_may_early(const struct io_hints *hints, const struct plan_place *place, uint64_t run,
+                   const struct plan_ranks *ranks)
 {
     unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
     if (hints->transport == IO_DIRECT)
         return ranks->size <= CROWD;
-    if (hints->transport != IO_AUTO)
+    if (hints->transport != IO_AUTO || nodes_wait(place, run, ranks))
         return 0;
     if (!plan_is_long(run))
         return ranks->n_nodes == 1 && ranks->size <= FEW_RANKS && !hints->writers;
@@ -118,39 +130,62 @@ static uint32_t count_writers(const struct io_hints *hints, const struct plan_ra
     return n > ranks->size ? ranks->size : (uint32_t)n;
 }
 
-static void begin(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
-                  const struct io_extent *extent, const struct plan_ranks *ranks)
+static void begin(struct io_plan *plan, const struct io_hints *hints,
+                  const struct plan_place *place, const struct io_extent *extent,
+                  const struct plan_ranks *ranks)
 {
     plan->low = extent->low;
     plan->high = extent->high;
     plan->grain = extent->grain;
-    plan->stripe_bytes = stripe_bytes;
+    plan->stripe_bytes = place->stripe_bytes;
+    plan->lock_bytes = ranks->n_nodes > 1 && !hints->writers ? place->lock_bytes : 0;
     plan->n_writers = 0;
     plan->first[0] = 0;
-    choose(plan, hints, extent, ranks);
+    choose(plan, hints, place, extent, ranks);
 }
 
-/* Among n writers, or as many as there are stripes. */
+/* Where a domain of a call is all that one node may write at a time, later calls that reach it have
+ * the same writer, as long as nodes suffice: no other node waits for it. */
+static uint64_t seat(const struct io_plan *plan, uint64_t domain, uint64_t n, uint64_t first_unit,
+                     uint64_t units, const struct plan_ranks *ranks)
+{
+    if (plan->lock_bytes && n == units && n <= ranks->n_nodes)
+        return (first_unit + domain) % ranks->n_nodes * ranks->size / ranks->n_nodes;
+    return domain * ranks->size / n;
+}
+
+/* Aligned ones of so many bytes that the extent reaches. */
+static uint64_t stretches(const struct io_plan *plan, uint64_t bytes)
+{
+    return (plan->high - 1) / bytes + 1 - plan->low / bytes;
+}
+
+static uint64_t greater(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Among n writers, or as many as there are stripes, or stretches that nodes write in turns. */
 static void split(struct io_plan *plan, uint64_t n, const struct plan_ranks *ranks)
 {
-    uint64_t window = plan->window_bytes, stripe = plan->stripe_bytes;
-    uint64_t unit = stripe > window ? stripe : window;
-    uint64_t first = plan->low / unit, end = (plan->high - 1) / unit + 1;
-    if (n > end - first)
-        n = end - first;
+    uint64_t window = plan->window_bytes;
+    uint64_t unit = greater(greater(plan->stripe_bytes, plan->lock_bytes), window);
+    uint64_t first = plan->low / unit, units = stretches(plan, unit);
+    if (n > units)
+        n = units;
     plan->n_writers = (uint32_t)n;
     for (uint32_t d = 0; d < n; d++) {
-        uint64_t rank = (uint64_t)d * ranks->size / n;
+        uint64_t rank = seat(plan, d, n, first, units, ranks);
         plan->writers[d] = ranks->order ? ranks->order[rank] : (uint32_t)rank;
-        plan->first[d] = (first + (end - first) * d / n) * (unit / window);
+        plan->first[d] = (first + units * d / n) * (unit / window);
     }
-    plan->first[n] = end * (unit / window);
+    plan->first[n] = (first + units) * (unit / window);
 }
 
-void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+void plan_make(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,
                const struct io_extent *extent, const struct plan_ranks *ranks)
 {
-    begin(plan, hints, stripe_bytes, extent, ranks);
+    begin(plan, hints, place, extent, ranks);
     if (extent->low >= extent->high)
         return;
     plan->window_bytes = window_bytes(plan, ranks);
@@ -174,10 +209,10 @@ static uint64_t most_block(const struct io_extent *extent, const struct plan_ran
     return is_near && near < ranks->room_bytes ? near : ranks->room_bytes;
 }
 
-void plan_blocks(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+void plan_blocks(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,
                  const struct io_extent *extent, const struct plan_ranks *ranks)
 {
-    begin(plan, hints, stripe_bytes, extent, ranks);
+    begin(plan, hints, place, extent, ranks);
     if (extent->low >= extent->high)
         return;
     uint64_t n = hints->writers ? hints->writers : (uint64_t)ranks->n_nodes * WRITERS_A_NODE;
@@ -185,6 +220,8 @@ void plan_blocks(struct io_plan *plan, const struct io_hints *hints, uint64_t st
         n = ranks->size;
     if (n > PLAN_MAX_WRITERS)
         n = PLAN_MAX_WRITERS;
+    if (plan->lock_bytes && n > stretches(plan, plan->lock_bytes))
+        n = stretches(plan, plan->lock_bytes);
     uint64_t most = most_block(extent, ranks);
     plan->window_bytes = LEAST_WINDOW;
     while (plan->window_bytes * 2 <= most &&

@@ -13,6 +13,13 @@ struct io_extent {
     uint32_t grain;     /* all runs begin and end on a multiple of 1 << grain */
 };
 
+/* How a file lies on its servers, as far as a plan goes by it. */
+struct plan_place {
+    uint64_t stripe_bytes; /* a power of two */
+    uint64_t lock_bytes;   /* what one node may write at a time, others wait: a power of two; 0: of
+                              any length, or nothing is written */
+};
+
 /* The ranks, as struct io_world has them. */
 struct plan_ranks {
     uint32_t size, n_nodes;
@@ -29,6 +36,7 @@ struct io_plan {
     uint32_t grain;              /* likewise */
     uint64_t window_bytes;       /* a power of two, divides stripe_bytes or is a multiple of it */
     uint64_t stripe_bytes;
+    uint64_t lock_bytes;                  /* 0: nobody waits for another's */
     uint32_t n_writers;                   /* == domains */
     uint32_t writers[PLAN_MAX_WRITERS];   /* rank of the writer of each domain */
     uint64_t first[PLAN_MAX_WRITERS + 1]; /* first window of each domain; [n_writers] is the end */
@@ -47,15 +55,15 @@ void plan_why(char text[PLAN_WHY], const struct io_hints *hints, const char *by_
 
 /* Whether a rank may move a run of its own before the ranks have met for the call: `direct` is what
  * plan_make would choose if all had such. */
-int plan_may_early(const struct io_hints *hints, uint64_t run, const struct plan_ranks *ranks);
+int plan_may_early(const struct io_hints *hints, const struct plan_place *place, uint64_t run,
+                   const struct plan_ranks *ranks);
 
-/* stripe_bytes: of the file, a power of two. An extent without bytes gives a plan without windows:
- * n_writers is 0. */
-void plan_make(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+/* An extent without bytes gives a plan without windows: n_writers is 0. */
+void plan_make(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,
                const struct io_extent *extent, const struct plan_ranks *ranks);
 
 /* The same for windows that lie in the memory of their writer: room_bytes is that of one. */
-void plan_blocks(struct io_plan *plan, const struct io_hints *hints, uint64_t stripe_bytes,
+void plan_blocks(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,
                  const struct io_extent *extent, const struct plan_ranks *ranks);
 
 /* Windows that the claims of one epoch cover, over all domains, where a node's area has room_bytes:

@@ -65,15 +65,16 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
 
 /* ---- before the meeting ---- */
 
-static int may_be_early(const struct file *f, const struct io_request *r)
+static int may_be_early(const struct file *f, const struct call *call, const struct io_request *r)
 {
+    struct plan_place place = move_place(&f->all.token, call->write);
     struct plan_ranks ranks = move_ranks(f->all.world);
     uint64_t run = r->bytes ? request_mean_run(r) : 0;
     int single = run == r->high - r->low;
     if (!r->bytes)
         return 1;
     return (single || (plan_is_long(run) && run >= f->all.token.stripe_bytes)) &&
-           plan_may_early(&f->all.hints, run, &ranks);
+           plan_may_early(&f->all.hints, &place, run, &ranks);
 }
 
 static int move_early(struct file *f, const struct call *call, struct share *share,
@@ -137,6 +138,7 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
     struct io_world *w = r->world;
     struct io_extent extent = extent_heard(v);
     struct plan_ranks ranks = move_ranks(w);
+    struct plan_place place = move_place(&r->token, call->write);
     struct io_plan plan;
     struct io_call move = {.world = w,
                            .plan = &plan,
@@ -151,7 +153,7 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
         request_clip(&share->request, (uint64_t)v[SIZE]);
     if (!share->early)
         share->moved = share->request.bytes;
-    plan_make(&plan, &r->hints, r->token.stripe_bytes, &extent, &ranks);
+    plan_make(&plan, &r->hints, &place, &extent, &ranks);
     int rc = call->write ? move_write(&move, failure) : move_read(&move, failure);
     /* Where several nodes have the file open, what one wrote is seen by another when the first has
      * closed it and the other opens it again. */
@@ -212,7 +214,7 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     }
     request_none(&share.request);
     share.why = f->all.unable ? "it cannot be opened beside MPI" : ask(f, call, &share);
-    share.early = !share.why && may_be_early(f, &share.request);
+    share.early = !share.why && may_be_early(f, call, &share.request);
     if (share.early)
         move_early(f, call, &share, &failure);
     fill_values(f, call, &share, &failure, v);

@@ -80,6 +80,7 @@ static const struct {
     {"brigade_segment", "segment"},
     {"brigade_stripe", "stripe"},
     {"brigade_share", "share"},
+    {"brigade_lock_unit", "lock-unit"},
 };
 
 /* Adds a hint whose value can be used; others are left out, as MPI does with what it cannot use. */

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "move/alone.h"
+#include "move/move.h"
 #include "shmemio/inside.h"
 
 /* One call of one PE. */
@@ -91,7 +92,7 @@ static int move_together(struct access *a, uint64_t *moved, struct brg_error *fa
     struct shmem_file *f = a->file;
     struct onesided_call call = {.o = f->windows->onesided,
                                  .hints = &f->hints,
-                                 .stripe_bytes = f->token.stripe_bytes,
+                                 .place = move_place(&f->token, a->writes),
                                  .size = f->size,
                                  .grows = f->hints.publish == IO_PUBLISH_NO,
                                  .refused = failure,

@@ -23,8 +23,15 @@ int place_request(struct place_lov *request, const struct io_hints *hints);
 struct place {
     uint64_t stripe_bytes; /* a power of two */
     uint32_t stripe_count; /* 0: not known */
+    uint64_t lock_bytes;   /* what one client may write at a time, a power of two; 0: any length */
     char text[160];        /* for people: what was chosen and why, one line */
 };
+
+/* Of a line of /proc/self/mountinfo (proc(5)): what of a file one client may write at a time while
+ * others wait; 0: nothing is known of such turns. *device is that of the file system. */
+uint64_t place_lock_unit(const char *line, uint64_t *device);
+/* The same of the file system that fd lies on. */
+uint64_t place_lock_bytes(int fd);
 
 /* What file system `path`, or fd where that is NULL, lies on. */
 enum place_kind {

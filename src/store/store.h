@@ -34,6 +34,7 @@ struct store_token {
     uint64_t size;              /* of the file that is there; 0 for a new one */
     uint64_t stripe_bytes;      /* hint, file system's, or 1 MiB; power of two */
     uint32_t stripe_count;      /* 0: not known (not Lustre) */
+    uint64_t lock_bytes;        /* what one node may write at a time, a power of two; 0: any */
     enum io_layout layout;      /* of the file that is there, or of the new one */
     int32_t mode;               /* permissions of the new file */
     unsigned flags;             /* BRG_*, STORE_IN_PLACE */

@@ -135,6 +135,7 @@ static int place_of(int fd, int fresh, struct store_token *token, const struct i
         return store_failed(err, rc, token->path, -1, "choose the stripes of");
     token->stripe_bytes = place.stripe_bytes;
     token->stripe_count = place.stripe_count;
+    token->lock_bytes = token->layout == IO_SHARED ? place.lock_bytes : 0;
     snprintf(token->place, sizeof token->place, "%s", place.text);
     return 0;
 }

@@ -42,6 +42,7 @@ static const struct key {
     {"stripe", SIZE, AT(stripe_bytes), NULL, 0, 64u << 10, 1u << 30},
     {"stripe-count", COUNT, AT(stripe_count), NULL, 0, 1, UINT32_MAX},
     {"first-target", SIGNED, AT(first_target), NULL, 0, 0, INT32_MAX},
+    {"lock-unit", SIZE, AT(lock_bytes), NULL, 0, 64u << 10, 1u << 30},
     {"checksums", WORD, AT(checksums), yes_no, 0, 0, 0},
     {"verify", WORD, AT(verify), yes_no, 0, 0, 0},
     {"sync", WORD, AT(sync), yes_no, 0, 0, 0},

@@ -39,6 +39,8 @@ struct io_hints {
     uint64_t stripe_bytes;  /* 0: the file system's, or 1 MiB */
     uint32_t stripe_count;  /* 0: the file system's own choice; Lustre only */
     int32_t first_target;   /* -1: the file system's own choice; Lustre only */
+    uint64_t lock_bytes;    /* lock-unit: what the file system lets one node write at a time; 0: as
+                               it is known of the file system */
     int checksums, sync, share, explain; /* yes|no */
     int verify;                          /* yes|no: what is read is compared with its checksums */
     int update_in_place;                 /* update=copy|in-place */

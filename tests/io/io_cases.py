@@ -24,6 +24,7 @@ def hints(pick: random.Random) -> str:
         "checksums": ("yes", "no"),
         "async": ("yes", "no", "no"),
         "layout": ("parts", "shared", "shared"),
+        "lock-unit": ("64K", "256K", "1M"),
     }
     for name, values in optional.items():
         if pick.random() < 0.6:

@@ -50,9 +50,51 @@ static void elsewhere_it_is_not_applicable(void)
     unlink(path);
 }
 
+static void the_turns_of_clients_are_known(void)
+{
+    static const struct {
+        const char *line;
+        uint64_t device, bytes;
+    } cases[] = {
+        {"236 230 0:59 / /mnt/a rw,nosuid - fuse mfs\\04310.203.0.1:9421 rw,user_id=0", 59,
+         64 << 20},
+        {"38 1 0:84 / /mnt/mfs rw shared:3 master:1 - fuse.mfs mfsmaster:9421 rw", 84, 64 << 20},
+        {"38 1 8:1 / /mnt/my\\040fuse rw - ext4 /dev/mfs rw", 8 << 8 | 1, 0},
+        {"38 1 0:84 / /mnt/x rw - fuse squashfuse rw", 84, 0},
+        {"", 0, 0},
+        {"no such line", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t device, bytes = place_lock_unit(cases[i].line, &device);
+        CHECK(bytes == cases[i].bytes, "%s: %llu", cases[i].line, (unsigned long long)bytes);
+        CHECK(device == cases[i].device, "%s: device %llu", cases[i].line,
+              (unsigned long long)device);
+    }
+}
+
+static void a_hint_says_what_is_not_known(void)
+{
+    char path[] = "/tmp/brigade-test-XXXXXX";
+    struct io_hints hints;
+    struct place place;
+    int fd = mkstemp(path);
+    hints_default(&hints);
+    place_choose(fd, 1, &hints, &place);
+    CHECK(place.lock_bytes == 0, "nothing is known of a local disk: %s", place.text);
+    hints.lock_bytes = 48 << 20;
+    place_choose(fd, 1, &hints, &place);
+    CHECK(place.lock_bytes == 64 << 20, "a power of two: %s", place.text);
+    CHECK(strstr(place.text, "one node at a time writes each 64 MiB"), "it says so: %s",
+          place.text);
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     a_request_has_the_bytes_that_lustre_reads();
     elsewhere_it_is_not_applicable();
+    the_turns_of_clients_are_known();
+    a_hint_says_what_is_not_known();
     return failures != 0;
 }

@@ -21,13 +21,16 @@ static uint64_t below(uint64_t n)
     while (0)
 
 static struct io_plan plan;
+static const struct plan_place place = {.stripe_bytes = 1 << 20};
 static uint32_t order[5000];
 
-static void check_plan(const struct io_hints *hints, uint64_t stripe, const struct io_extent *e,
-                       const struct plan_ranks *ranks, int round)
+static void check_plan(const struct io_hints *hints, const struct plan_place *there,
+                       const struct io_extent *e, const struct plan_ranks *ranks, int round)
 {
-    plan_make(&plan, hints, stripe, e, ranks);
-    uint64_t w = plan.window_bytes, unit = stripe > w ? stripe : w;
+    plan_make(&plan, hints, there, e, ranks);
+    uint64_t stripe = there->stripe_bytes, w = plan.window_bytes, unit = stripe > w ? stripe : w;
+    if (!hints->writers && ranks->n_nodes > 1 && there->lock_bytes > unit)
+        unit = there->lock_bytes;
     CHECK(plan.transport != IO_AUTO);
     CHECK(hints->transport == IO_AUTO || plan.transport == hints->transport);
     CHECK((w & (w - 1)) == 0 && (stripe % w == 0 || w % stripe == 0));
@@ -64,7 +67,9 @@ static void random_plan(int round)
     struct io_extent e = {.low = below(UINT64_C(1) << (1 + below(40)))};
     e.high = e.low + 1 + below(UINT64_C(1) << (1 + below(40)));
     e.run = 1 + below(1 << 20);
-    check_plan(&hints, UINT64_C(65536) << below(10), &e, &ranks, round);
+    struct plan_place there = {.stripe_bytes = UINT64_C(65536) << below(10),
+                               .lock_bytes = below(2) ? 0 : UINT64_C(65536) << below(14)};
+    check_plan(&hints, &there, &e, &ranks, round);
 }
 
 static void choices(int round)
@@ -73,19 +78,19 @@ static void choices(int round)
     struct plan_ranks ranks = {.size = 16, .n_nodes = 1, .order = order, .room_bytes = 8 << 20};
     struct io_extent e = {.low = 0, .high = 64 << 20, .run = 1024};
     hints_default(&hints);
-    plan_make(&plan, &hints, 1 << 20, &e, &ranks);
+    plan_make(&plan, &hints, &place, &e, &ranks);
     CHECK(plan.transport == IO_SIMPLE && plan.window_bytes == 1 << 20);
     e.run = 4 << 20;
-    plan_make(&plan, &hints, 1 << 20, &e, &ranks);
+    plan_make(&plan, &hints, &place, &e, &ranks);
     CHECK(plan.transport == IO_DIRECT && strstr(plan.reason, "runs are long"));
     e.high = 100; /* a small call does not touch large memory */
-    plan_make(&plan, &hints, 1 << 20, &e, &ranks);
+    plan_make(&plan, &hints, &place, &e, &ranks);
     CHECK(plan.window_bytes == 65536 && plan.n_writers == 1);
     e.low = e.high = 0;
-    plan_make(&plan, &hints, 1 << 20, &e, &ranks);
+    plan_make(&plan, &hints, &place, &e, &ranks);
     CHECK(plan.n_writers == 0);
     e = (struct io_extent){.low = (UINT64_C(1) << 62) + 5, .high = UINT64_C(1) << 63, .run = 1};
-    check_plan(&hints, 1 << 20, &e, &ranks, round);
+    check_plan(&hints, &place, &e, &ranks, round);
 }
 
 /* Windows in their owners' memory: as long as there is room for, but several turns each. */
@@ -95,16 +100,16 @@ static void blocks(int round)
     struct plan_ranks ranks = {.size = 16, .n_nodes = 2, .room_bytes = 16 << 20};
     struct io_extent e = {.low = 0, .high = UINT64_C(1) << 30, .run = 24};
     hints_default(&hints);
-    plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+    plan_blocks(&plan, &hints, &place, &e, &ranks);
     CHECK(plan.n_writers == 4 && plan.writers[1] == 4 && plan.window_bytes == 16 << 20);
     e.high = 16 << 20;
-    plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+    plan_blocks(&plan, &hints, &place, &e, &ranks);
     CHECK(plan.n_writers == 4 && plan.window_bytes == 1 << 20 && plan.first[4] == 16);
     ranks.room_bytes = 4096;
-    plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+    plan_blocks(&plan, &hints, &place, &e, &ranks);
     CHECK(plan.window_bytes == 4096 && plan.first[1] == 4 << 8);
     e.high = 0;
-    plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+    plan_blocks(&plan, &hints, &place, &e, &ranks);
     CHECK(plan.n_writers == 0);
 }
 
@@ -126,9 +131,48 @@ static void near_blocks(void)
                                    .n_nodes = cases[round].n_nodes,
                                    .room_bytes = cases[round].room};
         struct io_extent e = {.low = 0, .high = UINT64_C(1) << 30, .run = cases[round].run};
-        plan_blocks(&plan, &hints, 1 << 20, &e, &ranks);
+        plan_blocks(&plan, &hints, &place, &e, &ranks);
         CHECK(plan.window_bytes == cases[round].window);
     }
+}
+
+/* What one node may write at a time has one writer, and later calls the same one. */
+static void turns(int round)
+{
+    struct io_hints hints;
+    struct plan_place there = {.stripe_bytes = 1 << 20, .lock_bytes = 64 << 20};
+    struct plan_ranks ranks = {.size = 16, .n_nodes = 4, .room_bytes = 8 << 20};
+    struct io_extent e = {.low = 0, .high = 64 << 20, .run = 4 << 20};
+    hints_default(&hints);
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.transport == IO_SIMPLE && plan.n_writers == 1 && plan.writers[0] == 0);
+    CHECK(strstr(plan.reason, "nodes would wait") && plan.window_bytes == 1 << 20);
+    CHECK(!plan_may_early(&hints, &there, e.run, &ranks));
+    e.low = UINT64_C(65) << 20, e.high = UINT64_C(130) << 20;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 2 && plan.writers[0] == 4 && plan.writers[1] == 8);
+    CHECK(plan.first[0] == 64 && plan.first[1] == 128 && plan.first[2] == 192);
+    plan_blocks(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 2 && plan.writers[0] == 4 && plan.writers[1] == 8);
+    e.low = 0, e.high = UINT64_C(4) << 30; /* enough for two of each node */
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 8 && plan.writers[1] == 2 &&
+          plan.first[1] * plan.window_bytes == 512 << 20);
+    e.run = 64 << 20; /* a rank's own */
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.transport == IO_DIRECT && plan_may_early(&hints, &there, e.run, &ranks));
+    e.run = 4 << 20;
+    ranks.n_nodes = 40, ranks.size = 40;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.transport == IO_BRIGADE && plan.n_writers == 40);
+    ranks.n_nodes = 1; /* one client: nobody else to wait for */
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.transport == IO_DIRECT && plan.n_writers == 2 &&
+          plan_may_early(&hints, &there, e.run, &ranks));
+    ranks.n_nodes = 4, e.high = 64 << 20;
+    hints.writers = 4; /* as asked */
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 4);
 }
 
 int main(void)
@@ -138,5 +182,6 @@ int main(void)
     choices(0);
     blocks(0);
     near_blocks();
+    turns(0);
     return failures != 0;
 }

@@ -40,6 +40,31 @@ def run(lab: Lab, ranks: int, body: str) -> None:
     assert done.returncode == 0 and f"ranks {ranks}" in done.stdout, done.stdout + done.stderr
 
 
+LONG_RUNS = """
+with brigade.io.open(comm, PATH, "w", **HINTS) as f:
+    f.write(rank << 20, bytes([rank + 1]) * (1 << 20))
+    explained = f.explain()
+assert ("one node at a time writes each" in explained), explained
+with brigade.io.open(comm, PATH, "r") as f:
+    if f.read((size - 1 - rank) << 20, 1 << 20) != bytes([size - rank]) * (1 << 20):
+        out["wrong"].append("bytes")
+"""
+
+
+@pytest.mark.parametrize(
+    ("hints", "written"),
+    [("{}", [3, 0, 0]), ("{'lock_unit': '2M'}", [2, 1, 0]), ("{'lock_unit': '64K'}", [1, 1, 1])],
+)
+def test_nodes_do_not_wait_for_each_other_to_write(
+    moose: Lab, hints: str, written: list[int]
+) -> None:
+    """MooseFS lets one client at a time write to 64 MiB of a file."""
+    moose.reset()
+    run(moose, 3, f"HINTS = {hints}\n" + LONG_RUNS)
+    nodes = moose.stats().nodes
+    assert [nodes[name].bytes_written >> 20 for name in ("n0", "n1", "n2")] == written
+
+
 OVERLAPPING = (
     "seed=782676692 writers=3 readers=3 calls=4 size=1500000 gap=0 kinds=31 apart=1 "
     "update=in-place "

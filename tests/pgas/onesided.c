@@ -144,7 +144,7 @@ static struct onesided_call call_of(struct onesided *o, struct file *f, uint64_t
     }
     return (struct onesided_call){.o = o,
                                   .hints = &f->hints,
-                                  .stripe_bytes = f->token.stripe_bytes,
+                                  .place = {.stripe_bytes = f->token.stripe_bytes},
                                   .size = size,
                                   .store = f->store,
                                   .drain = f->drain,

@@ -52,7 +52,7 @@ int main(int argc, char **argv)
         group_die("windows", &err);
     call.o = o;
     call.request = &request;
-    call.stripe_bytes = token.stripe_bytes;
+    call.place.stripe_bytes = token.stripe_bytes;
     if (onesided_write(&call, &call.size, &err))
         group_die("write", &err);
     if (onesided_read(&call, &call.size, &err))

@@ -117,7 +117,7 @@ static void call(struct onesided *o, struct file *f, struct ask *ask, int writes
         group_die("request", &err);
     struct onesided_call c = {.o = o,
                               .hints = &f->hints,
-                              .stripe_bytes = f->token.stripe_bytes,
+                              .place = {.stripe_bytes = f->token.stripe_bytes},
                               .size = FILE_BYTES,
                               .store = f->store,
                               .drain = f->drain,
