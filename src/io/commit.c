@@ -23,6 +23,19 @@ static int flush(void *file, struct brg_error *err)
     return store_flush(f->store, err);
 }
 
+/* Each node has told its own ranks of checksums, not yet the other nodes. */
+static int has_pages(const brg_file *f)
+{
+    return f->page >= 0 && f->world->n_nodes > 1 && f->hints.checksums &&
+           f->token.layout == IO_SHARED;
+}
+
+static int leave_page(void *file, struct brg_error *err)
+{
+    brg_file *f = file;
+    return store_page_leave(f->store, err);
+}
+
 static int settle(void *file, struct brg_error *err)
 {
     brg_file *f = file;
@@ -63,14 +76,20 @@ static int publish(void *file, struct brg_error *err)
     return rc || f->world->rank != 0 ? rc : store_publish(f->store, f->size, err);
 }
 
-#define N_STEPS 3u
-static drain_job *const apart[N_STEPS] = {flush, settle, publish};
-static drain_job *const together[N_STEPS] = {settle, secure, publish};
+static drain_job *const apart[] = {flush, leave_page, settle, publish, NULL};
+static drain_job *const together[] = {settle, secure, publish, NULL};
+
+static int is_ended(const struct brg_request *request)
+{
+    return request->steps[request->step] == NULL;
+}
 
 /* The next step from `step` on of this file's commit that has something to do. */
 static unsigned next_step(const brg_file *f, const struct brg_request *request, unsigned step)
 {
     int known = !f->hints.async && !store_is_unsummed(f->store);
+    if (request->steps[step] == leave_page && (known || !has_pages(f)))
+        step++;
     if (request->steps[step] == settle &&
         (known || (request->steps == together && is_settled_alone(f))))
         step++;
@@ -111,31 +130,52 @@ static int suffers(struct brg_request *request)
     return verdict == PACE_SLOW;
 }
 
+/* Of an agreement. */
+enum {
+    ENDED,
+    NO_FAILURE,
+    NO_HARM,
+    COST,
+    SUMMED, /* 0: what nodes know of checksums does not agree */
+    N
+};
+
+/* In the agreement: when all has been written, the nodes' pages become one. */
+static int join_pages(void *running, int64_t *least)
+{
+    struct brg_request *request = running;
+    brg_file *f = request->file;
+    int64_t page[STORE_PAGE_VALUES];
+    if (!least[ENDED] || !least[NO_FAILURE] || request->steps[request->step] != flush ||
+        !has_pages(f))
+        return 0;
+    int rc = world_least_many(f->world, page, store_page_say(f->store, f->size, page));
+    if (!rc && store_page_hear(f->store, f->size, page))
+        least[SUMMED] = 0;
+    return rc;
+}
+
 /* One agreement: goes to the next step if this one is done everywhere. */
 static void advance(struct brg_request *request, int wait_ms)
 {
-    enum {
-        ENDED,
-        NO_FAILURE,
-        NO_HARM,
-        COST,
-        N
-    };
     brg_file *f = request->file;
     int ended = drain_ended(f->drain, wait_ms, &f->failure);
-    int64_t v[N] = {ended != 0, ended >= 0, !suffers(request), file_cost_key(f, request->began_ns)};
-    int rc = world_minimum(f->world, v, N, &f->failure);
+    int64_t v[N] = {ended != 0, ended >= 0, !suffers(request), file_cost_key(f, request->began_ns),
+                    1};
+    int rc = world_meet(f->world, v, N, join_pages, request, &f->failure);
     if (!rc && !v[NO_FAILURE])
         rc = world_failure(f->world, &f->failure);
     if (!rc && !v[NO_HARM])
         drain_hear(f->drain);
-    if (!rc && v[ENDED] && ++request->step < N_STEPS) {
-        request->step = next_step(f, request, request->step);
+    if (!rc && !v[SUMMED])
+        store_hear_unsummed(f->store, 1);
+    if (!rc && v[ENDED])
+        request->step = next_step(f, request, request->step + 1);
+    if (!rc && v[ENDED] && !is_ended(request))
         drain_run(f->drain, request->steps[request->step], f, request->behind);
-    }
-    if (!rc && request->step == N_STEPS)
+    if (!rc && is_ended(request))
         file_cost_note(f, v[COST]);
-    if (rc || request->step == N_STEPS)
+    if (rc || is_ended(request))
         finish(request, &f->failure);
 }
 

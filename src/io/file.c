@@ -106,7 +106,8 @@ static void find(struct opening *o, struct io_world *w)
 {
     brg_file *f = o->file;
     o->found.hints = f->hints;
-    f->page = o->found.page = o->flags & BRG_WRITE ? world_take_page(w) : -1;
+    int apart = o->flags & BRG_CREATE && !f->hints.async; /* with no sums of an old file */
+    f->page = o->found.page = o->flags & BRG_WRITE ? world_take_page(w, apart) : -1;
     char *page = world_page(w, f->page);
     if (store_prepare(o->path, o->flags, &f->hints, page, &f->token, &f->failure))
         return;
@@ -142,6 +143,8 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
         f->hints = o.found.hints;
         f->token = o.found.token;
         f->page = o.found.page;
+        if (f->page >= 0 && f->world->leaders && f->world->rank != 0)
+            world_clear_page(f->world, f->page);
         f->size = flags & BRG_CREATE ? 0 : o.found.token.size;
         if (f->world->rank != 0)
             store_begin(f->store, &f->token, &f->hints, f->world->rank,

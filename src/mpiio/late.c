@@ -88,7 +88,7 @@ static int agree(struct file *f)
     struct reach *r = &f->all;
     struct brg_error failure;
     int64_t v[N_VALUES] = {f->late && !r->unable && r->world->n_nodes == 1, INT64_MAX};
-    int page = r->world->rank == 0 ? world_take_page(r->world) : -1;
+    int page = r->world->rank == 0 ? world_take_page(r->world, 0) : -1;
     if (r->world->rank == 0) {
         v[PAGE] = page;
         v[ABLE] = v[ABLE] && page >= 0;

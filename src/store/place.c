@@ -97,14 +97,17 @@ int place_choose(int fd, int fresh, const struct io_hints *hints, struct place *
     place->lock_bytes = hints->lock_bytes ? power_of_two(hints->lock_bytes) : place_lock_bytes(fd);
     if (place_kind(fd, NULL) == PLACE_LUSTRE)
         return on_lustre(fd, fresh, hints, place);
-    int n = snprintf(place->text, sizeof place->text, "%s%s",
-             hints->stripe_bytes    ? "as the hint says"
-             : own > STRIPE_DEFAULT ? "what the file system likes"
-                                    : "the default",
-             hints->stripe_count || hints->first_target >= 0
-                 ? "; number of stripes and first target: not applicable, this is not Lustre"
-                 : "; this is not Lustre");
+    int n =
+        snprintf(place->text, sizeof place->text, "%s%s",
+                 hints->stripe_bytes    ? "as the hint says"
+                 : own > STRIPE_DEFAULT ? "what the file system likes"
+                                        : "the default",
+                 hints->stripe_count || hints->first_target >= 0
+                     ? "; number of stripes and first target: not applicable, this is not Lustre"
+                     : "; this is not Lustre");
     if (place->lock_bytes)
-        snprintf(place->text + n, sizeof place->text - (size_t)n, "; one node at a time writes each %llu MiB", (unsigned long long)place->lock_bytes >> 20);
+        snprintf(place->text + n, sizeof place->text - (size_t)n,
+                 "; one node at a time writes each %llu MiB",
+                 (unsigned long long)place->lock_bytes >> 20);
     return 0;
 }

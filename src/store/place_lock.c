@@ -22,8 +22,8 @@ uint64_t place_lock_unit(const char *line, uint64_t *device)
         return 0;
     *device = makedev(major, minor);
     int is_moosefs = strcmp(type, "fuse.mfs") == 0 || strcmp(type, "fuse.moosefs") == 0 ||
-                     (strcmp(type, "fuse") == 0 && (strncmp(source, "mfs\\043", 7) == 0 ||
-                                                    strncmp(source, "mfs#", 4) == 0));
+                     (strcmp(type, "fuse") == 0 &&
+                      (strncmp(source, "mfs\\043", 7) == 0 || strncmp(source, "mfs#", 4) == 0));
     return is_moosefs ? MOOSEFS_CHUNK : 0;
 }
 

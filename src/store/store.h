@@ -48,8 +48,8 @@ struct io_store;
 /* Rank 0 only. Finds out what is there, checks what can be checked, makes the temporary file;
  * removes temporary files of the same name whose job is certainly dead. After success either
  * store_open or store_abandon.
- * `page`: STORE_PAGE bytes, zeros, that all ranks share until the file is closed; or NULL. With
- * one, what they tell each other of the checksums of some hundred MiB takes no file. */
+ * `page`: STORE_PAGE bytes, zeros, that all ranks of a node share until the file is closed; or NULL.
+ * With one, what they tell each other of the checksums of some hundred MiB takes no file. */
 int store_prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
                   struct store_token *token, struct brg_error *err);
 /* Rank 0 only: undoes store_prepare, or ends what it left open, where no store was opened. */
@@ -105,6 +105,15 @@ int store_end_stream(struct io_store *store, struct brg_error *err);
 int store_has_unsummed(const struct io_store *store);
 void store_hear_unsummed(struct io_store *store, int unsummed);
 int store_is_unsummed(const struct io_store *store);
+/* Where ranks are on several nodes, each of which has a page of its own. One rank of each node,
+ * when all have written what a commit is of: what its page says, n values, returned; the least of
+ * all nodes' come back, and it returns whether blocks must be read back. */
+#define STORE_PAGE_VALUES 897
+int store_page_say(const struct io_store *store, uint64_t size, int64_t *values);
+int store_page_hear(struct io_store *store, uint64_t size, const int64_t *values);
+/* Then every rank, where such blocks must be read back, before store_settle and with an agreement
+ * between: what rank 0's page says goes to a file that all see. */
+int store_page_leave(struct io_store *store, struct brg_error *err);
 /* What was written before goes to where other nodes see it: what they write from now on, after an
  * agreement, comes later. Not needed for layout=parts. */
 int store_show(struct io_store *store, struct brg_error *err);

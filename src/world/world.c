@@ -332,15 +332,25 @@ int world_share_and_least(struct io_world *w, void *buf, size_t bytes, uint32_t 
     return 0;
 }
 
-int world_take_page(struct io_world *w)
+int world_least_many(struct io_world *w, int64_t *values, int n)
 {
-    for (int page = 0; w->n_nodes == 1 && page < AREA_PAGES; page++)
+    return world_least(w, w->leaders, values, n);
+}
+
+int world_take_page(struct io_world *w, int apart)
+{
+    for (int page = 0; (w->n_nodes == 1 || apart) && page < AREA_PAGES; page++)
         if (!(w->pages & 1u << page)) {
             w->pages |= 1u << page;
-            memset(world_page(w, page), 0, AREA_PAGE_BYTES);
+            world_clear_page(w, page);
             return page;
         }
     return -1;
+}
+
+void world_clear_page(struct io_world *w, int page)
+{
+    memset(world_page(w, page), 0, AREA_PAGE_BYTES);
 }
 
 void world_give_page(struct io_world *w, int page)

@@ -15,6 +15,7 @@
 #include "mpi/mpi.h"
 
 #define WORLD_VALUES AREA_VALUES
+#define WORLD_MANY 1024
 
 /* What MPI has in its hands while a world is made. */
 struct world_opening {
@@ -53,8 +54,8 @@ struct io_world {
     uint32_t shared_chunks; /* by world_share so far */
     uint64_t looked_ns;     /* when the leader last looked whether others live */
     struct world_opening opening;
-    int64_t mine[WORLD_VALUES], least[WORLD_VALUES]; /* of world_least */
-    uint32_t word;                                   /* of a death, to other leaders */
+    int64_t mine[WORLD_MANY], least[WORLD_MANY]; /* of world_least, world_least_many */
+    uint32_t word;                               /* of a death, to other leaders */
     int told;              /* this rank has told the other leaders that one died */
     struct io_world *next; /* of the same communicator, with other arguments */
     unsigned users;        /* files that have it open */
@@ -109,8 +110,10 @@ int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
 
 /* Rank 0, not collective: a page of AREA_PAGE_BYTES, zeros, that all ranks see, until it is given
  * back, when nobody looks at it any more: its number, or -1 where the ranks are on several nodes or
- * there is none left. Any rank: where it lies; NULL of -1. */
-int world_take_page(struct io_world *world);
+ * there is none left. With `apart`, a page of each node where there are several, of which the
+ * leaders clear their own before they next meet anybody. Any rank: where it lies; NULL of -1. */
+int world_take_page(struct io_world *world, int apart);
+void world_clear_page(struct io_world *world, int page);
 void world_give_page(struct io_world *world, int page);
 char *world_page(const struct io_world *world, int page);
 
@@ -140,6 +143,8 @@ int world_finish(struct io_world *world, struct stream_net *net, struct stream_r
 /* values[i] becomes the least values[i] of all ranks of `net`, n <= WORLD_VALUES; collective over
  * them. 0 or -errno. */
 int world_least(struct io_world *world, struct stream_net *net, int64_t *values, int n);
+/* The same of n <= WORLD_MANY values, over the leaders of several nodes, in `alone` of a meeting. */
+int world_least_many(struct io_world *world, int64_t *values, int n);
 /* Sleeps until the area's bell is no longer at `seen`, at most ns; looks whether a rank died, here
  * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */
 int world_rest(struct io_world *world, uint32_t seen, uint64_t ns);

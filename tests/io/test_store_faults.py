@@ -23,6 +23,7 @@ from store_world import (
     pattern,
     run_ranks,
     told,
+    verify,
     words,
 )
 
@@ -105,11 +106,24 @@ def test_all_ranks_are_told_of_one_ranks_failure(mpi: str, driver: Path, old: Pa
 
 @pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
 def test_nodes_are_told_that_one_cannot_keep_checksums(mpi: str, driver: Path, old: Path):
-    """Ranks that share no memory keep them in a file, which is the second that a rank opens."""
-    failure = fails(mpi, 3, driver, old, "io.open:1@1", "transport=direct:share=no")
+    """In the background they are kept in a file, which is the second that a rank opens."""
+    failure = fails(mpi, 3, driver, old, "io.open:1@1", "transport=direct:share=no:async=yes")
     assert (failure.code, failure.failed_rank) == (-errno.EACCES, 1)
     assert failure.offset == 2 * MIB  # its first block; -1 would be the file itself
     assert_old(old)
+
+
+@pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
+def test_nodes_are_told_whatever_rank_0_cannot_open(mpi: str, driver: Path, old: Path):
+    """Among it the file of the sums of blocks that two nodes wrote to, which are read back."""
+    for number in range(20):
+        told = fails(mpi, 3, driver, old, f"io.open:{number}@0", "share=no:stripe=4M")
+        if not told.code:
+            break
+        assert (told.code, told.failed_rank) == (-errno.EACCES, 0), number
+        assert_old(old)
+    assert 4 < number < 19
+    assert verify(old)["damaged"] == 0
 
 
 @pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)

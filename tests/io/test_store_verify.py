@@ -276,7 +276,7 @@ MANY = """
 import os
 
 def open_one(number):
-    return brigade.io.open(comm, PATH + str(number), "w", stripe="64K", sync=False)
+    return brigade.io.open(comm, PATH + str(number), "w", stripe="64K", share=SHARE, sync=False)
 
 def kept_on_disk():
     comm.Barrier()
@@ -302,9 +302,10 @@ assert seen == [2, 6, 0], seen
 """
 
 
-def test_checksums_of_small_files_take_no_file_while_these_are_written(tmp_path: Path):
+@pytest.mark.parametrize("share", [True, False])
+def test_checksums_of_small_files_take_no_file_while_these_are_written(tmp_path: Path, share: bool):
     """Four files of a world at a time have memory for the sums of their first blocks, each anew."""
-    run("openmpi", 3, MANY, tmp_path)
+    run("openmpi", 3, f"SHARE = {share}\n" + MANY, tmp_path)
     for number in range(7):
         assert verify(tmp_path / f"f{number}")["damaged"] == 0, number
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []

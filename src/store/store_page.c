@@ -1,0 +1,38 @@
+/* The page of checksums where the ranks of a file are on several nodes. */
+#include <unistd.h>
+
+#include "store/store_inside.h"
+#include "store/store_io.h"
+#include "store/sums_page.h"
+
+_Static_assert(STORE_PAGE_VALUES == SUMS_PAGE_VALUES, "what a page says");
+
+static uint32_t n_blocks(const struct io_store *s, uint64_t size)
+{
+    uint64_t n = (size + s->token.stripe_bytes - 1) / s->token.stripe_bytes;
+    return (uint32_t)(n < SUMS_GROUP ? n : SUMS_GROUP);
+}
+
+int store_page_say(const struct io_store *s, uint64_t size, int64_t *values)
+{
+    return s->page ? sums_page_say(s->page, n_blocks(s, size), values) : 0;
+}
+
+int store_page_hear(struct io_store *s, uint64_t size, const int64_t *values)
+{
+    return s->page ? sums_page_hear(s->page, n_blocks(s, size), values) : 0;
+}
+
+int store_page_leave(struct io_store *s, struct brg_error *err)
+{
+    char *page = s->page;
+    struct sums_pad pad;
+    s->page = NULL;
+    if (!page || s->rank != 0)
+        return 0;
+    sums_pad_open(&pad, NULL, s->working);
+    int rc = sums_pad_make(&pad);
+    rc = rc ? rc : store_io_write(pad.fd, page, SUMS_PAGE_FILE, 0, NULL);
+    sums_pad_close(&pad);
+    return rc ? store_failed(err, rc, s->token.path, -1, "keep checksums of") : 0;
+}
