@@ -235,8 +235,8 @@ static int move_early(struct onesided_run *run, const struct plan_ranks *ranks)
     struct io_part part = {.bytes = 0};
     if (!call->grows || (call->refused && call->refused->code))
         return 0;
-    if (call->request->bytes &&
-        (!request_run(call->request, &part) || !plan_may_early(call->hints, &call->place, part.bytes, ranks)))
+    if (call->request->bytes && (!request_run(call->request, &part) ||
+                                 !plan_may_early(call->hints, &call->place, part.bytes, ranks)))
         return 0;
     return move_run(run, &part) == part.bytes;
 }

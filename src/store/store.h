@@ -48,8 +48,8 @@ struct io_store;
 /* Rank 0 only. Finds out what is there, checks what can be checked, makes the temporary file;
  * removes temporary files of the same name whose job is certainly dead. After success either
  * store_open or store_abandon.
- * `page`: STORE_PAGE bytes, zeros, that all ranks of a node share until the file is closed; or NULL.
- * With one, what they tell each other of the checksums of some hundred MiB takes no file. */
+ * `page`: STORE_PAGE bytes, zeros, that all ranks of a node share until the file is closed; or
+ * NULL. With one, what they tell each other of the checksums of some hundred MiB takes no file. */
 int store_prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
                   struct store_token *token, struct brg_error *err);
 /* Rank 0 only: undoes store_prepare, or ends what it left open, where no store was opened. */

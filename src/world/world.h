@@ -143,7 +143,7 @@ int world_finish(struct io_world *world, struct stream_net *net, struct stream_r
 /* values[i] becomes the least values[i] of all ranks of `net`, n <= WORLD_VALUES; collective over
  * them. 0 or -errno. */
 int world_least(struct io_world *world, struct stream_net *net, int64_t *values, int n);
-/* The same of n <= WORLD_MANY values, over the leaders of several nodes, in `alone` of a meeting. */
+/* The same of n <= WORLD_MANY values, over the leaders of several nodes, in a meeting's `alone`. */
 int world_least_many(struct io_world *world, int64_t *values, int n);
 /* Sleeps until the area's bell is no longer at `seen`, at most ns; looks whether a rank died, here
  * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */
