@@ -20,6 +20,7 @@ import sys
 from _brigade_again import ACTIONS
 from _brigade_channel import REPORT_BYTES, Channel
 from _brigade_common import is_one_of, json, read_whole
+from _brigade_early import RENEW, look
 from _brigade_loaders import Source
 from _brigade_nodes import warning_filters
 from _brigade_show import Store, rank_begins
@@ -62,6 +63,7 @@ class _Template:
         self._streams = Streams()
         self._place = _posix.getcwd(), _posix.umask(0o77)
         _posix.umask(self._place[1])
+        self._renew = []  # modules that were there before the first of ours
         self._warm = 0
         self._threads = False  # whether some stay when it forks
         self._found = {}  # {module: why}: what this template or a first try of it found
@@ -72,8 +74,11 @@ class _Template:
 
     def warm(self):
         plan, self.refused = self._plan()
+        if not self.refused:
+            self._limits, self.refused = look()
         if self.refused:
             return
+        self._renew = [name for name in RENEW if name in sys.modules]
         _pin(plan, _words(self._environ, _PINS))
         self._found = _words(self._environ, _LEFT)
         plan["left"].update(self._found)
@@ -90,7 +95,7 @@ class _Template:
             return
         warmer.hide()
         self._read = set(warmer.variables.read)
-        self._limits = [
+        self._limits += [
             name
             for module, names in warmer.limits.items()
             if module in warmer.nodes
@@ -252,6 +257,8 @@ class _Template:
         for name, (_then, now) in self._coerced.items():
             _posix.putenv(name, now)
         rank_begins()
+        for name in self._renew:
+            ACTIONS[RENEW[name]](sys.modules[name])
         self._streams.renew()
         Settings.slot = int(raw.get(b"BRIGADE_SLOT") or 0)
         state = raw.get(b"BRIGADE_STATE", b"")

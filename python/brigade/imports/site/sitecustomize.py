@@ -61,6 +61,7 @@ _TEMPLATE = (
     *_VIEW,
     *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_given"),
     *(
+        "_brigade_early",
         "_brigade_watch",
         "_brigade_store",
         "_brigade_warm",
