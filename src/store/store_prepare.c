@@ -58,15 +58,18 @@ static int look(const char *path, unsigned flags, struct stat *st, struct brg_er
     }
     if (flags & BRG_EXCLUSIVE)
         return store_failed(err, -EEXIST, path, -1, "create");
-    if (!S_ISREG(st->st_mode))
-        return refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, path, "it is no plain file");
-    if (flags & BRG_READ && !(flags & BRG_WRITE))
-        return 0; /* it will be opened at once */
+    return S_ISREG(st->st_mode)
+               ? 0
+               : refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, path, "it is no plain file");
+}
+
+/* Each question is a request to a shared file system: only of what could not be opened. */
+static int may_use(const char *path, unsigned flags, struct brg_error *err)
+{
     if (flags & BRG_READ && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
         return store_failed(err, -errno, path, -1, "read");
-    if (flags & BRG_WRITE && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
-        return store_failed(err, -errno, path, -1, "write");
-    return 0;
+    int denied = flags & BRG_WRITE && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS);
+    return denied ? store_failed(err, -errno, path, -1, "write") : 0;
 }
 
 /* Once for all that is asked of it, where it is read or written in place: each opening is a request
@@ -345,6 +348,7 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
     int keeps = !(flags & BRG_CREATE) || flags & STORE_IN_PLACE;
     if (old.st_nlink && (flags & STORE_IN_PLACE || flags & BRG_READ))
         rc = open_there(token, err);
+    rc = !rc && old.st_nlink && token->file < 0 ? may_use(token->path, flags, err) : rc;
     if (rc)
         return rc;
     rc = old.st_nlink && keeps ? look_for_parts(token, err) : 0;

@@ -8,9 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static char folder[64], path[96];
+static int asked; /* about rights, by name */
+
+/* In libc's place. */
+int faccessat(int dir, const char *name, int mode, int flags)
+{
+    asked++;
+    return (int)syscall(SYS_faccessat2, dir, name, mode, flags);
+}
 
 /* 0 and an open store, or what prepare said. */
 static int open_it(unsigned flags, struct io_store **store, struct brg_error *err)
@@ -89,6 +98,35 @@ static void keeps_what_was_there(void)
     CHECK(entries() == 2, "%d", entries());
 }
 
+/* To a shared file system each question is a request. */
+static void what_could_be_opened_is_not_asked_about(void)
+{
+    struct brg_error err = {0};
+    struct io_store *store;
+    unsigned flags[] = {BRG_READ, BRG_READ | BRG_WRITE, BRG_READ | BRG_WRITE | BRG_CREATE};
+    asked = 0;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (open_it(flags[i], &store, &err) == 0)
+            store_close(store);
+    CHECK(asked == 0, "%d questions; %s", asked, err.text);
+}
+
+static void what_may_not_be_written_is_refused(void)
+{
+    struct brg_error err = {0};
+    struct io_store *store;
+    uid_t me = geteuid();
+    chmod(path, 0444);
+    chmod(folder, 0755);
+    CHECK(me || seteuid(65534) == 0, "root stays root");
+    CHECK(open_it(BRG_WRITE, &store, &err) == -EACCES, "%s", err.text);
+    CHECK(open_it(BRG_READ | BRG_WRITE, &store, &err) == -EACCES, "%s", err.text);
+    if (open_it(BRG_READ, &store, &err) == 0)
+        store_close(store);
+    CHECK(err.code == -EACCES, "%s", err.text);
+    CHECK(seteuid(me) == 0, "root does not come back");
+}
+
 int main(void)
 {
     snprintf(folder, sizeof folder, "/tmp/brigade-in-place-XXXXXX");
@@ -97,6 +135,8 @@ int main(void)
     snprintf(path, sizeof path, "%s/file", folder);
     is_written_and_read_under_its_name();
     keeps_what_was_there();
+    what_could_be_opened_is_not_asked_about();
+    what_may_not_be_written_is_refused();
     unlink(path);
     strcat(path, ".sums");
     unlink(path);
