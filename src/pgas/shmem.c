@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -100,10 +101,11 @@ static int group_fetch_add(struct pgas *p, uint64_t *there, uint64_t add, uint32
     return 0;
 }
 
+/* Over the tree: the hub is cleared here, and nobody may still look at it. */
 static void group_close(struct pgas *p)
 {
-    struct brg_error err;
-    pgas_barrier(p, &err);
+    int64_t nothing = 0;
+    shmem_meet_tree(group_of(p), PGAS_MIN, &nothing, 1, NULL, 0, 0);
     shmem_pool_leave(group_of(p));
 }
 
@@ -151,8 +153,10 @@ static void count_nodes(struct shmem_group *g)
     while (least < g->pgas.rank && !shmem.ptr(g->board, shmem_pe(g, least)))
         least++;
     int64_t n = least == g->pgas.rank;
-    shmem_meet(g, PGAS_SUM, &n, 1, NULL, 0, 0);
+    shmem_meet_tree(g, PGAS_SUM, &n, 1, NULL, 0, 0);
     g->pgas.n_nodes = (uint32_t)n;
+    if (n == 1 && !getenv("BRIGADE_SHMEM_TREE"))
+        g->hub = g->pgas.rank ? shmem.ptr(g->board, shmem_pe(g, 0)) : g->board;
 }
 
 static int check(uint32_t start, unsigned log_stride, uint32_t size, int *rank,

@@ -2,6 +2,9 @@
 #ifndef BRG_PGAS_SHMEM_INSIDE_H
 #define BRG_PGAS_SHMEM_INSIDE_H
 
+#include <stdatomic.h>
+#include <string.h>
+
 #include "pgas/pgas.h"
 
 /* The library's calls, found at run time; they have one binary interface. X(type, name, parameters)
@@ -29,15 +32,20 @@ extern struct shmem_calls {
 } shmem;
 
 #define SHMEM_LEVELS 32
-#define SHMEM_SHARE_BYTES 4096
+#define SHMEM_OUTCOME_BYTES 4096
+#define SHMEM_SHARE_BYTES ((SHMEM_LEVELS - 1) * PGAS_VALUES * sizeof(int64_t)) /* 3,968 */
 
 /* In symmetric memory, one a group: a meeting's values come from the children in a tree of the
- * ranks, its outcome from the parent. Flags hold the number of the last meeting heard of. */
+ * ranks, its outcome from the parent. Flags hold the number of the last meeting heard of. Where all
+ * ranks reach each other's, values[0] is what this one brings, the rest of values what it shares,
+ * and `arrived`, `ended` and `outcome` count on the board of the group's first. */
 struct shmem_board {
     long came[SHMEM_LEVELS];
     long go;
     int64_t values[SHMEM_LEVELS][PGAS_VALUES];
-    char outcome[SHMEM_SHARE_BYTES];
+    char outcome[SHMEM_OUTCOME_BYTES];
+    _Alignas(64) _Atomic uint32_t arrived; /* in all meetings */
+    _Alignas(64) _Atomic uint32_t ended;   /* meetings */
 };
 
 /* A part of the pool that a group has; kept in the order of `from`. */
@@ -53,12 +61,21 @@ struct shmem_group {
     int everybody; /* all ranks there are: may use the library's own allocation */
     int slot;      /* of its board */
     struct shmem_board *board;
-    long met;
+    long met;                /* over the tree */
+    struct shmem_board *hub; /* of the first rank, where all reach each other's memory; or NULL */
+    uint32_t near_met;       /* there */
 };
 
 static inline int shmem_pe(const struct shmem_group *g, uint32_t rank)
 {
     return (int)(g->start + (rank << g->log_stride));
+}
+
+/* Of nothing, too, which lies nowhere. */
+static inline void shmem_copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes)
+        memcpy(to, from, bytes);
 }
 
 /* Sleeps between looks until *flag, which others set with long_atomic_set, is at least `value`. */
@@ -68,6 +85,12 @@ void shmem_wait(const long *flag, long value);
  * SHMEM_SHARE_BYTES) of `root` comes to all. Either may be empty. */
 void shmem_meet(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, void *share,
                 size_t bytes, uint32_t root);
+/* The same in one of two ways: by puts, whoever the ranks are; or, with a hub, in one place. */
+void shmem_meet_tree(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, void *share,
+                     size_t bytes, uint32_t root);
+void shmem_meet_near(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, void *share,
+                     size_t bytes, uint32_t root);
+void shmem_combine(enum pgas_op op, int64_t *values, const int64_t *others, int n);
 
 /* The pool: what groups that are not everybody need of symmetric memory. */
 

@@ -49,7 +49,7 @@ void shmem_wait(const long *flag, long value)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-static void combine(enum pgas_op op, int64_t *values, const int64_t *others, int n)
+void shmem_combine(enum pgas_op op, int64_t *values, const int64_t *others, int n)
 {
     for (int i = 0; i < n; i++) {
         int64_t a = values[i], b = others[i];
@@ -73,14 +73,8 @@ static void send(const struct shmem_group *g, void *there, const void *from, siz
         area_wake(low_word(near));
 }
 
-static void copy(void *to, const void *from, size_t bytes)
-{
-    if (bytes)
-        memcpy(to, from, bytes);
-}
-
-void shmem_meet(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, void *share,
-                size_t bytes, uint32_t root)
+void shmem_meet_tree(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, void *share,
+                     size_t bytes, uint32_t root)
 {
     uint32_t size = g->pgas.size, me = (g->pgas.rank + size - root) % size;
     struct shmem_board *board = g->board;
@@ -92,20 +86,29 @@ void shmem_meet(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, 
     for (; bit < size && !(me & bit); bit <<= 1, level++)
         if ((me | bit) < size) {
             shmem_wait(&board->came[level], g->met);
-            combine(op, values, board->values[level], n);
+            shmem_combine(op, values, board->values[level], n);
         }
     if (me) {
         send(g, board->values[level], values, value_bytes, &board->came[level],
              ((me & ~bit) + root) % size);
         shmem_wait(&board->go, g->met);
-        copy(values, board->outcome, value_bytes);
-        copy(share, board->outcome + value_bytes, bytes);
+        shmem_copy(values, board->outcome, value_bytes);
+        shmem_copy(share, board->outcome + value_bytes, bytes);
     } else {
-        copy(board->outcome, values, value_bytes);
-        copy(board->outcome + value_bytes, share, bytes);
+        shmem_copy(board->outcome, values, value_bytes);
+        shmem_copy(board->outcome + value_bytes, share, bytes);
     }
     while (bit >>= 1)
         if ((me | bit) < size)
             send(g, board->outcome, board->outcome, value_bytes + bytes, &board->go,
                  ((me | bit) + root) % size);
+}
+
+void shmem_meet(struct shmem_group *g, enum pgas_op op, int64_t *values, int n, void *share,
+                size_t bytes, uint32_t root)
+{
+    if (g->hub)
+        shmem_meet_near(g, op, values, n, share, bytes, root);
+    else
+        shmem_meet_tree(g, op, values, n, share, bytes, root);
 }

@@ -35,6 +35,13 @@ def test_every_back_end_does_the_same(ground: Ground):
     conform(ground)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_openshmem_does_the_same_over_a_tree(ranks: int):
+    """As where its ranks are on several nodes."""
+    out = run_on(Ground("shmem", "", ranks), "pgas_conform", BRIGADE_SHMEM_TREE="1")
+    assert out == f"ok: OpenSHMEM, {ranks} ranks, 1 nodes\n"
+
+
 @needs_nodes
 @pytest.mark.parametrize(
     "ground",
