@@ -53,6 +53,22 @@ def test_a_variable_that_a_line_reads_must_not_differ(own: Warm, line: str) -> N
     assert same.said() == also.said() == own.plain(PROGRAM, envs[0]).said()
 
 
+#: a1_coverage.pth of coverage 7.17
+COVERAGE = (
+    'import sys; exec(\'import os\\n\\nif os.getenv("COVERAGE_PROCESS_START") or '
+    'os.getenv("COVERAGE_PROCESS_CONFIG"):\\n try:\\n  import coverage\\n except:\\n  pass\\n'
+    ' else:\\n  coverage.process_startup(slug="pth")\'); sys.early = 0'
+)
+
+
+def test_the_line_of_coverage_keeps_nobody_from_being_forked_who_does_not_measure(
+    own: Warm,
+) -> None:
+    put(own, COVERAGE)
+    same, measured = own.ranks(PROGRAM, {}, {"COVERAGE_PROCESS_START": "rc"})
+    assert (same.refused, measured.refused) == ("", "variable COVERAGE_PROCESS_START differs")
+
+
 def test_a_variable_that_a_module_of_a_line_reads_must_not_differ(own: Warm) -> None:
     put(own, "import early", READS)
     same, other = own.ranks(PROGRAM, {"MINE": "1"}, {})

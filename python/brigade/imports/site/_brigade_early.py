@@ -8,8 +8,7 @@ the text of each line that is code, and of each module that is there by now and 
 nor Brigade's: variables that are asked for by name are compared with each rank's, and whatever
 else a rank may have of its own refuses. That a function is never called is not looked at.
 
-What must stay true: the rules of _brigade_view.py. Code that cannot be read refuses. A package
-stands in _KNOWN only if it was read.
+What must stay true: the rules of _brigade_view.py. Code that cannot be read refuses.
 """
 
 import sys
@@ -21,9 +20,6 @@ _ONLY_TREE = 0x400  # ast.PyCF_ONLY_AST; the module ast is not the program's imp
 
 RENEW = {"logging": "logging-start", "multiprocessing.process": "multiprocessing-key",
          "threading": "threading"}  # fmt: skip
-
-# {package: variables it reads}: it asks for more in functions that nothing calls so early
-_KNOWN = {"coverage": (b"COVERAGE_*",)}
 
 _VARIABLES = ("environ", "environb")
 _GETTERS = ("getenv", "getenvb")
@@ -60,9 +56,6 @@ def look():
             why = reader.why
         if why and not problem:
             problem = f"{where}, run before all else by a .pth file, {why}"
-    for package, known in _KNOWN.items():
-        if package in sys.modules:
-            names += known
     return names, problem
 
 
@@ -88,7 +81,7 @@ def _texts():
         if not isinstance(origin, str) or origin in ("built-in", "frozen"):
             continue
         packages = "/site-packages/" in origin or "/dist-packages/" in origin
-        if name == "sitecustomize" or name.partition(".")[0] in _KNOWN:
+        if name == "sitecustomize":
             continue
         if packages or not origin.startswith(own):
             yield name, _source(origin)
