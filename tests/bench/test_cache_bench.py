@@ -49,9 +49,10 @@ def bench(cache: Path, folder: Path, *words: str) -> str:
 
 
 def cgroups() -> set[str]:
-    """Cgroups of a study that are there."""
+    """Cgroups that studies have left: each is named after its process."""
     tops = [top for _, top, _ in memory._here()]
-    return {str(one) for top in tops for one in top.rglob("brigade-cache-*")}
+    there = [one for top in tops for one in top.rglob("brigade-cache-*")]
+    return {str(one) for one in there if not Path("/proc", one.name.rpartition("-")[2]).exists()}
 
 
 @needs_compiler
