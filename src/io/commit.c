@@ -26,8 +26,7 @@ static int flush(void *file, struct brg_error *err)
 /* Each node has told its own ranks of checksums, not yet the other nodes. */
 static int has_pages(const brg_file *f)
 {
-    return f->page >= 0 && f->world->n_nodes > 1 && f->hints.checksums &&
-           f->token.layout == IO_SHARED;
+    return f->page >= 0 && f->world->n_nodes > 1;
 }
 
 static int leave_page(void *file, struct brg_error *err)
@@ -149,7 +148,8 @@ static int join_pages(void *running, int64_t *least)
     if (!least[ENDED] || !least[NO_FAILURE] || request->steps[request->step] != flush ||
         !has_pages(f))
         return 0;
-    int rc = world_least_many(f->world, page, store_page_say(f->store, f->size, page));
+    int n = store_page_say(f->store, f->size, page);
+    int rc = world_least(f->world, f->world->leaders, page, n);
     if (!rc && store_page_hear(f->store, f->size, page))
         least[SUMMED] = 0;
     return rc;

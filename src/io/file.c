@@ -106,7 +106,9 @@ static void find(struct opening *o, struct io_world *w)
 {
     brg_file *f = o->file;
     o->found.hints = f->hints;
-    int apart = o->flags & BRG_CREATE && !f->hints.async; /* with no sums of an old file */
+    /* on several nodes, where there are sums, and none of an old file */
+    int apart = o->flags & BRG_CREATE && f->hints.checksums && !f->hints.async &&
+                f->hints.layout == IO_SHARED;
     f->page = o->found.page = o->flags & BRG_WRITE ? world_take_page(w, apart) : -1;
     char *page = world_page(w, f->page);
     if (store_prepare(o->path, o->flags, &f->hints, page, &f->token, &f->failure))

@@ -78,16 +78,17 @@ static void choose(struct io_plan *plan, const struct io_hints *hints,
                    const struct plan_ranks *ranks)
 {
     const char *by_rule;
+    enum io_transport to_writers = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
     unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
     char why[PLAN_WHY];
     if (!plan_is_long(extent->run)) {
         candidates = 1u << IO_SIMPLE | (ranks->n_nodes > 1 ? 1u << IO_BRIGADE : 0);
-        plan->transport = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
+        plan->transport = to_writers;
         by_rule = ranks->n_nodes > MANY_NODES ? "runs are short, and there are many nodes"
                                               : "runs are short";
     } else if (nodes_wait(place, extent->run, ranks)) {
         candidates = 1u << IO_DIRECT | 1u << IO_SIMPLE | 1u << IO_BRIGADE;
-        plan->transport = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
+        plan->transport = to_writers;
         by_rule = "nodes would wait for each other's writes";
     } else if (ranks->size > CROWD) {
         plan->transport = IO_ROTATE;

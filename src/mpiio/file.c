@@ -16,40 +16,46 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct file *files;
 
-struct file *file_of(mpi_handle handle)
+static struct file *find(int (*is_it)(const struct file *, mpi_handle), mpi_handle what)
 {
     pthread_mutex_lock(&lock);
     struct file *f = files;
-    while (f && f->handle != handle)
+    while (f && !is_it(f, what))
         f = f->next;
     pthread_mutex_unlock(&lock);
     return f;
+}
+
+static int has_handle(const struct file *f, mpi_handle handle)
+{
+    return f->handle == handle;
+}
+
+struct file *file_of(mpi_handle handle)
+{
+    return find(has_handle, handle);
+}
+
+static int has_number(const struct file *f, mpi_handle number)
+{
+    return f->late && f->late->number == (int)number;
 }
 
 struct file *file_by_number(int number)
 {
-    pthread_mutex_lock(&lock);
-    struct file *f = files;
-    while (f && !(f->late && f->late->number == number))
-        f = f->next;
-    pthread_mutex_unlock(&lock);
-    return f;
+    return find(has_number, (mpi_handle)number);
 }
 
-static int is_in_mpi(const struct late *late, mpi_handle handle)
+static int is_in_mpi(const struct file *f, mpi_handle handle)
 {
+    const struct late *late = f->late;
     return late && ((late->is_alone && late->alone == handle) ||
                     (late->is_together && late->together == handle));
 }
 
 struct file *file_in_mpi(mpi_handle handle)
 {
-    pthread_mutex_lock(&lock);
-    struct file *f = files;
-    while (f && !is_in_mpi(f->late, handle))
-        f = f->next;
-    pthread_mutex_unlock(&lock);
-    return f;
+    return find(is_in_mpi, handle);
 }
 
 /* ---- the path ---- */

@@ -156,7 +156,7 @@ static void count_nodes(struct shmem_group *g)
     shmem_meet_tree(g, PGAS_SUM, &n, 1, NULL, 0, 0);
     g->pgas.n_nodes = (uint32_t)n;
     if (n == 1 && !getenv("BRIGADE_SHMEM_TREE"))
-        g->hub = g->pgas.rank ? shmem.ptr(g->board, shmem_pe(g, 0)) : g->board;
+        g->hub = g->pgas.pointer(&g->pgas, g->board, 0);
 }
 
 static int check(uint32_t start, unsigned log_stride, uint32_t size, int *rank,

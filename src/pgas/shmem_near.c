@@ -8,7 +8,6 @@
  * Who waits sleeps, but not for ever: somebody else's put may take this process's help. */
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "pgas/shmem_inside.h"
@@ -50,9 +49,9 @@ static void *staged(struct shmem_board *board)
     return board->values[1];
 }
 
-static struct shmem_board *board_of(const struct shmem_group *g, uint32_t rank)
+static struct shmem_board *board_of(struct shmem_group *g, uint32_t rank)
 {
-    return rank == g->pgas.rank ? g->board : shmem.ptr(g->board, shmem_pe(g, rank));
+    return g->pgas.pointer(&g->pgas, g->board, rank);
 }
 
 /* By the last one. */
@@ -75,8 +74,8 @@ void shmem_meet_near(struct shmem_group *g, enum pgas_op op, int64_t *values, in
     size_t value_bytes = (size_t)n * sizeof *values;
     g->near_met++;
     shmem_copy(g->board->values[0], values, value_bytes);
-    if (bytes && g->pgas.rank == root)
-        memcpy(staged(g->board), share, bytes);
+    if (g->pgas.rank == root)
+        shmem_copy(staged(g->board), share, bytes);
     /* Also for what was put into others' memory before. */
     atomic_thread_fence(memory_order_seq_cst);
     uint32_t came = atomic_fetch_add(&g->hub->arrived, 1) + 1;
@@ -85,7 +84,7 @@ void shmem_meet_near(struct shmem_group *g, enum pgas_op op, int64_t *values, in
     else
         wait_for_end(g);
     shmem_copy(values, g->hub->outcome, value_bytes);
-    if (bytes && g->pgas.rank != root)
-        memcpy(share, g->hub->outcome + value_bytes, bytes);
+    if (g->pgas.rank != root)
+        shmem_copy(share, g->hub->outcome + value_bytes, bytes);
     atomic_thread_fence(memory_order_seq_cst);
 }

@@ -88,14 +88,19 @@ static int on_lustre(int fd, int fresh, const struct io_hints *hints, struct pla
 int place_choose(int fd, int fresh, const struct io_hints *hints, struct place *place)
 {
     struct stat st;
-    uint64_t own = fstat(fd, &st) == 0 ? (uint64_t)st.st_blksize : 0;
+    int is_known = fstat(fd, &st) == 0;
+    uint64_t own = is_known ? (uint64_t)st.st_blksize : 0;
+    enum place_kind kind = place_kind(fd, NULL);
     *place = (struct place){.stripe_bytes = STRIPE_DEFAULT};
     if (hints->stripe_bytes)
         place->stripe_bytes = power_of_two(hints->stripe_bytes);
     else if (own > STRIPE_DEFAULT && own <= STRIPE_MOST)
         place->stripe_bytes = power_of_two(own);
-    place->lock_bytes = hints->lock_bytes ? power_of_two(hints->lock_bytes) : place_lock_bytes(fd);
-    if (place_kind(fd, NULL) == PLACE_LUSTRE)
+    if (hints->lock_bytes)
+        place->lock_bytes = power_of_two(hints->lock_bytes);
+    else if (kind == PLACE_FUSE && is_known)
+        place->lock_bytes = place_lock_bytes((uint64_t)st.st_dev);
+    if (kind == PLACE_LUSTRE)
         return on_lustre(fd, fresh, hints, place);
     int n =
         snprintf(place->text, sizeof place->text, "%s%s",

@@ -30,8 +30,8 @@ struct place {
 /* Of a line of /proc/self/mountinfo (proc(5)): what of a file one client may write at a time while
  * others wait; 0: nothing is known of such turns. *device is that of the file system. */
 uint64_t place_lock_unit(const char *line, uint64_t *device);
-/* The same of the file system that fd lies on. */
-uint64_t place_lock_bytes(int fd);
+/* The same of a file system of FUSE, by its device. */
+uint64_t place_lock_bytes(uint64_t device);
 
 /* What file system `path`, or fd where that is NULL, lies on. */
 enum place_kind {

@@ -4,7 +4,6 @@
  * that wrote it all (docs/design/0014-laminar.md). */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "store/place.h"
@@ -28,23 +27,20 @@ uint64_t place_lock_unit(const char *line, uint64_t *device)
 }
 
 /* The mounts of a process seldom change. */
-uint64_t place_lock_bytes(int fd)
+uint64_t place_lock_bytes(uint64_t device)
 {
     static _Thread_local uint64_t known_device, known_bytes;
-    struct stat st;
     char line[4096];
-    if (place_kind(fd, NULL) != PLACE_FUSE || fstat(fd, &st))
-        return 0;
-    if (known_device == (uint64_t)st.st_dev)
+    if (known_device == device)
         return known_bytes;
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
     known_bytes = 0;
     while (mounts && fgets(line, sizeof line, mounts)) {
-        uint64_t device, bytes = place_lock_unit(line, &device);
-        if (device == (uint64_t)st.st_dev)
+        uint64_t of, bytes = place_lock_unit(line, &of);
+        if (of == device)
             known_bytes = bytes;
     }
-    known_device = mounts ? (uint64_t)st.st_dev : 0;
+    known_device = mounts ? device : 0;
     if (mounts)
         fclose(mounts);
     return known_bytes;

@@ -8,16 +8,6 @@
 #include "store/store_io.h"
 #include "store/xxh3.h"
 
-static uint64_t sum_at(uint64_t block)
-{
-    return block / SUMS_GROUP * SUMS_PAGE + block % SUMS_GROUP * 8;
-}
-
-static uint64_t mark_at(uint64_t block)
-{
-    return block / SUMS_GROUP * SUMS_PAGE + SUMS_GROUP * 8 + block % SUMS_GROUP;
-}
-
 /* Of n blocks from `block` on, those in the same group. */
 static uint32_t in_group(uint64_t block, uint64_t n)
 {
@@ -39,7 +29,7 @@ void sums_close(struct sums *s)
 
 static int write_sums(struct sums *s)
 {
-    int rc = s->n ? sums_pad_put(&s->pad, s->sum, 8 * (size_t)s->n, sum_at(s->first)) : 0;
+    int rc = s->n ? sums_pad_put(&s->pad, s->sum, 8 * (size_t)s->n, sums_at(s->first)) : 0;
     s->n = 0;
     return rc;
 }
@@ -65,7 +55,7 @@ static int write_marks(struct sums *s)
     int rc = 0;
     for (uint64_t b = s->mark_first, n = s->mark_n; !rc && n && !s->mark_written;) {
         uint32_t some = in_group(b, n);
-        rc = sums_pad_put(&s->pad, ones, some, mark_at(b));
+        rc = sums_pad_put(&s->pad, ones, some, sums_mark_at(b));
         b += some;
         n -= some;
     }
@@ -94,7 +84,7 @@ static int write_mark(struct sums *s, uint64_t block, char mark)
 {
     if (!mark && block - s->mark_first < s->mark_n)
         s->mark_n = 0;
-    return sums_pad_put(&s->pad, &mark, 1, mark_at(block));
+    return sums_pad_put(&s->pad, &mark, 1, sums_mark_at(block));
 }
 
 static uint64_t stream_block(const struct sums *s)
@@ -278,7 +268,7 @@ int sums_seed(struct sums *s, const struct sums_file *file, int section, uint64_
         uint32_t n = in_group(b, whole - b);
         rc = sums_file_get(file, (uint32_t)section, b, n, sums);
         if (!rc)
-            rc = sums_pad_put(&s->pad, sums, 8 * (size_t)n, sum_at(b));
+            rc = sums_pad_put(&s->pad, sums, 8 * (size_t)n, sums_at(b));
         b += n;
     }
     s->mark_first = section >= 0 ? whole : 0;
@@ -313,7 +303,7 @@ int sums_settle(struct sums *s, int data, uint64_t size, uint64_t first, uint64_
     while (!rc && first < end) {
         uint32_t n = in_group(first, end - first);
         char marks[SUMS_GROUP];
-        rc = sums_pad_get(&s->pad, marks, n, mark_at(first));
+        rc = sums_pad_get(&s->pad, marks, n, sums_mark_at(first));
         *failed = first * s->block_bytes;
         for (uint32_t i = 0; !rc && i < n; i++) {
             uint64_t from = (first + i) * s->block_bytes, sum = 0;
@@ -333,7 +323,7 @@ int sums_get(void *sums, uint64_t first, size_t n, uint64_t *out)
     struct sums *s = sums;
     while (n) {
         uint32_t some = in_group(first, n);
-        int rc = sums_pad_get(&s->pad, out, 8 * (size_t)some, sum_at(first));
+        int rc = sums_pad_get(&s->pad, out, 8 * (size_t)some, sums_at(first));
         if (rc)
             return rc;
         first += some;

@@ -19,6 +19,17 @@
 
 #define SUMS_GROUP 448u
 
+/* Where the sum and the mark of a block lie on the pad. */
+static inline uint64_t sums_at(uint64_t block)
+{
+    return block / SUMS_GROUP * SUMS_PAGE + block % SUMS_GROUP * 8;
+}
+
+static inline uint64_t sums_mark_at(uint64_t block)
+{
+    return block / SUMS_GROUP * SUMS_PAGE + SUMS_GROUP * 8 + block % SUMS_GROUP;
+}
+
 struct sums {
     struct sums_pad pad;
     uint64_t block_bytes;

@@ -332,11 +332,6 @@ int world_share_and_least(struct io_world *w, void *buf, size_t bytes, uint32_t 
     return 0;
 }
 
-int world_least_many(struct io_world *w, int64_t *values, int n)
-{
-    return world_least(w, w->leaders, values, n);
-}
-
 int world_take_page(struct io_world *w, int apart)
 {
     for (int page = 0; (w->n_nodes == 1 || apart) && page < AREA_PAGES; page++)

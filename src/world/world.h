@@ -14,8 +14,8 @@
 #include "world/nodes.h"
 #include "mpi/mpi.h"
 
-#define WORLD_VALUES AREA_VALUES
-#define WORLD_MANY 1024
+#define WORLD_VALUES AREA_VALUES /* in a meeting */
+#define WORLD_MANY 1024          /* of a net */
 
 /* What MPI has in its hands while a world is made. */
 struct world_opening {
@@ -54,7 +54,7 @@ struct io_world {
     uint32_t shared_chunks; /* by world_share so far */
     uint64_t looked_ns;     /* when the leader last looked whether others live */
     struct world_opening opening;
-    int64_t mine[WORLD_MANY], least[WORLD_MANY]; /* of world_least, world_least_many */
+    int64_t mine[WORLD_MANY], least[WORLD_MANY]; /* of world_least */
     uint32_t word;                               /* of a death, to other leaders */
     int told;              /* this rank has told the other leaders that one died */
     struct io_world *next; /* of the same communicator, with other arguments */
@@ -140,11 +140,9 @@ int world_failure_of(struct io_world *world, int64_t least, struct brg_error *mi
 /* Waits until a request of `net` that returned rc is done. 0 or -errno. */
 int world_finish(struct io_world *world, struct stream_net *net, struct stream_request *request,
                  int rc);
-/* values[i] becomes the least values[i] of all ranks of `net`, n <= WORLD_VALUES; collective over
+/* values[i] becomes the least values[i] of all ranks of `net`, n <= WORLD_MANY; collective over
  * them. 0 or -errno. */
 int world_least(struct io_world *world, struct stream_net *net, int64_t *values, int n);
-/* The same of n <= WORLD_MANY values, over the leaders of several nodes, in a meeting's `alone`. */
-int world_least_many(struct io_world *world, int64_t *values, int n);
 /* Sleeps until the area's bell is no longer at `seen`, at most ns; looks whether a rank died, here
  * or elsewhere. 0, -EOWNERDEAD, or -errno of the area. */
 int world_rest(struct io_world *world, uint32_t seen, uint64_t ns);

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 
 import pytest
-from mpi_world import LAUNCHERS
-from pgas_world import LIBRARIES, OSHMEM_ENVIRONMENT, OSHRUN, program
+from mpi_world import LAUNCHERS, LIBRARIES
+from pgas_world import OSHMEM_ENVIRONMENT, OSHRUN, program
 
 #: ("shmem", ranks), or (an MPI, ranks) for its windows
 Job = tuple[str, int]

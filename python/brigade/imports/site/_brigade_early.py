@@ -23,6 +23,7 @@ RENEW = {"logging": "logging-start", "multiprocessing.process": "multiprocessing
 
 _VARIABLES = ("environ", "environb")
 _GETTERS = ("getenv", "getenvb")
+_ENVIRONMENT = _VARIABLES + _GETTERS
 _OWN = {
     **dict.fromkeys(
         ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns",
@@ -80,9 +81,9 @@ def _texts():
         origin = getattr(getattr(module, "__spec__", None), "origin", None)
         if not isinstance(origin, str) or origin in ("built-in", "frozen"):
             continue
-        packages = "/site-packages/" in origin or "/dist-packages/" in origin
         if name == "sitecustomize":
             continue
+        packages = "/site-packages/" in origin or "/dist-packages/" in origin
         if packages or not origin.startswith(own):
             yield name, _source(origin)
 
@@ -119,9 +120,9 @@ class _Reader:
         """The part of a node that has been understood, or None; says why where it is doubtful."""
         if kind == "Attribute":
             self._named(node.attr)
-        elif kind == "Name" and node.id in _VARIABLES + _GETTERS:
+        elif kind == "Name" and node.id in _ENVIRONMENT:
             self._named(node.id)
-        elif kind == "Constant" and node.value in _VARIABLES + _GETTERS:
+        elif kind == "Constant" and node.value in _ENVIRONMENT:
             self._named(node.value)
         elif kind == "Import":
             for alias in node.names:
@@ -129,7 +130,7 @@ class _Reader:
                     self._named(alias.name)
         elif kind == "ImportFrom":
             for alias in node.names:
-                if alias.asname or alias.name not in _VARIABLES + _GETTERS:
+                if alias.asname or alias.name not in _ENVIRONMENT:
                     self._named("environ" if alias.name == "*" else alias.name)
         elif kind == "Subscript":
             if type(node.ctx).__name__ == "Load" and _is(node.value, _VARIABLES):
@@ -169,7 +170,7 @@ class _Reader:
         return understood
 
     def _named(self, name):
-        if name in _VARIABLES + _GETTERS:
+        if name in _ENVIRONMENT:
             self.why = self.why or "may read all of the environment"
         elif name in _OWN:
             self.why = self.why or f"may ask for {_OWN[name]}"
