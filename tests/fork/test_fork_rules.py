@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from brigade.fork.libraries import note
 from brigade.fork.page import page
 from brigade.fork.plan import make
 from brigade.fork.rules import RULES, Rule
@@ -25,6 +26,9 @@ from brigade.trial.record import load
 PYTHONS = [sys.executable, *filter(None, [os.environ.get("BRIGADE_TEST_PYTHON")])]
 OPENMP_NAME = "libwithomp.so"
 OPENMP = f"import ctypes\nctypes.CDLL({{folder!r}} + '/{OPENMP_NAME}')\n"
+# names environ under the name of a library for which there is a rule
+NAMING = "import ctypes\nctypes.CDLL({{folder!r}} + '/{}')\n"
+NAMES = "extern char **environ;\nchar **f(void) { return environ; }\n"
 LDCONFIG = "import subprocess\nsubprocess.run(['/sbin/ldconfig', '-p'], stdout=-3)\n"
 # (modules, event, detail) of a rule -> the module that shows it, and its code if it is ours
 SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
@@ -33,6 +37,12 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("*", "thread", "*/lib*openblas*"): ("numpy._core._multiarray_umath", ""),
     ("*", "cpus", "*/lib*openblas*"): ("numpy._core._multiarray_umath", ""),
     ("*", "cpus", "*/libgomp*"): ("shown", OPENMP),
+    ("*", "library", "*/libpython*"): ("shown", NAMING.format("libpython3.x.so")),
+    ("*", "library", "*/libgfortran*"): ("shown", NAMING.format("libgfortran-x.so")),
+    ("*", "library", "*/libgomp*"): ("shown", NAMING.format("libgomp-x.so")),
+    ("*", "library", "*/libiomp5*"): ("shown", NAMING.format("libiomp5-x.so")),
+    ("*", "library", "*/libmpi.so.40*"): ("shown", NAMING.format("libmpi.so.40.x")),
+    ("*", "library", "*/libopen-[pr]*"): ("shown", NAMING.format("libopen-pal.so.x")),
     ("*", "child", "*/uname"): ("shown", "import subprocess\nsubprocess.run(['uname', '-p'])\n"),
     ("*", "child", "*/ldconfig"): ("shown", LDCONFIG),
     ("threading", "pid", "thread"): ("threading", ""),
@@ -56,11 +66,13 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("torch._C", "clock", "*"): ("torch._C", ""),
     ("torch._C", "cpus", "*/libtorch_cpu*"): ("torch._C", ""),
     ("torch._C", "random", "/dev/urandom"): ("torch._C", ""),
+    ("torch*", "library", "*/libtorch_cpu*"): ("torch._C", ""),
     ("pyarrow.lib", "random", "*"): ("pyarrow.lib", ""),
     ("pyarrow.lib", "pid", ""): ("pyarrow.lib", ""),
     ("pyarrow.lib", "clock", "*"): ("pyarrow.lib", ""),
     ("pyarrow.lib", "cpus", "*/libarrow*"): ("pyarrow.lib", ""),
     ("pyarrow.lib", "thread", "*/libarrow*"): ("pyarrow.lib", ""),
+    ("pyarrow.*", "library", "*/libarrow*"): ("pyarrow.lib", ""),
     ("joblib._multiprocessing_helpers", "pid", ""): ("joblib._multiprocessing_helpers", ""),
     ("joblib._multiprocessing_helpers", "random", "*"): ("joblib._multiprocessing_helpers", ""),
     ("sklearn.ensemble._hist_gradient_boosting.*", "random", "*"): (
@@ -71,6 +83,7 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
         "llvmlite.binding.executionengine",
         "",
     ),
+    ("llvmlite.*", "library", "*/libllvmlite*"): ("llvmlite.binding.dylib", ""),
     ("numba.core.config", "environ", "*"): ("numba.core.config", ""),
     ("numba.core.config", "cpus", "*"): ("numba.core.config", ""),
 }
@@ -115,7 +128,9 @@ def two_ranks(folder: Path, python: str, module: str, before: str = "") -> list[
             env=env, cwd=folder, capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-    return rank_modules(load(records))
+    ranks = rank_modules(load(records))
+    note(ranks)
+    return ranks
 
 
 def fits(rule: Rule, trial: list[RankModules], module: str) -> bool:
@@ -145,6 +160,10 @@ def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
         )  # fmt: skip
         if made.returncode:
             pytest.skip("needs a compiler with OpenMP")
+    if rule.event == "library" and module == "shown":
+        library = str(tmp_path / code.rpartition("/")[2].partition("'")[0])
+        build = ["cc", "-x", "c", "-shared", "-fPIC", "-o", library, "-"]
+        subprocess.run(build, input=NAMES, text=True, check=True)
     if rule.event == "thread" and "openblas" in rule.detail and len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two processors")
     trial = two_ranks(tmp_path, python, module)

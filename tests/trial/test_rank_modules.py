@@ -39,6 +39,22 @@ def test_executions_and_events_stand_in_the_order_in_which_they_happened(tmp_pat
     assert {("c", "b"), ("a", "b"), ("", "a"), ("", "c")} == rank.asked
 
 
+def test_an_object_is_loaded_in_the_execution_that_has_not_ended(tmp_path: Path) -> None:
+    def ended(order: int, at: int) -> bytes:
+        return record("executed", "x", status=order, time_ns=at)
+
+    def loads(path: str, at: int) -> bytes:
+        return record("load", path, time_ns=at)
+
+    records = [
+        PYTHON, WATCH, loads("/0", 1), imported("a", 1, at=2), loads("/a", 3),
+        imported("b", 2, "a", 4), loads("/b", 5), ended(2, 6), loads("/a2", 7), ended(1, 8),
+        loads("/1", 9), ended(7, 10),
+    ]  # fmt: skip
+    (rank,) = rank_modules(load(process(tmp_path, records).parent))
+    assert rank.loaded == [("", "/0"), ("a", "/a"), ("b", "/b"), ("a", "/a2"), ("", "/1")]
+
+
 def test_a_rank_is_its_first_python_process(tmp_path: Path) -> None:
     process(tmp_path, [], rank=1, pid=10, exe="/bin/sh")
     process(tmp_path, [PYTHON, WATCH, imported("main", 1)], rank=1, pid=11)

@@ -53,6 +53,17 @@ class Environment:
                 return f"reads the whole environment, and the program had changed {name}"
         return None
 
+    def read_unseen(self, patterns: tuple[str, ...]) -> str | None:
+        """Why a module is left that brings a library that may have read what fits, or None. What
+        somebody set may have been read before or after that."""
+        for name in sorted({*self._rank.variables, *self._writers}):
+            if any(fnmatchcase(name, pattern) for pattern in patterns):
+                changed = "!" if name in self._writers else ""
+                why = variable_words(name + changed, self._differing)
+                if why:
+                    return why
+        return None
+
     def _counts(self, module: str, name: str) -> bool:
         patterns = self._limits.get(module)
         return patterns is None or any(fnmatchcase(name, pattern) for pattern in patterns)

@@ -16,6 +16,7 @@ once all the same, `--fork-leave MODULE` never. Of a program that is no Python, 
 modules (`*`) with nothing to be done again are for its constructors, too: if they do anything else,
 it is stopped before them. `called` is what the program itself calls between its imports, after
 which a module that imports the called one is left: it may read at import what the call has set.
+`library` is that a module brings a library that names `environ`, which may be read past all hooks.
 Made from `python/brigade/fork/rules.py`.
 
 | module | what it does | detail | why it may | done again by each rank |

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from brigade.errors import UsageError
 from brigade.fork.environment import Environment
+from brigade.fork.libraries import note
 from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, Rule, rule_for
 from brigade.fork.words import event_words
@@ -111,7 +112,8 @@ class Plan:
             warm += left is None
             if left and not left.fixed:
                 others.append((warm, module.name, module.origin))
-        names: dict[str, list[tuple[str, tuple[str, ...]]]] = {"environ": [], "thread": []}
+        names: dict[str, list[tuple[str, tuple[str, ...]]]]
+        names = {"environ": [], "thread": [], "library": []}
         for module in self.modules:
             for rule in module.rules:
                 if rule.names:
@@ -133,6 +135,7 @@ def of_trial(trial: Trial) -> Plan | ProgramPlan | None:
     if not any(record.kind == "watch" for _, record in trial.records()):
         return None
     ranks = rank_modules(trial)
+    note(ranks)
     return make(ranks, len(rank_numbers(trial))) if ranks else of_programs(trial)
 
 
@@ -232,6 +235,8 @@ def _judge(
         why = environment.read_all(module, event.detail)
     elif rule is None:
         why = event_words(event)
+    elif event.what == "library":
+        why = environment.read_unseen(rule.names)
     if rule and rule not in module.rules:
         module.rules.append(rule)
     if why:

@@ -18,6 +18,7 @@ from itertools import takewhile
 from typing import Any
 
 from brigade.elf.file import NotElf, read
+from brigade.fork.libraries import is_libc
 from brigade.fork.rules import rule_for
 from brigade.fork.words import event_words, variable_words
 from brigade.trial.modules import Event, RankModules, differing, first_processes, of_process
@@ -26,7 +27,6 @@ from brigade.trial.record import Process, Trial
 VERSION = 1
 FEWEST = 8  # objects: below, forking costs what loading does
 _MAIN = "main"  # the event that says that main is next
-_LIBC = ("libc.so.", "ld-linux", "ld64.so", "libc-")
 
 
 @dataclass
@@ -145,7 +145,7 @@ def reads_environment(path: str) -> str:
     """Why what the constructors of an object read of the environment is not known: they may read
     `environ` itself, which no hook sees."""
     name = path.rpartition("/")[2]
-    if name.startswith(_LIBC):
+    if is_libc(path):
         return ""
     try:
         file = read(path)

@@ -19,8 +19,9 @@ from fnmatch import fnmatchcase
 @dataclass(frozen=True)
 class Rule:
     """An event of a module that does not speak against it. `modules` and `detail` are patterns;
-    `action`: what a rank does again, or None; `names`, of `environ`: which variables count of all
-    that were read (`*` at the end: all that begin so); of `thread`: threads that may stay."""
+    `action`: what a rank does again, or None; `names`, of `environ` and `library`: which variables
+    count of all that were read (`*` at the end: all that begin so); of `thread`: threads that may
+    stay."""
 
     modules: str
     event: str
@@ -46,6 +47,8 @@ _ARROW = (
 )
 _JOBLIB = "the name of a semaphore that is gone when the import has ended"
 _SPLITTER = "a default of private classes, to which every estimator gives a generator of its own"
+_COMMANDS = "gives it to the commands that it starts, which is not at import"
+_MPI = "reads it when MPI starts, and what starts MPI is left"
 _TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
 
 RULES = (
@@ -56,6 +59,15 @@ RULES = (
     Rule("*", "cpus", "only counted, and a template's ranks have the same number of them",
          detail="*/lib*openblas*"),
     Rule("*", "cpus", _OPENMP, detail="*/libgomp*", action="openmp"),
+    Rule("*", "library", "`os.environ` is made of it, which a rank has anew",
+         detail="*/libpython*"),
+    Rule("*", "library", _COMMANDS, detail="*/libgfortran*"),
+    Rule("*", "library", "of all variables only those of OpenMP count", detail="*/libgomp*",
+         names=("OMP_*", "GOMP_*", "ACC_*")),
+    Rule("*", "library", "of all variables only those of OpenMP count", detail="*/libiomp5*",
+         names=("OMP_*", "GOMP_*", "KMP_*", "LIBOMP_*")),
+    Rule("*", "library", _MPI, detail="*/libmpi.so.40*"),
+    Rule("*", "library", _MPI, detail="*/libopen-[pr]*"),
     Rule("*", "child", "`uname` tells what the kernel is, and has ended when the import has",
          detail="*/uname"),
     Rule("*", "child", "`ldconfig` lists libraries, and has ended when the import has",
@@ -96,6 +108,7 @@ RULES = (
          detail="*/libtorch_cpu*"),
     Rule("torch._C", "random", "the default generator is seeded again", detail="/dev/urandom",
          action="torch-random"),
+    Rule("torch*", "library", _COMMANDS, detail="*/libtorch_cpu*"),
     Rule("pyarrow.lib", "random", _ARROW),
     Rule("pyarrow.lib", "pid", _ARROW, detail=""),
     Rule("pyarrow.lib", "clock", _ARROW),
@@ -104,11 +117,14 @@ RULES = (
     Rule("pyarrow.lib", "thread", "of the allocator jemalloc, whose own handler of fork has it do"
          " in a rank what the thread would have done", detail="*/libarrow*",
          names=("jemalloc_bg_thd",)),
+    Rule("pyarrow.*", "library", "of all variables only those of its allocator mimalloc"
+         " count", detail="*/libarrow*", names=("MIMALLOC_*", "mimalloc_*")),
     Rule("joblib._multiprocessing_helpers", "pid", _JOBLIB, detail=""),
     Rule("joblib._multiprocessing_helpers", "random", _JOBLIB),
     Rule("sklearn.ensemble._hist_gradient_boosting.*", "random", _SPLITTER),
     Rule("llvmlite.binding.executionengine", "process", "libffi looks whether the kernel forbids"
          " code that is made while it runs", detail="/proc/self/status"),
+    Rule("llvmlite.*", "library", _COMMANDS, detail="*/libllvmlite*"),
     Rule("numba.core.config", "environ", "of all variables only its own count",
          names=("NUMBA_*", "CUDA_PATH", "VS_PROFILER")),
     Rule("numba.core.config", "cpus", "only counted, and a template's ranks have the same number of"

@@ -20,6 +20,8 @@ _WORDS = {
     "device": "opens a device",
     "write": "writes to the file system",
     "folder": "changes the working directory",
+    "library": "brings a library that may read all of the environment unseen",
+    "unread": "brings a library that could not be looked at",
 }
 
 

@@ -45,6 +45,7 @@ class RankModules:
     asked: set[tuple[str, str]] = field(default_factory=set)  # (who, for which), executed or not
     events: list[Event] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)  # name -> digest of the value
+    loaded: list[tuple[str, str]] = field(default_factory=list)  # (in whose execution, object)
 
 
 def rank_modules(trial: Trial) -> list[RankModules]:
@@ -74,13 +75,19 @@ def of_process(rank: int, process: Process) -> RankModules:
     """What the records of one process say."""
     what = RankModules(rank, process.host)
     failed = {r.path for r in process.records if r.kind == "imported" and r.status < 0}
+    executing: dict[int, str] = {}  # by the order of their beginnings
     for record in sorted(process.records, key=lambda r: r.time_ns):
         if record.kind == "imported":
             if record.status > 0:
                 what.executions.append(
                     Execution(record.path, record.extra, record.by, record.path in failed)
                 )
+                executing[record.status] = record.path
             what.asked.add((record.by, record.path))
+        elif record.kind == "executed":
+            executing.pop(record.status, None)
+        elif record.kind == "load":
+            what.loaded.append((executing[max(executing)] if executing else "", record.path))
         elif record.kind == "event":
             event = Event(record.by, record.path, record.extra, len(what.executions))
             what.events.append(event)

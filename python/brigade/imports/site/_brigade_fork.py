@@ -96,10 +96,11 @@ class _Template:
         warmer.hide()
         self._read = set(warmer.variables.read)
         self._limits += [
-            name
-            for module, names in warmer.limits.items()
+            pattern.encode()
+            for kind in ("environ", "library")  # of both, what fits counts, read or not
+            for module, patterns in plan.get("names", {}).get(kind, ())
             if module in warmer.nodes
-            for name in names
+            for pattern in patterns
         ]
         self._warm = sum([not node.failed for node in warmer.nodes.values()])
         store, watch = Store(warmer, plan["again"]), warmer.watch

@@ -7,6 +7,7 @@ _brigade_record.py (docs/design/0023-fork.md):
     imported   order    a module's execution begins; by: the one that asked, itself being executed
     imported   0        a module that is there already is asked for in the execution of another
     imported   -1       an execution failed
+    executed   order    that execution has ended, in whatever way
     event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
                         `setenv`: writes, so that it is known whose work a changed value is;
                         `called`: see _brigade_calls.py
@@ -65,8 +66,9 @@ def _watch_executions(load_unlocked):
         if not stack:
             _State.calls.pause()
         _State.order += 1
+        order = str(_State.order)
         origin = words(getattr(spec, "origin", None))
-        _State.write(("imported", str(_State.order), by, name, origin))
+        _State.write(("imported", order, by, name, origin))
         stack.append(name)
         _tell()
         loaded = False
@@ -80,6 +82,7 @@ def _watch_executions(load_unlocked):
                 _State.stacks.pop(_State.thread(), None)
                 _State.calls.go_on()
             _tell()
+            _State.write(("executed", order, by, name, ""))
             if not loaded:
                 _State.write(("imported", "-1", by, name, origin))
 

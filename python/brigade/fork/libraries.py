@@ -1,0 +1,68 @@
+"""Libraries that modules bring, and that may read the environment where no trial sees it.
+
+`environ` is a variable of C: whoever names it may read all variables, past every hook. Such a
+library is an event, `library`, of each module that brings it; one that cannot be looked at is
+`unread`. A module brings what is loaded while it is executed, and what that needs, whoever loaded
+it first: in a template that may be this module.
+
+What must stay true: whoever is not sure has an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from brigade.elf.file import NotElf, read
+from brigade.trial.modules import Event, RankModules
+
+_NAMES = frozenset(["environ", "__environ", "_environ"])
+_LIBC = ("libc.so.", "ld-linux", "ld64.so", "libc-")  # defines it
+
+
+@lru_cache(maxsize=4096)
+def look(path: str) -> tuple[str, tuple[str, ...]]:
+    """(`library` if it names `environ`, `unread` if nobody knows, or "", what it needs)."""
+    try:
+        file = read(path)
+        # a quick look first: the strings may be a hundred megabytes, and hardly ever have it
+        named = file.may_name("environ") and any(one.name in _NAMES for one in file.symbols())
+    except (OSError, NotElf):
+        return "unread", ()
+    return "library" if named and not is_libc(path) else "", tuple(file.needed)
+
+
+def is_libc(path: str) -> bool:
+    return path.rpartition("/")[2].startswith(_LIBC)
+
+
+def note(
+    ranks: Iterable[RankModules], looked: Callable[[str], tuple[str, tuple[str, ...]]] = look
+) -> None:
+    """Add these events to those of each rank."""
+    for rank in ranks:
+        places = {path.rpartition("/")[2]: path for _, path in rank.loaded}
+        objects = {path for _, path in rank.loaded}
+        brought = [(module, path) for module, path in rank.loaded if module]
+        brought += [(one.module, one.origin) for one in rank.executions if one.origin in objects]
+        closures: dict[str, list[str]] = {}
+        for module, path in dict.fromkeys(brought):
+            if path not in closures:
+                closures[path] = _closure(path, places, looked)
+            for needed in closures[path]:
+                event = Event(module, looked(needed)[0], needed, len(rank.executions))
+                if event.what and event not in rank.events:
+                    rank.events.append(event)
+
+
+def _closure(
+    path: str, places: dict[str, str], looked: Callable[[str], tuple[str, tuple[str, ...]]]
+) -> list[str]:
+    """An object and all that it needs, as far as that was loaded."""
+    found = [path]
+    for one in found:
+        for needed in looked(one)[1]:  # a name, or a path
+            other = places.get(needed.rpartition("/")[2])
+            if other and other not in found:
+                found.append(other)
+    return found
