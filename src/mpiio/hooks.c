@@ -196,14 +196,18 @@ static int do_at(at_call *next, call_done *does, int write, word file, word offs
     return rc;
 }
 
-/* A split call is done as it begins, as MPI allows; its status is given as it ends. */
+/* A split call is done as it begins, as MPI allows; its status is given as it ends. Where it fails,
+ * the program's handler of errors may have closed the file. */
 static int begun(struct file *f, const struct call *call, int *rc)
 {
     uint64_t moved;
     if (!f)
         return 0;
+    f->split = SPLIT_NONE;
     int done = taken(f, call_together, call, &moved, rc);
-    f->split = done && *rc ? SPLIT_NONE : done ? SPLIT_DONE : SPLIT_PASSED;
+    if (done && *rc)
+        return 1;
+    f->split = done ? SPLIT_DONE : SPLIT_PASSED;
     f->split_bytes = done ? moved : 0;
     return done;
 }

@@ -17,15 +17,19 @@ void late_handler_opening(struct file *f)
     opening = f;
 }
 
-/* What is no late file's is as MPI says it. A function in Fortran's words points at less than a
- * handle: no file of ours has what is found there. */
+/* The program's function may call MPI as it may anywhere. What is no late file's is as MPI says it.
+ * A function in Fortran's words points at less than a handle: no file of ours has what is found
+ * there. */
 static void call(word function, word *file, word code, word a, word b)
 {
     struct file *f = file_in_mpi(*file);
     if (!f && opening && !file_of(*file))
         f = opening;
     word own = f ? f->handle : 0;
+    int inside = hooks_inside;
+    hooks_inside = 0;
     ((program_function *)function)(f ? &own : file, code, a, b);
+    hooks_inside = inside;
 }
 
 #define EACH(X) \

@@ -1,4 +1,4 @@
-/* What programs share that call a file which MPI may not have opened yet: FILE WHAT, and a line of
+/* What programs share that call files, which MPI may not have opened yet: FILE WHAT, and a line of
  * each rank. */
 #ifndef LATE_DRIVER_H
 #define LATE_DRIVER_H
@@ -9,7 +9,7 @@
 #include <string.h>
 
 static int rank, size, handled;
-static char buf[1 << 16], line[1000];
+static char buf[1 << 16], line[4000];
 
 static inline void say(const char *name, long long value)
 {
@@ -41,15 +41,20 @@ static inline MPI_File open_file(const char *path, int mode)
 
 #define FOR_ALL (MPI_MODE_CREATE | MPI_MODE_RDWR)
 
-/* Blocks of `n` ints in turns. */
-static inline void set_turns(MPI_File file, int n)
+/* Blocks of `n` of a type in turns. */
+static inline void set_turns_of(MPI_File file, MPI_Offset from, MPI_Datatype type, int n)
 {
     MPI_Datatype turns;
     int all[1] = {n * size}, mine[1] = {n}, start[1] = {n * rank};
-    MPI_Type_create_subarray(1, all, mine, start, MPI_ORDER_C, MPI_INT, &turns);
+    MPI_Type_create_subarray(1, all, mine, start, MPI_ORDER_C, type, &turns);
     MPI_Type_commit(&turns);
-    MPI_File_set_view(file, 4, MPI_INT, turns, "native", MPI_INFO_NULL);
+    MPI_File_set_view(file, from, type, turns, "native", MPI_INFO_NULL);
     MPI_Type_free(&turns);
+}
+
+static inline void set_turns(MPI_File file, int n)
+{
+    set_turns_of(file, 4, MPI_INT, n);
 }
 
 /* A number that any byte of the file changes. */

@@ -40,6 +40,14 @@ def test_a_full_disk_is_the_same_error_on_every_rank_and_its_handler_is_called(
     assert "at byte 2048576: No space left on device" in report
 
 
+@pytest.mark.parametrize("what", ["closes", "closes_other"])
+def test_a_handler_may_close_the_file_of_a_split_call(mpi, driver, tmp_path, what):
+    fault = "io.write:1000000@1"
+    said, report = run(mpi, driver, tmp_path / "f", what, BRIGADE_FAULT=fault)
+    assert said == {"no space, success, success, 10 bytes"}
+    assert "writes: 2 calls" in report and "left to MPI" not in report
+
+
 def test_what_one_rank_cannot_read_here_all_read_by_mpi(mpi, driver, tmp_path):
     said, report = run(mpi, driver, tmp_path / "f", "tiles")
     assert said == {"success, right"}
