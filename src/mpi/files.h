@@ -51,9 +51,15 @@ struct mpi_late {
     void (*free_handler)(mpi_handle handler);
     /* The group of a communicator, as MPI_Comm_group. */
     int (*group)(mpi_handle comm, void *group);
-    /* A copy of hints, and its end. */
+    /* A copy of hints, and its end; one for the program, as MPI_Info_dup. */
     int (*copy_info)(mpi_handle info, mpi_handle *copy);
     void (*free_info)(mpi_handle copy);
+    int (*give_info)(mpi_handle info, void *copy);
+    /* The n-th key of hints and its value, from 0: 1; 0: there are no more. MPI_INFO_NULL has
+     * none. `key` has room for 256 bytes. */
+    int (*nth_hint)(mpi_handle info, int n, char *key, char *value, size_t room);
+    /* As MPI_File_get_info. */
+    int (*hints)(mpi_handle file, mpi_handle *info);
     /* A type for mpi_types.release: a predefined one is itself. */
     int (*copy_type)(mpi_handle type, mpi_handle *copy);
     /* A request that is done already, whose status says `bytes` were moved. */

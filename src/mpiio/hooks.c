@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mpiio/late.h"
+#include "mpiio/late_hints.h"
 #include "mpiio/report.h"
 
 _Thread_local int hooks_inside;
@@ -60,6 +61,8 @@ static int do_open(open_call *next, word comm, const char *path, word mode, word
     int rc = late ? 0 : next(comm, path, mode, info, &opened);
     if (opened != none)
         *file = opened;
+    if (outer && !late)
+        late_hints_learn(rc || opened == none ? 0 : opened);
     if (outer && !late && rc == 0 && opened && opened != none)
         file_opened(opened, comm, path, (int)mode, info);
     hooks_inside--;
@@ -128,8 +131,10 @@ static int do_sync(sync_call *next, word file)
 static int do_finalize(finalize_call *next)
 {
     int outer = !hooks_inside++;
-    if (outer && !report_is_off())
+    if (outer && !report_is_off()) {
+        late_hints_end();
         files_end();
+    }
     int rc = next();
     hooks_inside--;
     return rc;

@@ -8,6 +8,7 @@
 #include "mpi/types.h"
 #include "mpiio/late.h"
 #include "mpiio/late_handler.h"
+#include "mpiio/late_hints.h"
 #include "store/store.h"
 
 /* No call that takes a file has more arguments; where it has fewer, what is passed on for the
@@ -34,7 +35,6 @@ PASS(WITH_ALL, set_size)
 PASS(WITH_ALL, preallocate)
 PASS(WITH_ALL, set_info)
 PASS(WITH_ALL, seek_shared)
-PASS(WITH_NOBODY, get_info)
 PASS(WITH_NOBODY, get_view)
 PASS(WITH_NOBODY, get_type_extent)
 PASS(WITH_NOBODY, get_type_extent_c)
@@ -111,6 +111,15 @@ static int get_position(any_call *next, word file, word a)
     return 0;
 }
 
+static int get_info(any_call *next, word file, word a)
+{
+    struct file *f = hooks_file(file);
+    hooks_inside++;
+    int known = f && late_is_apart(f) && a && late_hints_answer(f, (void *)a);
+    hooks_inside--;
+    return known ? 0 : pass(next, WITH_NOBODY, file, a, 0, 0, 0, 0);
+}
+
 static int seek(any_call *next, word file, word a, word b)
 {
     struct file *f = hooks_file(file);
@@ -125,6 +134,7 @@ HOOK(any_call, File_get_group, (word file, word a), get_group(next, file, a))
 HOOK(any_call, File_get_size, (word file, word a), get_size(next, file, a))
 HOOK(any_call, File_get_atomicity, (word file, word a), get_atomicity(next, file, a))
 HOOK(any_call, File_get_position, (word file, word a), get_position(next, file, a))
+HOOK(any_call, File_get_info, (word file, word a), get_info(next, file, a))
 HOOK(any_call, File_seek, (word file, word a, word b), seek(next, file, a, b))
 
 /* ---- the shared pointer ---- */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mpi/types.h"
 #include "mpiio/late_handler.h"
+#include "mpiio/late_hints.h"
 #include "mpiio/late_name.h"
 #include "mpiio/report.h"
 #include "store/store.h"
@@ -77,7 +77,8 @@ static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle in
 
 enum {
     ABLE,
-    PAGE, /* rank 0's; the others say nothing */
+    PAGE,  /* rank 0's; the others say nothing */
+    HINTS, /* 0: nobody can say for MPI what they are */
     N_VALUES
 };
 
@@ -85,9 +86,10 @@ enum {
  * to the meeting that opens the file, and so have closed the one that had it before. */
 static int agree(struct file *f)
 {
+    const struct mpi_late *mpi = f->mpi->files->late;
     struct reach *r = &f->all;
     struct brg_error failure;
-    int64_t v[N_VALUES] = {f->late && !r->unable && r->world->n_nodes == 1, INT64_MAX};
+    int64_t v[N_VALUES] = {f->late && !r->unable && r->world->n_nodes == 1, INT64_MAX, 1};
     int page = r->world->rank == 0 ? world_take_page(r->world, 0) : -1;
     if (r->world->rank == 0) {
         v[PAGE] = page;
@@ -98,42 +100,19 @@ static int agree(struct file *f)
         shared->pid = getpid();
         shared->descriptor = store_descriptor(r->store);
     }
-    if (world_minimum(r->world, v, N_VALUES, &failure) || !v[ABLE]) {
+    if (v[ABLE])
+        v[HINTS] = late_hints_allow(mpi, store_descriptor(r->store), f->late->info);
+    if (world_minimum(r->world, v, N_VALUES, &failure) || !v[ABLE] || !v[HINTS]) {
         world_give_page(r->world, page);
+        if (v[ABLE] && !v[HINTS]) {
+            late_hints_expect(mpi, store_descriptor(r->store), f->late->info);
+            report_late(LATE_FOR_HINTS);
+        }
         return 0;
     }
     f->late->page_number = (int)v[PAGE];
     f->late->page = (struct late_page *)(void *)world_page(r->world, (int)v[PAGE]);
     return 1;
-}
-
-/* Copies a view in its own place, all of it (1) or nothing (0). */
-static int copy_view(const struct mpi_interface *mpi, struct late_view *view)
-{
-    const struct mpi_late *late = mpi->files->late;
-    if (late->copy_type(view->etype, &view->etype))
-        return 0;
-    if (!late->copy_type(view->filetype, &view->filetype)) {
-        if (!late->copy_info(view->info, &view->info))
-            return 1;
-        mpi->types->release(view->filetype);
-    }
-    mpi->types->release(view->etype);
-    return 0;
-}
-
-static void free_view(const struct mpi_interface *mpi, const struct late_view *view)
-{
-    mpi->types->release(view->etype);
-    mpi->types->release(view->filetype);
-    mpi->files->late->free_info(view->info);
-}
-
-static void drop_view(struct file *f)
-{
-    if (f->late->has_view)
-        free_view(f->mpi, &f->late->view);
-    f->late->has_view = 0;
 }
 
 static void end(struct file *f)
@@ -142,7 +121,7 @@ static void end(struct file *f)
     if (late) {
         if (f->all.world && f->all.world->rank == 0)
             world_give_page(f->all.world, late->page_number);
-        drop_view(f);
+        late_drop_view(f);
         f->mpi->files->late->free_info(late->info);
         f->mpi->files->late->free_handler(late->handler);
         free(late);
@@ -167,7 +146,7 @@ int late_open(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_
     }
     *handle = (mpi_handle)f->late->face;
     file_keep(f, *handle);
-    report_late(0);
+    report_late(LATE_OPENED);
     return 1;
 }
 
@@ -283,7 +262,7 @@ static int open_alone(struct file *f)
     take_handler_back(f, lent);
     late->is_alone = !rc;
     if (!rc)
-        report_late(1);
+        report_late(LATE_BY_MPI);
     return rc;
 }
 
@@ -320,7 +299,7 @@ static int open_together(struct file *f)
         return rc;
     late->is_together = 1;
     if (first)
-        report_late(1);
+        report_late(LATE_BY_MPI);
     int64_t shared = atomic_load(&late->page->shared);
     return shared ? f->mpi->files->late->seek_shared(late->together, shared) : 0;
 }
@@ -340,61 +319,4 @@ int late_handle(struct file *f, enum with with, mpi_handle *handle)
     if (!rc)
         *handle = late->is_together ? late->together : late->alone;
     return rc;
-}
-
-/* ---- where it is ---- */
-
-int late_position(struct file *f, int64_t *etypes)
-{
-    const struct late *late = f->late;
-    if (late_is_ours(f))
-        *etypes = late->position;
-    if (late_is_ours(f))
-        return 0;
-    mpi_handle handle = !late ? f->handle : late->is_together ? late->together : late->alone;
-    return f->mpi->files->position(handle, etypes);
-}
-
-int late_seek(struct file *f, int64_t etypes)
-{
-    const struct late *late = f->late;
-    if (late_is_ours(f))
-        f->late->position = etypes;
-    if (late_is_ours(f))
-        return 0;
-    mpi_handle handle = !late ? f->handle : late->is_together ? late->together : late->alone;
-    return f->mpi->files->seek(handle, etypes);
-}
-
-static int begin_shared(void *file, int64_t *least)
-{
-    struct file *f = file;
-    if (least[0])
-        atomic_store(&f->late->page->shared, 0);
-    return 0;
-}
-
-int late_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_handle filetype,
-                  const char *name, mpi_handle info)
-{
-    const struct mpi_late *mpi = f->mpi->files->late;
-    struct late *late = f->late;
-    struct brg_error failure;
-    struct late_view view = {displacement, etype, filetype, info};
-    int plain = displacement >= 0 && strcmp(name, "native") == 0;
-    file_set_view(f, displacement, etype, filetype, name);
-    int copied = plain && f->has_view && copy_view(f->mpi, &view);
-    int64_t able = copied && (!late->is_alone ||
-                              mpi->set_view(late->alone, displacement, etype, filetype, info) == 0);
-    if (world_meet(f->all.world, &able, 1, begin_shared, f, &failure))
-        able = 0;
-    if (!able && copied)
-        free_view(f->mpi, &view);
-    if (!able)
-        return 0;
-    drop_view(f);
-    late->has_view = 1;
-    late->view = view;
-    late->position = 0;
-    return 1;
 }

@@ -77,5 +77,7 @@ int late_seek(struct file *file, int64_t etypes);
 /* Of one that is apart, collective: 1: this is its view from now on; 0: MPI shall set it. */
 int late_set_view(struct file *file, int64_t displacement, mpi_handle etype, mpi_handle filetype,
                   const char *name, mpi_handle info);
+/* Local: its own copies end. */
+void late_drop_view(struct file *file);
 
 #endif

@@ -17,8 +17,8 @@ static struct {
         const char *why;
         uint64_t calls;
     } passed[MOST_REASONS];
-    uint64_t late[2]; /* files opened without MPI; of them, opened by MPI later */
-    char file[1400];  /* the first word about a file */
+    uint64_t late[LATE_FOR_HINTS + 1];
+    char file[1400]; /* the first word about a file */
     char failure[1024];
 } report = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -56,10 +56,10 @@ void report_done(int write, uint64_t bytes, uint64_t ns, const char *failure)
     pthread_mutex_unlock(&report.lock);
 }
 
-void report_late(int by_mpi)
+void report_late(enum report_late what)
 {
     pthread_mutex_lock(&report.lock);
-    report.late[by_mpi]++;
+    report.late[what]++;
     pthread_mutex_unlock(&report.lock);
 }
 
@@ -83,9 +83,13 @@ void report_print(int rank)
     for (int i = 0; i < MOST_REASONS && report.passed[i].why; i++)
         fprintf(stderr, "brigade mpiio: rank 0: %llu calls left to MPI: %s\n",
                 (unsigned long long)report.passed[i].calls, report.passed[i].why);
-    if (report.late[0])
+    if (report.late[LATE_OPENED])
         fprintf(stderr, "brigade mpiio: rank 0: %llu files opened without MPI, %llu by it later\n",
-                (unsigned long long)report.late[0], (unsigned long long)report.late[1]);
+                (unsigned long long)report.late[LATE_OPENED],
+                (unsigned long long)report.late[LATE_BY_MPI]);
+    if (report.late[LATE_FOR_HINTS])
+        fprintf(stderr, "brigade mpiio: rank 0: %llu files opened by MPI to know its hints\n",
+                (unsigned long long)report.late[LATE_FOR_HINTS]);
     if (report.file[0])
         fprintf(stderr, "brigade mpiio: rank 0: left to MPI: %s\n", report.file);
     if (report.failure[0])

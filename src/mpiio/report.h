@@ -11,8 +11,14 @@ int report_is_off(void);
 /* `why` is a literal. */
 void report_passed(const char *why);
 void report_done(int write, uint64_t bytes, uint64_t ns, const char *failure);
-/* A file that was opened without MPI, or one of these that MPI has to open later. */
-void report_late(int by_mpi);
+/* A file that was opened without MPI; one of these that MPI has to open later; one that MPI opened
+ * as its hints were not known. */
+enum report_late {
+    LATE_OPENED,
+    LATE_BY_MPI,
+    LATE_FOR_HINTS
+};
+void report_late(enum report_late what);
 /* A word about one file. */
 void report_file(const char *path, const char *what);
 

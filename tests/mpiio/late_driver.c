@@ -1,6 +1,6 @@
 /* Calls of a file that MPI may not have opened yet, whose lines must be the same with and without
  * the library:
- *   asks      what is asked of a file: amode, group, size, position, view, extent, atomicity, hints
+ *   asks      what is asked of a file: amode, group, size, position, view, extent, atomicity
  *   alone     short independent writes by the pointer through a view, then collective calls
  *   shared    the shared pointer, alone and in order
  *   turns     non-blocking collective writes, each begun before the other rank's
@@ -15,7 +15,6 @@ static void asks(const char *path)
     MPI_Datatype etype, filetype;
     MPI_Offset at;
     MPI_Aint extent;
-    MPI_Info info;
     int n, on, amode, integers, addresses, types, etypes, filetypes;
     char name[MPI_MAX_DATAREP_STRING];
     MPI_File_write_at_all(f, rank * 1000, buf, 1000, MPI_BYTE, MPI_STATUS_IGNORE);
@@ -50,9 +49,6 @@ static void asks(const char *path)
     MPI_Type_free(&filetype);
     MPI_File_get_type_extent(f, MPI_INT, &extent);
     say("extent", extent);
-    MPI_File_get_info(f, &info);
-    say("info", info != MPI_INFO_NULL);
-    MPI_Info_free(&info);
     MPI_File_close(&f);
     say("closed", f == MPI_FILE_NULL);
 }

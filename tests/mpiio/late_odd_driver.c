@@ -2,7 +2,6 @@
  *   gone      rank 0 removes the file as soon as it has closed it; rank 1 asks MPI before
  *   removed   a file whose name is removed, then another's, while it is open
  *   defaults  the error handler of files to be opened, changed after opening
- *   hints     those that come with a view
  *   differs   ranks open it in different modes
  *   levels    ranks have asked for different levels of threads
  *   full      no descriptors are left on one rank when MPI opens it: the error, then as ever
@@ -20,11 +19,10 @@
 static void gone(const char *path)
 {
     MPI_File f = open_file(path, FOR_ALL);
-    MPI_Info info = MPI_INFO_NULL;
+    MPI_Offset at;
     if (rank) {
         usleep(100000);
-        say("asked", MPI_File_get_info(f, &info) == MPI_SUCCESS);
-        MPI_Info_free(&info);
+        say("asked", MPI_File_get_byte_offset(f, 0, &at) == MPI_SUCCESS);
     }
     MPI_File_close(&f);
     if (!rank)
@@ -35,7 +33,6 @@ static void removed(const char *path)
 {
     MPI_File f = open_file(path, FOR_ALL);
     MPI_Request request;
-    MPI_Info info = MPI_INFO_NULL;
     MPI_Offset at;
     MPI_Status status;
     int n = 0;
@@ -44,9 +41,7 @@ static void removed(const char *path)
     if (rank == 0)
         unlink(path);
     MPI_Barrier(MPI_COMM_WORLD);
-    say("asked", MPI_File_get_info(f, &info) == MPI_SUCCESS);
-    if (info != MPI_INFO_NULL)
-        MPI_Info_free(&info);
+    say("asked", MPI_File_get_byte_offset(f, 0, &at) == MPI_SUCCESS);
     if (rank == 0)
         fclose(fopen(path, "w"));
     MPI_Barrier(MPI_COMM_WORLD);
@@ -82,23 +77,6 @@ static void defaults(const char *path)
     say("later", found == MPI_ERRORS_RETURN);
     MPI_Errhandler_free(&found);
     MPI_File_close(&f); /* MPICH 4.0 has lost count of the handler by now */
-}
-
-static void hints(const char *path)
-{
-    MPI_File f = open_file(path, FOR_ALL);
-    MPI_Info info;
-    char value[100] = "0";
-    int found;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "cb_buffer_size", "123456");
-    MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", info);
-    MPI_Info_free(&info);
-    MPI_File_get_info(f, &info);
-    MPI_Info_get(info, "cb_buffer_size", 99, value, &found);
-    say("cb_buffer_size", atoi(value));
-    MPI_Info_free(&info);
-    MPI_File_close(&f);
 }
 
 /* A wrong program; MPI refuses it, or not. */
@@ -289,8 +267,8 @@ int main(int argc, char **argv)
 {
     int level = strcmp(argv[2], "levels") || is_first() ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
     static const struct what all[] = {
-        {"gone", gone},       {"removed", removed}, {"defaults", defaults}, {"hints", hints},
-        {"differs", differs}, {"levels", levels},   {"full", full},         {"told", tellings},
-        {"rights", rights},   {"exists", exists},   {"beneath", beneath}};
+        {"gone", gone},     {"removed", removed}, {"defaults", defaults}, {"differs", differs},
+        {"levels", levels}, {"full", full},       {"told", tellings},     {"rights", rights},
+        {"exists", exists}, {"beneath", beneath}};
     return late_main(argc, argv, level, all, sizeof all / sizeof *all);
 }

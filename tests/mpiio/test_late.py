@@ -13,7 +13,8 @@ from brigade.paths import native
 #: files that MPI has to open after all
 WHAT = {
     "late_driver": {"asks": 1, "alone": 1, "shared": 1, "turns": 1, "refused": 1, "many": 4},
-    "late_odd_driver": {"gone": 0, "removed": 1, "defaults": 1, "hints": 1, "told": 2, "exists": 0},
+    "late_odd_driver": {"gone": 0, "removed": 1, "defaults": 1, "told": 2, "exists": 0},
+    "late_hints_driver": {"modes": 0, "given": 0, "views": 1, "set": 2},
 }
 OPENED = [(name, what) for name, cases in WHAT.items() for what in cases]
 
@@ -60,6 +61,23 @@ def test_a_program_sees_what_it_sees_without_it(name, what, mpi, drivers, tmp_pa
     assert said == plain
     found = re.search(r"(\d+) files opened without MPI, (\d+) by it later", report)
     assert found and int(found[1]) >= 1 and int(found[2]) == opened, report
+
+
+@pytest.mark.parametrize(("what", "opened"), [("modes", 1), ("given", 5)])
+def test_mpi_opens_one_file_to_tell_the_hints_of_all_that_are_like_it(
+    what, opened, mpi, drivers, tmp_path
+):
+    driver = drivers["late_hints_driver"]
+    _, report = under(mpi, driver, tmp_path / "file", what)
+    assert f" {opened} files opened by MPI to know its hints" in report
+
+
+def test_where_hints_go_by_names_mpi_opens_each_file(mpi, drivers, tmp_path):
+    driver, named = drivers["late_hints_driver"], {"MPICH_MPIIO_HINTS": "*.none:cb_nodes=1"}
+    plain, _ = lines(mpi, [str(driver), str(tmp_path / "plain"), "modes"], **named)
+    said, report = under(mpi, driver, tmp_path / "under", "modes", **named)
+    assert said == plain
+    assert " 6 files opened by MPI to know its hints" in report
 
 
 @pytest.mark.parametrize("what", ["differs", "levels"])

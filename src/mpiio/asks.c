@@ -1,0 +1,120 @@
+/* See asks.h. A name that an object takes from others is in its relocations: the undefined ones of
+ * its symbols cannot be told apart without their number, which no table has for certain. */
+#include "mpiio/asks.h"
+
+#include <link.h>
+#include <string.h>
+#include <strings.h>
+
+#define SYMBOL_OF(info) (sizeof(void *) == 8 ? (info) >> 32 : (info) >> 8)
+
+struct search {
+    const char *name;
+    unsigned long long loaded; /* objects, ever */
+    int found;
+};
+
+/* Those of the MPI and of ours, which offer it, or hand it on for Fortran. */
+static int is_of_mpi(const char *path)
+{
+    static const char *const begins[] = {"libmpi", "libopen-", "mca_", "libbrigade_"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+            return 1;
+    return 0;
+}
+
+/* Fortran's names are in small letters and end in something of the compiler's, or of the
+ * binding's. */
+static int is_name(const char *symbol, const char *name)
+{
+    symbol += *symbol == 'P' || *symbol == 'p';
+    size_t n = strlen(name);
+    return strncmp(symbol, name, n) == 0
+               ? !symbol[n]
+               : strncasecmp(symbol, name, n) == 0 && (!symbol[n] || symbol[n] == '_');
+}
+
+struct tables {
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    size_t string_bytes;
+    const ElfW(Rela) * of_data, *of_calls;
+    size_t data_bytes, call_bytes;
+    int calls_are_rela;
+};
+
+/* Where the loader has left an address in the file's words, it is one from the object's base. */
+static const void *at(const struct dl_phdr_info *object, const ElfW(Dyn) * d)
+{
+    ElfW(Addr) address = d->d_un.d_ptr;
+    return (const void *)(address < object->dlpi_addr ? address + object->dlpi_addr : address);
+}
+
+static void find_tables(const struct dl_phdr_info *object, const ElfW(Dyn) * d, struct tables *t)
+{
+    for (; d->d_tag != DT_NULL; d++)
+        switch (d->d_tag) {
+        case DT_SYMTAB: t->symbols = at(object, d); break;
+        case DT_STRTAB: t->strings = at(object, d); break;
+        case DT_STRSZ: t->string_bytes = d->d_un.d_val; break;
+        case DT_RELA: t->of_data = at(object, d); break;
+        case DT_RELASZ: t->data_bytes = d->d_un.d_val; break;
+        case DT_JMPREL: t->of_calls = at(object, d); break;
+        case DT_PLTRELSZ: t->call_bytes = d->d_un.d_val; break;
+        case DT_PLTREL: t->calls_are_rela = d->d_un.d_val == DT_RELA; break;
+        default: break;
+        }
+}
+
+static int refers(const struct tables *t, const ElfW(Rela) * list, size_t bytes, const char *name)
+{
+    for (size_t i = 0; list && i < bytes / sizeof *list; i++) {
+        size_t n = SYMBOL_OF(list[i].r_info);
+        if (n && t->symbols[n].st_name < t->string_bytes &&
+            is_name(t->strings + t->symbols[n].st_name, name))
+            return 1;
+    }
+    return 0;
+}
+
+static int look(struct dl_phdr_info *object, size_t size, void *search)
+{
+    struct search *s = search;
+    (void)size;
+    s->loaded = object->dlpi_adds;
+    if (is_of_mpi(object->dlpi_name))
+        return 0;
+    for (int i = 0; i < object->dlpi_phnum && !s->found; i++) {
+        struct tables t = {.symbols = NULL};
+        if (object->dlpi_phdr[i].p_type != PT_DYNAMIC)
+            continue;
+        find_tables(object, (void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr), &t);
+        if (t.symbols && t.strings)
+            s->found = refers(&t, t.of_data, t.data_bytes, s->name) ||
+                       (t.calls_are_rela && refers(&t, t.of_calls, t.call_bytes, s->name));
+    }
+    return s->found;
+}
+
+static int count(struct dl_phdr_info *object, size_t size, void *loaded)
+{
+    (void)size;
+    *(unsigned long long *)loaded = object->dlpi_adds;
+    return 1;
+}
+
+int asks_for(const char *name)
+{
+    static struct search last;
+    unsigned long long loaded = 0;
+    if (last.found)
+        return 1;
+    dl_iterate_phdr(count, &loaded);
+    if (loaded == last.loaded)
+        return 0;
+    last.name = name;
+    dl_iterate_phdr(look, &last);
+    return last.found;
+}
