@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from differential import FORK, WAYS, Differential
+from differential import FORK, RANKS, WAYS, Differential
 
 #: Test id -> what became of it; a test that ran twice has two results, in order.
 Results = dict[str, list[tuple[str, str]]]
@@ -79,6 +79,7 @@ def compare(
         assert pair.report["unstaged"] is None
         if way == FORK:
             assert pair.why_not_forked() == ""
+            assert pair.report["fork"]["ranks"] == RANKS, pair.report["fork"]
             assert pair.report["fork"]["modules"] >= SHARED, pair.report["fork"]
         found[way] = differences(plain, results(lines), (known or {}).get(way, ()))
     assert not any(found.values()), found
