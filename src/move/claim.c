@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stream/group.h"
+
 #define MANY_PARTS 16 /* enough to tell whether runs are long */
 #define LONG_FLAG 0x8000u
 #define ONE(local) ((uint32_t)(local) << 16 | 1u) /* one more; 15 bits count, 16 tell who */
@@ -125,24 +127,10 @@ static void fill_planes(const struct claims *c)
 /* Every node's `bytes` bytes of `all` to every node. */
 static int exchange(struct io_world *w, void *all, size_t bytes)
 {
-    struct stream_net *net = w->leaders;
     struct stream_request request = {.active = 0};
-    char *mine = (char *)all + w->node * bytes, *own = NULL;
-    if (!net)
-        return 0;
-    if (w->node == 0) {
-        own = malloc(bytes); /* gather's buffers must not be the same */
-        if (!own)
-            return -ENOMEM;
-        mine = memcpy(own, mine, bytes);
-    }
-    int rc = world_finish(w, net, &request,
-                          net->gather(net, mine, bytes, w->node ? NULL : all, &request));
-    if (!rc) /* who leaves because of a death leaves MPI with it */
-        free(own);
-    return rc ? rc
-              : world_finish(w, net, &request,
-                             net->broadcast(net, all, bytes * w->n_nodes, 0, &request));
+    return w->leaders ? world_finish(w, w->leaders, &request,
+                                     group_gather_all(w->leaders, all, bytes, &request))
+                      : 0;
 }
 
 int claims_touch(const struct claims *c, uint32_t cell, uint32_t node)

@@ -44,11 +44,11 @@ struct mpi_interface {
     int (*start)(struct stream_net **net, struct brg_error *err);
     /* Not -errno: 1 between MPI_Init and MPI_Finalize. */
     int (*running)(void);
-    /* Collective. A net over a duplicate of `comm`. */
-    int (*duplicate)(mpi_handle comm, struct stream_net **net);
-    /* Collective. Ranks of one color, ordered by key, get a net; color < 0: *part is NULL. */
-    int (*split)(struct stream_net *net, int color, int key, struct stream_net **part);
-    /* Collective. Frees a net of duplicate or split, on which nothing may be under way. */
+    /* Collective. Begins a net over a duplicate of `comm`, without waiting in MPI, where ranks spin
+     * in each other's way. Until its request is done, and it is settled, it can only be tested. */
+    int (*duplicate)(mpi_handle comm, struct stream_net **net, struct stream_request *request);
+    void (*settle)(struct stream_net *net);
+    /* Collective. Frees a net of duplicate, on which nothing may be under way. */
     void (*release)(struct stream_net *net);
     /* Whether a message of this tag can be received; lets MPI move on what is under way. */
     int (*waits)(struct stream_net *net, int tag);

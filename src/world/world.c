@@ -59,7 +59,7 @@ static void tell(struct io_world *w, uint32_t dead)
     if (!words)
         return;
     for (uint32_t node = 0; node < w->n_nodes; node++) {
-        uint32_t leader = w->order[w->first_of[node]];
+        uint32_t leader = w->leader_of[node];
         if (node == w->node || leader == dead)
             continue;
         if (w->has_lifeline)
@@ -105,7 +105,7 @@ static void look_beside(struct io_world *w)
     if (!news)
         return;
     if (news == LIFELINE_ENDED)
-        dead = w->order[w->first_of[(w->node + (side > 0 ? 1 : w->n_nodes - 1)) % w->n_nodes]];
+        dead = w->leader_of[(w->node + (side > 0 ? 1 : w->n_nodes - 1)) % w->n_nodes];
     learn(w, dead);
 }
 

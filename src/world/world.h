@@ -36,6 +36,7 @@ struct io_world {
     uint32_t *local_of;         /* [size] place of a rank on its node */
     uint32_t *first_of;         /* [n_nodes + 1] where a node begins in `order` */
     uint32_t *order;            /* [size] ranks by (node, rank) */
+    uint32_t *leader_of;        /* [n_nodes] the first rank of a node */
     struct stream_net *all;     /* every rank */
     struct stream_net *leaders; /* rank = node; NULL unless local == 0 and there are others */
     struct lifeline lifeline;   /* to the leaders before and after, if has_lifeline */
@@ -54,8 +55,9 @@ struct io_world {
     uint32_t shared_chunks; /* by world_share so far */
     uint64_t looked_ns;     /* when the leader last looked whether others live */
     struct world_opening opening;
-    int64_t mine[WORLD_MANY], least[WORLD_MANY]; /* of world_least */
-    uint32_t word;                               /* of a death, to other leaders */
+    struct stream_net *node_group, *leader_group; /* of messages on `all`, where there are nodes */
+    int64_t mine[WORLD_MANY], least[WORLD_MANY];  /* of world_least */
+    uint32_t word;                                /* of a death, to other leaders */
     int told;              /* this rank has told the other leaders that one died */
     struct io_world *next; /* of the same communicator, with other arguments */
     unsigned users;        /* files that have it open */

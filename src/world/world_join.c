@@ -8,10 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stream/group.h"
 #include "world/fault.h"
 #include "world/nodes.h"
 
-#define TAG_CARD 0x4210
+#define TAG_LEFT 0x4210 /* what leaders send to the node before theirs */
+#define TAG_RIGHT 0x4211
+#define TAG_NODE 0x4212
+#define TAG_LEADERS 0x4213
 #define CALL_NS UINT64_C(3000000000) /* the longest that neighbours try to reach each other */
 
 int world_is_broken(const struct io_world *w)
@@ -80,10 +84,16 @@ int world_alloc(struct io_world *w)
     w->local_of = calloc(w->size, sizeof *w->local_of);
     w->first_of = calloc(w->size + 1, sizeof *w->first_of);
     w->order = calloc(w->size, sizeof *w->order);
+    w->leader_of = calloc(w->size, sizeof *w->leader_of);
+    w->node_group = group_new(1);
+    w->leader_group = group_new(WORLD_MANY);
     if (!o->numbering || (w->rank == 0 && !o->marks))
         return -ENOMEM;
     w->node_of = o->numbering->node_of;
-    return w->local_of && w->first_of && w->order ? 0 : -ENOMEM;
+    return w->local_of && w->first_of && w->order && w->leader_of && w->node_group &&
+                   w->leader_group
+               ? 0
+               : -ENOMEM;
 }
 
 void world_fill(struct io_world *w)
@@ -99,6 +109,8 @@ void world_fill(struct io_world *w)
         w->first_of[node + 1] += w->first_of[node];
     for (uint32_t rank = 0; rank < w->size; rank++)
         w->order[w->first_of[w->node_of[rank]] + w->local_of[rank]] = rank;
+    for (uint32_t node = 0; node < w->n_nodes; node++)
+        w->leader_of[node] = w->order[w->first_of[node]];
     w->node = w->node_of[w->rank];
     w->local = w->local_of[w->rank];
     w->n_local = w->first_of[w->node + 1] - w->first_of[w->node];
@@ -129,31 +141,18 @@ static int join_area(struct io_world *w, struct stream_net *node, size_t room,
     return rc;
 }
 
-/* The ranks of this node: all, or a net to be released. */
-static int node_net(struct io_world *w, struct stream_net **node)
+static struct stream_net *node_net(const struct io_world *w)
 {
-    *node = w->all;
-    return w->n_nodes == 1 ? 0 : w->mpi->split(w->all, (int)w->node, (int)w->local, node);
+    return w->n_nodes == 1 ? w->all : w->node_group;
 }
 
-static void release_node(struct io_world *w, struct stream_net *node)
-{
-    if (node && node != w->all && !world_is_broken(w))
-        w->mpi->release(node);
-}
-
-/* MPI_Comm_split waits inside MPI, where no death is seen: all of them come before the area, from
- * which on it is. */
 static int join_nodes(struct io_world *w)
 {
-    struct stream_net *node = NULL;
-    int rc = node_net(w, &node);
-    if (!rc)
-        rc = w->mpi->split(w->all, w->local ? -1 : 0, (int)w->node, &w->leaders);
-    if (!rc)
-        rc = join_area(w, node, world_room_bytes(w), &w->area);
-    release_node(w, node);
-    return rc;
+    group_set(w->node_group, w->all, w->order + w->first_of[w->node], w->n_local, w->local,
+              TAG_NODE);
+    group_set(w->leader_group, w->all, w->leader_of, w->n_nodes, w->node, TAG_LEADERS);
+    w->leaders = w->local ? NULL : w->leader_group;
+    return join_area(w, node_net(w), world_room_bytes(w), &w->area);
 }
 
 /* All ranks are on one node: its area came with its number. */
@@ -170,18 +169,14 @@ static int join_only_node(struct io_world *w)
 int world_area(struct io_world *w, size_t room_bytes, struct io_area **out)
 {
     struct area_token token;
-    struct stream_net *node = NULL;
     struct io_area *area = NULL;
     if (!w->mpi)
         return area_create(1, room_bytes, out, &token);
-    int rc = node_net(w, &node);
-    if (!rc)
-        rc = join_area(w, node, room_bytes, &area);
+    int rc = join_area(w, node_net(w), room_bytes, &area);
     if (w->n_nodes > 1 && !world_is_broken(w))
         rc = agree_code(w, w->all, rc);
     if (world_is_broken(w))
         return rc;
-    release_node(w, node);
     if (rc)
         area_destroy(area);
     else
@@ -193,8 +188,6 @@ static void leave_node(struct io_world *w)
 {
     area_destroy(w->area);
     w->area = NULL;
-    if (w->leaders)
-        w->mpi->release(w->leaders);
     w->leaders = NULL;
 }
 
@@ -217,17 +210,22 @@ static int make_nodes(struct io_world *w)
     }
 }
 
-/* Sends `mine` to one side, -1 the left or 1 the right, and receives from the other. */
-static int shift(struct io_world *w, int side, const void *mine, void *theirs, size_t bytes)
+/* Begins to send `mine` to one side, -1 the left or 1 the right, and to receive from the other. */
+static int begin_shift(struct io_world *w, int side, const void *mine, void *theirs, size_t bytes,
+                       struct stream_request requests[2])
 {
-    struct stream_request out = {.active = 0}, in = {.active = 0};
     uint32_t right = (w->node + 1) % w->n_nodes, left = (w->node + w->n_nodes - 1) % w->n_nodes;
+    int tag = side < 0 ? TAG_LEFT : TAG_RIGHT;
     struct stream_net *net = w->leaders;
-    int rc = net->receive(net, theirs, bytes, side < 0 ? right : left, TAG_CARD, &in);
-    if (!rc)
-        rc = net->send(net, mine, bytes, side < 0 ? left : right, TAG_CARD, &out);
-    rc = world_finish(w, net, &in, rc);
-    return world_finish(w, net, &out, rc);
+    int rc = net->receive(net, theirs, bytes, side < 0 ? right : left, tag, &requests[0]);
+    return rc ? rc : net->send(net, mine, bytes, side < 0 ? left : right, tag, &requests[1]);
+}
+
+static int finish_all(struct io_world *w, struct stream_request *requests, int n, int rc)
+{
+    for (int i = 0; i < n; i++)
+        rc = world_finish(w, w->leaders, &requests[i], rc);
+    return rc;
 }
 
 /* A connection counts if both ends have it; where there is none, leaders do without. */
@@ -235,16 +233,19 @@ static int make_lifeline(struct io_world *w)
 {
     struct lifeline *l = &w->lifeline;
     struct world_opening *o = &w->opening;
+    struct stream_request requests[4] = {{.active = 0}};
     lifeline_start(l);
-    int rc = shift(w, -1, &l->card, &o->right, sizeof o->right);
+    int rc = begin_shift(w, -1, &l->card, &o->right, sizeof o->right, requests);
+    rc = finish_all(w, requests, 2, rc);
     if (!rc)
         lifeline_connect(l, &o->right, CALL_NS);
     o->have[0] = l->left >= 0;
     o->have[1] = l->right >= 0;
     if (!rc)
-        rc = shift(w, -1, &o->have[0], &o->theirs[1], sizeof o->theirs[1]);
+        rc = begin_shift(w, -1, &o->have[0], &o->theirs[1], sizeof o->theirs[1], requests);
     if (!rc)
-        rc = shift(w, 1, &o->have[1], &o->theirs[0], sizeof o->theirs[0]);
+        rc = begin_shift(w, 1, &o->have[1], &o->theirs[0], sizeof o->theirs[0], requests + 2);
+    rc = finish_all(w, requests, 4, rc);
     if (!rc && !o->theirs[0])
         lifeline_forget(l, -1);
     if (!rc && !o->theirs[1])

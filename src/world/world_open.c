@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "stream/group.h"
 #include "world/fault.h"
 #include "world/world_join.h"
 
@@ -22,17 +23,16 @@ static void destroy(struct io_world *w)
     if (w->kept)
         w->drop(w->kept);
     area_destroy(w->area);
-    if (w->mpi && !ending) {
-        if (w->leaders)
-            w->mpi->release(w->leaders);
-        if (w->all)
-            w->mpi->release(w->all);
-    }
+    if (w->mpi && !ending && w->all)
+        w->mpi->release(w->all);
+    group_free(w->node_group);
+    group_free(w->leader_group);
     free(w->opening.marks);
     free(w->opening.numbering);
     free(w->local_of);
     free(w->first_of);
     free(w->order);
+    free(w->leader_of);
     free(w);
 }
 
@@ -60,6 +60,16 @@ static int fail(struct io_world *w, int rc, struct brg_error *err)
     return rc;
 }
 
+static int duplicate(struct io_world *w, uintptr_t comm)
+{
+    struct stream_request request = {.active = 0};
+    int rc = w->mpi->duplicate(comm, &w->all, &request);
+    rc = world_finish(w, w->all, &request, rc);
+    if (!rc)
+        w->mpi->settle(w->all);
+    return rc;
+}
+
 static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
                   uint64_t segment_bytes, struct io_world **out, struct brg_error *err)
 {
@@ -69,7 +79,7 @@ static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
     w->mpi = mpi;
     w->share = share;
     w->segment_bytes = segment_bytes;
-    int rc = mpi ? mpi->duplicate(comm, &w->all) : create_alone(w);
+    int rc = mpi ? duplicate(w, comm) : create_alone(w);
     if (!rc && mpi) {
         w->rank = w->all->rank;
         w->size = w->all->size;
