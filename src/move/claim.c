@@ -284,6 +284,15 @@ void claims_bucket(const struct claims *c, uint32_t task, struct bucket *bucket)
     bucket->start = claims_start(c, task);
 }
 
+uint32_t claims_spares(const struct claims *c, struct bucket *spares, uint32_t most)
+{
+    uint32_t n = 0, used = c->board->n_tasks < c->n_slots ? c->board->n_tasks : c->n_slots;
+    for (uint32_t slot = c->n_slots; n < most && slot + 1 > used; slot--)
+        bucket_lay(&spares[n++], c->slots + (size_t)slot * c->slot_bytes, claims_part_bytes(c),
+                   c->grain, c->shift != 0);
+    return n;
+}
+
 void claims_free(const struct claims *c, uint32_t task, struct bucket *bucket)
 {
     struct board_slot *slot = claims_slot(c, task);

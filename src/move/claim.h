@@ -100,6 +100,10 @@ static inline uint32_t claims_count(const struct claims *c, uint32_t cell)
     return atomic_load_explicit(&c->cells[cell], memory_order_relaxed) & 0x7fff;
 }
 
+/* Views of rooms that no task of this epoch uses: the one behind the slots, then slots. How many,
+ * at least one, at most `most`. */
+uint32_t claims_spares(const struct claims *claims, struct bucket *spares, uint32_t most);
+
 /* Whether a window is its only rank's own; *local is that rank if it is on this node. */
 int claims_own(const struct claims *claims, uint32_t cell, uint32_t *local);
 /* Whether any rank but this one writes to [from, until) of the file in this epoch. */

@@ -19,8 +19,8 @@ static int open_tasks(struct handoff_run *r, uint32_t *next)
         struct bucket *bucket = h->bucket(h->context, *next);
         if (!bucket)
             return moved;
-        if (bucket->bytes > h->spare->bytes || !bucket->owner != !h->spare->owner)
-            return brg_error_set(r->err, -EINVAL, "the spare bucket is too small");
+        if (bucket->bytes > h->spares->bytes || !bucket->owner != !h->spares->owner)
+            return brg_error_set(r->err, -EINVAL, "the spare buckets are too small");
         struct open_task *open = handoff_open(r, r->tail);
         *open = (struct open_task){.t = *next, .bucket = bucket};
         h->task(h->context, *next, &open->task);

@@ -23,6 +23,8 @@
 #include "move/bucket.h"
 #include "stream/net.h"
 
+#define HANDOFF_SPARES 8u
+
 struct handoff_task {
     uint64_t window;
     uint32_t home; /* node */
@@ -32,7 +34,8 @@ struct handoff {
     struct stream_net *net; /* leaders: rank is the node's number */
     int brigade;            /* or simple */
     uint32_t n_tasks;       /* of this node, in order */
-    struct bucket *spare;   /* room for a message to be unpacked; as large as any bucket */
+    struct bucket *spares;  /* [n_spares] room each for a message to be packed or unpacked; as */
+    uint32_t n_spares; /* large as any bucket; at least one, more than HANDOFF_SPARES help not */
     void *context;
 
     void (*task)(void *context, uint32_t t, struct handoff_task *task);

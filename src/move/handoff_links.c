@@ -1,13 +1,13 @@
 /* The messages of a handing-on. Headers are sent so that they are done when the receiver has asked
  * for them, and bodies only then: what a node has not asked for takes no memory there.
  *
- * Receives are begun in the order of tasks. The bodies of one source come in that order too; those
- * that must be unpacked share one spare bucket, which is held only for a body whose sender sends
- * it already, so it always becomes free again.
+ * Receives are begun in the order of tasks. The bodies of one source come in that order too; each
+ * that must be unpacked has a spare bucket, which is held only for a body whose sender sends it
+ * already, so it always becomes free again.
  *
- * Where nodes ask for bytes, a node asks one home in the order of tasks, and home hears one at a
- * time, in the order in which it will send. What has been asked and not heard waits with MPI, a
- * bitmap for each receive of each node: so it is there when its turn comes. */
+ * Where nodes ask for bytes, a node asks one home in the order of tasks, and home hears in the
+ * order in which it will send, one for each spare bucket. What has been asked and not heard waits
+ * with MPI, a bitmap for each receive of each node: so it is there when its turn comes. */
 #include <errno.h>
 
 #include "base/error.h"
@@ -113,12 +113,10 @@ static int ask_for_body(struct handoff_run *r, struct receive *in)
         in->body = message_end_of(&in->header, bucket);
     else if (message_goes_into_place(&in->header, bucket))
         in->body = message_place_of(&in->header, bucket);
-    else if (r->spare_used)
+    else if ((in->spare = handoff_spare(r)))
+        in->body = message_room_of(&in->header, in->spare);
+    else
         return 0;
-    else {
-        in->body = message_room_of(&in->header, r->h->spare);
-        in->packed = r->spare_used = 1;
-    }
     in->step = RECEIVE_BODY;
     int rc = r->net->receive(r->net, in->body, in->header.body, in->source, TAG_BODY, &in->request);
     return rc ? net_failed(r, rc, "receiving from", in->source) : 1;
@@ -128,8 +126,7 @@ static int take_body(struct handoff_run *r, struct receive *in)
 {
     int rc = r->scatter ? message_spread(&in->header, in->open->bucket)
                         : message_unpack(&in->header, in->open->bucket, in->body);
-    if (in->packed)
-        r->spare_used = 0;
+    handoff_give_back(r, &in->spare);
     end_receive(in);
     return rc ? brg_error_set(r->err, rc, "node %u sent a body that does not fit window %llu",
                               in->source, (unsigned long long)in->open->task.window)
@@ -175,13 +172,30 @@ int handoff_receive_step(struct handoff_run *r)
 
 /* ---- sending ---- */
 
-static int may_send(struct handoff_run *r, struct open_task *open)
+/* Whether a message of the task can begin, with a spare bucket where it may need one. */
+static int may_send(struct handoff_run *r, struct open_task *open, struct bucket **spare)
 {
-    if (r->asks)
-        return !r->bitmap_used;
-    if (!open->complete)
-        return 0;
-    return !r->scatter || r->failed || !r->spare_used || !message_needs_room(open->bucket);
+    *spare = NULL;
+    if (!r->asks) {
+        if (!open->complete)
+            return 0;
+        if (!r->scatter || r->failed || !message_needs_room(open->bucket))
+            return 1;
+    }
+    *spare = handoff_spare(r);
+    return *spare != NULL;
+}
+
+/* Whether all earlier messages to the same target have come to this step. */
+static int is_its_turn(const struct handoff_run *r, uint32_t i, enum send_step step)
+{
+    const struct send *out = &r->sends[i % HANDOFF_SENDS];
+    for (uint32_t j = r->sent; j != i; j++) {
+        const struct send *earlier = &r->sends[j % HANDOFF_SENDS];
+        if (earlier->target == out->target && earlier->step < step)
+            return 0;
+    }
+    return 1;
 }
 
 static int begin_header_out(struct handoff_run *r, struct send *out)
@@ -199,67 +213,56 @@ static struct message_header failed_header(const struct open_task *open)
 
 static int hear(struct handoff_run *r, struct send *out)
 {
-    r->bitmap_used = 1;
     int rc =
-        r->net->receive(r->net, (void *)r->h->spare->covered, message_asks_bytes(out->open->bucket),
+        r->net->receive(r->net, (void *)out->spare->covered, message_asks_bytes(out->open->bucket),
                         out->target, TAG_ASK, &out->request);
     return rc ? net_failed(r, rc, "receiving from", out->target) : 1;
 }
 
-/* What was asked for. */
-static int pack_asked(struct handoff_run *r, struct send *out)
+/* A body that lies in the task's own bucket needs no other. */
+static void keep_if_packed(struct handoff_run *r, struct send *out)
 {
+    if (out->header.form != MESSAGE_BITMAP)
+        handoff_give_back(r, &out->spare);
+}
+
+/* What was asked for. */
+static int pack_asked(struct handoff_run *r, uint32_t i)
+{
+    struct send *out = &r->sends[i % HANDOFF_SENDS];
     const struct open_task *open = out->open;
-    struct bucket *spare = r->h->spare;
-    if (!open->complete ||
-        (!r->failed && r->spare_used && message_asked_needs_room(open->bucket, spare)))
+    if (!open->complete || !is_its_turn(r, i, SEND_HEADER))
         return 0;
-    if (r->failed) {
+    if (r->failed)
         out->header = failed_header(open);
-    } else {
-        message_pack_asked(open->bucket, open->task.window, spare, &out->header, &out->body);
-        out->packed = out->header.form == MESSAGE_BITMAP;
-        r->spare_used |= out->packed;
-    }
-    r->bitmap_used = out->packed; /* a body may end in it */
+    else
+        message_pack_asked(open->bucket, open->task.window, out->spare, &out->header, &out->body);
+    keep_if_packed(r, out);
     return begin_header_out(r, out);
 }
 
-static int begin_send(struct handoff_run *r, struct open_task *open)
+static int begin_send(struct handoff_run *r, struct open_task *open, struct bucket *spare)
 {
     struct send *out = &r->sends[r->begun++ % HANDOFF_SENDS];
-    *out = (struct send){.open = open, .target = open->target};
+    *out = (struct send){.open = open, .target = open->target, .spare = spare};
     open->sending++;
     open->target = handoff_target(r, open, out->target);
     if (r->asks)
         return hear(r, out);
-    if (r->failed) {
+    if (r->failed)
         out->header = failed_header(open);
-    } else if (r->scatter) {
-        message_pack_into(open->bucket, open->task.window, r->h->spare, &out->header, &out->body);
-        out->packed = out->header.form == MESSAGE_BITMAP;
-        r->spare_used |= out->packed;
-    } else {
+    else if (r->scatter)
+        message_pack_into(open->bucket, open->task.window, spare, &out->header, &out->body);
+    else
         message_pack(open->bucket, open->task.window, &out->header, &out->body);
-    }
+    keep_if_packed(r, out);
     return begin_header_out(r, out);
-}
-
-static int turn_of_body(const struct handoff_run *r, uint32_t i)
-{
-    const struct send *out = &r->sends[i % HANDOFF_SENDS];
-    for (uint32_t j = r->sent; j != i; j++) {
-        const struct send *earlier = &r->sends[j % HANDOFF_SENDS];
-        if (earlier->target == out->target && earlier->step < SEND_BODY)
-            return 0;
-    }
-    return 1;
 }
 
 static int begin_body(struct handoff_run *r, uint32_t i)
 {
     struct send *out = &r->sends[i % HANDOFF_SENDS];
-    if (!turn_of_body(r, i))
+    if (!is_its_turn(r, i, SEND_BODY))
         return 0;
     out->step = SEND_BODY;
     int rc =
@@ -274,7 +277,7 @@ static int advance_send(struct handoff_run *r, uint32_t i)
     if (out->step == SEND_ENDED)
         return 0;
     if (out->step == SEND_PACKED)
-        return pack_asked(r, out);
+        return pack_asked(r, i);
     if (out->step == SEND_WAIT)
         return begin_body(r, i);
     int rc = r->net->test(r->net, &out->request, &done);
@@ -291,10 +294,7 @@ static int advance_send(struct handoff_run *r, uint32_t i)
         out->step = SEND_WAIT;
         return 1;
     }
-    if (out->packed)
-        r->spare_used = 0;
-    if (out->packed && r->asks)
-        r->bitmap_used = 0;
+    handoff_give_back(r, &out->spare);
     out->open->sending--;
     out->step = SEND_ENDED;
     return 1;
@@ -321,9 +321,10 @@ int handoff_send_step(struct handoff_run *r)
         r->sent++;
     while (r->begun - r->sent < HANDOFF_SENDS) {
         struct open_task *open = next_to_give(r);
-        if (!open || !may_send(r, open))
+        struct bucket *spare;
+        if (!open || !may_send(r, open, &spare))
             break;
-        int rc = begin_send(r, open);
+        int rc = begin_send(r, open, spare);
         if (rc < 0)
             return rc;
         moved = 1;

@@ -25,7 +25,7 @@ enum receive_step {
     RECEIVE_WANTED, /* what this node's ranks want of it is not known yet */
     RECEIVE_ASKING, /* that is on its way */
     RECEIVE_HEADER,
-    RECEIVE_WAIT, /* for its turn to have the body: one body of a source at a time, one packed */
+    RECEIVE_WAIT, /* for its turn to have the body, one of a source at a time, and for a spare */
     RECEIVE_BODY,
     RECEIVE_ENDED
 };
@@ -34,7 +34,7 @@ struct receive {
     enum receive_step step;
     struct open_task *open;
     uint32_t source;
-    int packed;
+    struct bucket *spare; /* NULL: none */
     void *body;
     struct message_header header;
     struct stream_request request;
@@ -42,7 +42,7 @@ struct receive {
 
 enum send_step {
     SEND_ASKED,  /* what the other wants is on its way, to the spare bucket's bitmap */
-    SEND_PACKED, /* for room to pack it */
+    SEND_PACKED, /* for the bytes, and for its turn: headers go to one target in order */
     SEND_HEADER,
     SEND_WAIT, /* for its turn: the bodies to one target are sent in the order of their headers */
     SEND_BODY,
@@ -53,7 +53,7 @@ struct send {
     enum send_step step;
     struct open_task *open;
     uint32_t target;
-    int packed;
+    struct bucket *spare; /* NULL: none */
     const void *body;
     struct message_header header;
     struct stream_request request;
@@ -73,8 +73,7 @@ struct handoff_run {
     uint32_t received, posted;
     struct send sends[HANDOFF_SENDS]; /* a ring */
     uint32_t sent, begun;
-    int spare_used;           /* its image */
-    int bitmap_used;          /* its bitmap: what is asked for */
+    uint32_t spares_used;     /* a bit for each */
     struct handoff_run *next; /* of those that were left with messages under way */
 };
 
@@ -86,6 +85,24 @@ int handoff_send_step(struct handoff_run *r);
  */
 uint32_t handoff_source(const struct handoff_run *r, const struct open_task *open, uint32_t last);
 uint32_t handoff_target(const struct handoff_run *r, const struct open_task *open, uint32_t last);
+
+/* A spare bucket for a message, or NULL while all are used. */
+static inline struct bucket *handoff_spare(struct handoff_run *r)
+{
+    for (uint32_t i = 0; i < r->h->n_spares && i < HANDOFF_SPARES; i++)
+        if (!(r->spares_used & 1u << i)) {
+            r->spares_used |= 1u << i;
+            return &r->h->spares[i];
+        }
+    return NULL;
+}
+
+static inline void handoff_give_back(struct handoff_run *r, struct bucket **spare)
+{
+    if (*spare)
+        r->spares_used &= ~(1u << (*spare - r->h->spares));
+    *spare = NULL;
+}
 
 static inline struct open_task *handoff_open(struct handoff_run *r, uint32_t i)
 {

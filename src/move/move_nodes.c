@@ -124,12 +124,13 @@ void nodes_attend(struct mover *m)
 {
     const struct claims *c = &m->claims;
     struct bridge b = {.m = m, .heard = atomic_load(&c->world->area->head->bell)};
-    struct bucket spare;
+    struct bucket spares[HANDOFF_SPARES];
     struct brg_error err = {.rank = -1, .offset = -1};
     struct handoff h = {.net = c->world->leaders,
                         .brigade = c->plan->transport == IO_BRIGADE,
                         .n_tasks = claims_tasks(c),
-                        .spare = &spare,
+                        .spares = spares,
+                        .n_spares = claims_spares(c, spares, HANDOFF_SPARES),
                         .context = &b,
                         .task = task_of,
                         .concerns = concerns,
@@ -140,8 +141,6 @@ void nodes_attend(struct mover *m)
                         .handed = handed,
                         .failed = failed,
                         .rest = rest};
-    bucket_lay(&spare, c->slots + (size_t)c->n_slots * c->slot_bytes, claims_part_bytes(c),
-               c->grain, c->shift != 0);
     int rc = m->collect ? handoff_collect(&h, &err) : handoff_scatter(&h, &err);
     if (rc && rc != -EOWNERDEAD)
         atomic_store(&c->world->area->head->code, rc); /* messages are under way: it is of no use */

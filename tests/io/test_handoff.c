@@ -21,10 +21,11 @@
 #define MAX_WINDOWS 40u
 #define MAX_NODES 9u
 #define MAX_BUCKETS 3u
+#define MAX_SPARES 3u
 
 /* What is to be moved: the same for all nodes. */
 static struct {
-    uint32_t n_nodes, n_windows, n_buckets;
+    uint32_t n_nodes, n_windows, n_buckets, n_spares;
     int scatter, brigade, owned, one_home;
     uint32_t home[MAX_WINDOWS];
     uint32_t mine[MAX_WINDOWS][MAX_NODES][PIECES]; /* whether a node has a piece; or wants it */
@@ -43,7 +44,7 @@ struct slot {
 struct node {
     struct stream_net net;
     struct handoff handoff;
-    struct bucket spare;
+    struct bucket spares[MAX_SPARES];
     struct slot slots[MAX_BUCKETS];
     uint32_t n_tasks, windows[MAX_WINDOWS], arrived, handed;
     unsigned seed, rests;
@@ -246,10 +247,11 @@ static void prepare_node(uint32_t i, unsigned seed)
     struct node *n = &nodes[i];
     free(n->memory);
     *n = (struct node){.net = threads_node(i, job.n_nodes), .seed = seed + i};
-    size_t bytes = (job.n_buckets + 1) * bucket_room(BYTES, job.owned);
+    size_t bytes = (job.n_buckets + job.n_spares) * bucket_room(BYTES, job.owned);
     char *at = n->memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
     memset(at, 0x5a, bytes);
-    lay(&n->spare, NULL, &at);
+    for (uint32_t k = 0; k < job.n_spares; k++)
+        lay(&n->spares[k], NULL, &at);
     for (uint32_t b = 0; b < job.n_buckets; b++)
         lay(&n->slots[b].bucket, &n->slots[b].ranks, &at);
     for (uint32_t w = 0; w < job.n_windows; w++)
@@ -258,7 +260,8 @@ static void prepare_node(uint32_t i, unsigned seed)
     n->handoff = (struct handoff){.net = &n->net,
                                   .brigade = job.brigade,
                                   .n_tasks = n->n_tasks,
-                                  .spare = &n->spare,
+                                  .spares = n->spares,
+                                  .n_spares = job.n_spares,
                                   .context = n,
                                   .task = node_task,
                                   .concerns = node_concerns,
@@ -349,6 +352,7 @@ static void every_window_arrives_whole(void)
         job.n_nodes = 2 + seed % 8;
         job.n_windows = seed % 5 ? 12 : MAX_WINDOWS;
         job.n_buckets = 2 + seed % 2;
+        job.n_spares = 1 + seed / 16 % MAX_SPARES;
         job.scatter = seed / 2 % 2;
         job.brigade = seed / 4 % 2;
         job.overlapping = !job.scatter && seed % 3 == 0;
@@ -379,6 +383,7 @@ static void prepare_count(int scatter, int brigade)
     job.n_nodes = 4;
     job.n_windows = 16;
     job.n_buckets = 3;
+    job.n_spares = 1;
     job.scatter = scatter;
     job.brigade = brigade;
     job.overlapping = job.owned = 0;
@@ -443,6 +448,7 @@ static void a_failure_drains_every_node(void)
         job.n_nodes = 5;
         job.n_windows = 20;
         job.n_buckets = 2;
+        job.n_spares = 1 + step / 4 % MAX_SPARES;
         job.scatter = step % 2;
         job.brigade = step / 2 % 2;
         job.overlapping = job.owned = 0;
@@ -468,6 +474,7 @@ static void a_death_ends_every_node_at_once(void)
         job.n_nodes = 4;
         job.n_windows = 20;
         job.n_buckets = 2;
+        job.n_spares = 1 + step / 4 % MAX_SPARES;
         job.scatter = step % 2;
         job.brigade = step / 2 % 2;
         prepare(step, step % N_PATTERNS);
