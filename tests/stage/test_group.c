@@ -177,8 +177,8 @@ static void *run_once(void *argument)
     return NULL;
 }
 
-/* Agreeing: one message of each rank a step; broadcasting: one to each rank but the root; gathering:
- * one or two of each rank a step. What a rank has, it is not sent again. */
+/* Agreeing: one message of each rank a step; broadcasting: one to each rank but the root;
+ * gathering: one or two of each rank a step. What a rank has, it is not sent again. */
 static void test_messages(struct node *nodes)
 {
     unsigned steps = 0, others = job.size - 1;
