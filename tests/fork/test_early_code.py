@@ -166,3 +166,86 @@ def test_setuptools_line_stays_warm_and_its_variable_counts(own: Warm) -> None:
     same, other = own.ranks(["-c", "import csv"], {}, {"SETUPTOOLS_USE_DISTUTILS": "stdlib"})
     assert (same.refused, own.report["refused"]) == ("", "")
     assert other.refused == "variable SETUPTOOLS_USE_DISTUTILS differs"
+
+
+#: as finders of scikit-build-core's editable installs have it, for when they build anew
+REBUILDS = """
+import os, subprocess, sys, time
+MARKER = "MINE"
+def copied(copy):
+    return copy(1)
+def wait(lock):
+    last = time.perf_counter()
+    while True:
+        if lock():
+            return
+        now = time.perf_counter()
+        if now - last > 60:
+            last = now
+            print("waiting")
+def rebuild(path):
+    env = os.environ.copy()
+    if path in env.get(MARKER, "").split(os.pathsep):
+        return
+    env[MARKER] = os.pathsep.join((env.get(MARKER, ""), path))
+    def run(command):
+        subprocess.run(command, env=env, check=True)
+    wait(lambda: True)
+    run(["true"])
+sys.early = 1
+"""
+
+
+def test_a_finder_that_might_build_anew_stays_warm_and_its_variable_counts(own: Warm) -> None:
+    put(own, "import early", REBUILDS)
+    same, also, other = own.ranks(PROGRAM, {}, {"OTHER": "1"}, {"MINE": "1"})
+    assert (same.refused, also.refused, own.report["refused"]) == ("", "", "")
+    assert other.refused == "variable MINE differs"
+
+
+CLOCK = "may ask for the clock"
+ESCAPES = {
+    "compared, and kept": (("if now - last > 60:", "wait.late = now\n        if now > 1:"), CLOCK),
+    "given away": (("print(", "print(now, "), CLOCK),
+    "compared for a value": (("last = now", "last = now; lock.late = now > 5"), CLOCK),
+    "of the module": (("last = time", "global last\n    last = time"), CLOCK),
+    "bound twice": (("last = now", "last = wait.last = now"), CLOCK),
+    "returned": (("            return\n", "            return last\n"), CLOCK),
+    "env given away": (("env=env", "env"), ALL),
+    "env given to another": (("subprocess.run(command, env", "wait(command, env"), ALL),
+    "env given to one's own": (("subprocess.run(", "run("), ALL),
+    "env read by what is not known": (("env.get(MARKER", "env.get(path"), ALL),
+    "env listed": (
+        ("    env[MARKER] =", "    for name in env: print(name)\n    env[MARKER] ="),
+        ALL,
+    ),
+    "env returned": (('run(["true"])', "return env"), ALL),
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "why"),
+    [
+        ("scikit_build_core", "resources/_editable_redirect.py", ""),
+        ("mesonpy", "_editable.py", ALL),  # it builds anew, by a child, whenever it is imported
+    ],
+)
+def test_finders_of_editable_installs_themselves(
+    own: Warm, module: str, file: str, why: str
+) -> None:
+    text = (Path(pytest.importorskip(module).__file__).parent / file).read_text()
+    put(own, "import early; import sys; sys.early = 1", text)
+    one, two = own.ranks(PROGRAM, {"MINE": "1"}, {"MINE": "2"})
+    assert why in own.report["refused"] and bool(why) == bool(own.report["refused"])
+    if not why:
+        assert (one.refused, two.refused) == ("", "")
+        assert one.stdout == two.stdout == own.plain(PROGRAM).stdout
+
+
+@pytest.mark.parametrize("how", ESCAPES)
+def test_what_leaves_a_function_refuses(own: Warm, how: str) -> None:
+    (old, new), why = ESCAPES[how]
+    assert old in REBUILDS
+    put(own, "import early", REBUILDS.replace(old, new, 1))
+    own.ranks(PROGRAM)
+    assert own.report["refused"] == f"early, run before all else by a .pth file, {why}"

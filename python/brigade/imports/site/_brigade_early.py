@@ -6,7 +6,9 @@
 `site` executes those lines before Brigade's first code runs, so nobody sees what they do. Read is
 the text of each line that is code, and of each module that is there by now and neither Python's
 nor Brigade's: variables that are asked for by name are compared with each rank's, and whatever
-else a rank may have of its own refuses. That a function is never called is not looked at.
+else a rank may have of its own refuses. That a function is never called is not looked at; but that
+a clock's time only decides how long it waits, and that a copy of the environment only goes to its
+children, is (editable installs that build anew).
 
 What must stay true: the rules of _brigade_view.py. Code that cannot be read refuses.
 """
@@ -102,6 +104,7 @@ class _Reader:
         self.names = []
         self.why = ""
         self._constants = {}
+        self._stays = {}  # id of a call whose value stays in a function: the call
 
     def read(self, text):
         tree = compile(text, "<early>", "exec", _ONLY_TREE, dont_inherit=True)
@@ -111,6 +114,11 @@ class _Reader:
 
     def _walk(self, node):
         kind = type(node).__name__
+        if kind == "FunctionDef":
+            self._stays.update(_clocks_that_stay(node))
+            for call, keys in _copies_that_stay(node):
+                if None not in [self._variable(key, key) for key in keys]:
+                    self._stays[id(call)] = call
         skip = self._skipped(kind, node)
         for child in _children(node):
             if child is not skip:
@@ -144,6 +152,8 @@ class _Reader:
         return None
 
     def _called(self, node):
+        if id(node) in self._stays:
+            return node.func
         function, first = node.func, node.args[0] if node.args else None
         if _is(function, _GETTERS):
             return self._variable(first, function)
@@ -190,6 +200,95 @@ def _children(node):
         for child in value if isinstance(value, list) else [value]:
             if hasattr(child, "_fields"):
                 yield child
+
+
+def _names_of(function, made):
+    """{name: (calls that bind it, [(a node of that name, those above it, nearest first)])} of the
+    names of a function that are bound to what `made(call)` is true of."""
+    found, nodes = {}, []
+
+    def visit(node, above):
+        nodes.append((node, above))
+        for child in _children(node):
+            visit(child, [node, *above])
+
+    visit(function, [])
+    for node, _above in nodes:
+        if _kind(node) == "Assign" and _kind(node.value) == "Call" and made(node.value):
+            if len(node.targets) == 1 and _kind(node.targets[0]) == "Name":
+                found.setdefault(node.targets[0].id, ([], []))[0].append(node.value)
+    for node, above in nodes:
+        name = node.arg if _kind(node) == "arg" else getattr(node, "id", None)
+        if name in found:
+            found[name][1].append((node, above))
+        if _kind(node) in ("Global", "Nonlocal"):
+            for name in node.names:
+                found.pop(name, None)
+    return found
+
+
+def _clocks_that_stay(function):
+    """{id: call} of clocks whose time is but compared, where it is decided how to go on."""
+
+    def made(call):
+        return _OWN.get(getattr(call.func, "attr", None)) == "the clock" and not call.args
+
+    names = _names_of(function, made)
+
+    def is_harmless(node, above):
+        near = above[0]
+        if _kind(near) == "Assign":
+            target, value = near.targets[0], near.value
+            known = getattr(value, "id", None) in names or _kind(value) == "Call" and made(value)
+            return len(near.targets) == 1 and getattr(target, "id", None) in names and known
+        kinds = [_kind(one) for one in above]
+        while kinds[0] == "BinOp":
+            del kinds[0]
+        return kinds[:2] in (["Compare", "If"], ["Compare", "While"])
+
+    before = None
+    while before != len(names):
+        before = len(names)
+        for name, (_calls, uses) in list(names.items()):
+            if False in [is_harmless(node, above) for node, above in uses]:
+                del names[name]
+    return {id(call): call for calls, _uses in names.values() for call in calls}
+
+
+def _copies_that_stay(function):
+    """(call, keys that are read of it) of copies of the environment that children alone get: that
+    one was started, the trial would have seen."""
+
+    def made(call):
+        return _is(call.func, ("copy",)) and _is(getattr(call.func, "value", None), _VARIABLES)
+
+    for calls, uses in _names_of(function, made).values():
+        keys = []
+        for node, above in uses:
+            near, far = [*above, None][:2]
+            if _kind(near) == "Assign" and near.targets[0] is node and near.value in calls:
+                continue
+            if _kind(near) == "Subscript" and near.value is node:
+                if _kind(near.ctx) == "Load":
+                    keys.append(near.slice)
+            elif _is(near, ("get",)) and _kind(far) == "Call" and far.func is near and far.args:
+                keys.append(far.args[0])
+            elif not (_kind(near) == "keyword" and near.arg == "env" and _starts_a_child(far)):
+                break
+        else:
+            for call in calls:
+                yield call, keys
+
+
+def _starts_a_child(node):
+    names = ("run", "Popen", "call", "check_call", "check_output")
+    function = getattr(node, "func", None)
+    module = getattr(getattr(function, "value", None), "id", None)
+    return _is(function, names) and module == "subprocess"
+
+
+def _kind(node):
+    return type(node).__name__
 
 
 def _constants(tree):
