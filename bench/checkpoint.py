@@ -61,6 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one width, few rounds")
     parser.add_argument("--ranks", type=numbers, default=[4, 16], help="with all record sizes")
     parser.add_argument("--wide", type=numbers, default=[32], help="without the largest records")
+    parser.add_argument("--wide-record", default="1k,64k,1M", help="those records")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--safety", type=words(), default=list(SAFETY))
     parser.add_argument("--steady-rounds", type=int, default=30)
@@ -96,7 +97,9 @@ def compare(run: Run, options: argparse.Namespace, how: list[str]) -> dict[str, 
     checkpoint = ["checkpoint", "--python", options.python, *rounds, *how]
     report = run([*checkpoint, "-n", ",".join(map(str, options.ranks))])
     if options.wide:
-        wide = run([*checkpoint, "-n", ",".join(map(str, options.wide)), "--record", "1k,64k,1M"])
+        wide = run(
+            [*checkpoint, "-n", ",".join(map(str, options.wide)), "--record", options.wide_record]
+        )
         report["cells"] += wide["cells"]
         report["samples"] += wide["samples"]
         report["settings"]["widths"] += wide["settings"]["widths"]
