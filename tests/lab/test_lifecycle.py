@@ -47,10 +47,12 @@ def named(root: str) -> list[Path]:
 
 @pytest.fixture
 def clean():
+    Lab.take_down(NAME)  # of a test before that failed in its own ending
     before = traces()
     assert not before["files"]
     yield before
     Lab.take_down(NAME)
+    assert not traces()["files"]
 
 
 def up(nodes: int = 1, fs: str = "moosefs") -> Lab:
