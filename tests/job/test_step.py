@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 
 import pytest
@@ -35,6 +37,27 @@ def test_a_silent_step_is_ended_even_if_it_will_not_listen() -> None:
 def test_a_step_that_speaks_may_take_its_time() -> None:
     script = "for i in 1 2 3 4; do echo $i 4 >&2; sleep 0.4; done"
     assert run_step(sh(script), lambda done, total: None, 1.0)[2] == 0
+
+
+def test_the_end_of_a_step_is_told_and_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("Python was built where pidfd_open is not known")
+
+    def no_sleep(seconds: float) -> None:
+        raise AssertionError("looks from time to time")
+
+    monkeypatch.setattr(time, "sleep", no_sleep)
+    assert run_step(sh("sleep 0.3; exit 4"), lambda done, total: None)[2] == 4
+
+
+def test_where_nothing_tells_of_a_steps_end_it_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(pid: int, flags: int = 0) -> int:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(os, "pidfd_open", refused, raising=False)
+    assert run_step(sh("sleep 0.3; exit 4"), lambda done, total: None)[2] == 4
 
 
 def test_a_missing_launcher_is_named() -> None:

@@ -9,7 +9,9 @@ more; its processes are told to take away what they made (`brigade.job.child`).
 from __future__ import annotations
 
 import json
+import os
 import re
+import select
 import shutil
 import subprocess
 import threading
@@ -94,11 +96,8 @@ class _Step:
         """Until the step has ended; returns why it was ended, if it was not by itself."""
         why, failed_s, before = None, 0.0, time.monotonic()
         while why is None:
-            try:
-                self.child.wait(timeout=_TICK_S)
+            if _ends(self.child, _TICK_S):
                 break
-            except subprocess.TimeoutExpired:
-                pass
             if stoppable and interrupt.noted():
                 self.end()
                 break
@@ -155,3 +154,23 @@ class _Step:
         except ValueError:
             if line.strip():
                 self.said.append(line.strip())
+
+
+def _ends(child: subprocess.Popen[str], limit_s: float) -> bool:
+    """Whether `child` ends within that time. The kernel wakes us: Popen's own wait looks from time
+    to time, and the job would wait for its next look."""
+    try:
+        end = os.pidfd_open(child.pid)
+    except (AttributeError, OSError):  # a kernel, or a C library, older than the call
+        try:
+            child.wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+    try:
+        poll = select.poll()
+        poll.register(end, select.POLLIN)
+        poll.poll(limit_s * 1000)
+    finally:
+        os.close(end)
+    return child.poll() is not None
