@@ -30,7 +30,8 @@ def command(image: str, as_json: bool, quiet: bool) -> None:
     beside the image (IMAGE.records). The image is replaced when the new one is complete.
     """
     from brigade.cli.image_create import Bar
-    from brigade.image.grow import grow, pending
+    from brigade.image.grow import grow
+    from brigade.image.missed import pending
 
     path = str(find_image(image))
     missed = pending(path)

@@ -2,7 +2,7 @@
 
     IMAGE.records   the trial's records that IMAGE was made from (tar.gz), and `added.json`: what
                     has been added to them since, and what --cover named
-    IMAGE.missed    what the last runs missed and the image does not have yet (JSON)
+    IMAGE.missed    what the last runs missed and the image does not have yet (`missed.py`)
 
 Growing writes what was missed into the records as one more process of each rank, and builds the
 image from them again: so it is what a trial that did all this would have given, by the same rules,
@@ -31,6 +31,7 @@ from typing import Any, Callable
 
 from brigade.errors import ImageError
 from brigade.image.build import Built, build
+from brigade.image.missed import Miss, missed_of, pending
 from brigade.trial.record import load
 
 _CAUSES = frozenset({"UNKNOWN", "NO_CONTENT", "DIRECTORY"})
@@ -39,8 +40,6 @@ _MOST = 4096  # paths kept in one file
 _LOOKED_AT = 20  # questions to the file system before a miss counts as not worth growing for
 _CODE = (".py", ".pyc", ".so")
 _LIST_NAME = "added.json"
-
-Miss = tuple[str, str]  # call, path
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,6 @@ class Grown:
 
 def records_of(image: str) -> str:
     return image + ".records"
-
-
-def missed_of(image: str) -> str:
-    return image + ".missed"
 
 
 def keep_records(
@@ -104,15 +99,6 @@ def note(image: str, nodes: Iterable[dict[str, Any]], capped: bool) -> int:
     everything = sorted({*pending(image), *new})[:_MOST]
     _replace(missed_of(image), json.dumps(everything).encode())
     return len(new)
-
-
-def pending(image: str) -> list[Miss]:
-    """What was missed and not added yet."""
-    try:
-        with open(missed_of(image), encoding="utf-8") as stream:
-            return [(op, path) for op, path in json.load(stream)]
-    except (OSError, ValueError):
-        return []
 
 
 def grow(

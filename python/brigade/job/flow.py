@@ -89,6 +89,8 @@ def _note_misses(course: Course) -> None:
     """Keep what this run missed, for the next one's image to grow by."""
     if not course.image or not course.nodes or not course.settings.grow:
         return
+    if not any(node.get("misses") for node in course.nodes):
+        return
     from brigade.image import grow
 
     memory = (course.staged or {}).get("memory") or {}

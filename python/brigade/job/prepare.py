@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from brigade import interrupt
 from brigade.errors import BrigadeError, ImageError
+from brigade.image import missed
 from brigade.job import failed, standing, views
 from brigade.job.key import image_path
 from brigade.job.leftovers import remove_trials
@@ -93,7 +94,9 @@ def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason:
 
 def _grow_image(course: Course, path: str, progress: Progress) -> None:
     """Add to the image what the last runs missed. Without that it still serves."""
-    from brigade.image import grow
+    if not missed.pending(path):
+        return
+    from brigade.image import grow  # and all that builds images, for which no job need wait
 
     try:
         grown = grow.grow(path, lambda done, total: progress.show("image", done, total))

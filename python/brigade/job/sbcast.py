@@ -12,7 +12,6 @@ must stay true: after a failure nothing of this is left on any node that answers
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Callable
@@ -88,7 +87,7 @@ class _Carried:
 
     def __init__(self, launch: Launch, image: str, image_id: str, job: str) -> None:
         self._launch, self._image_id, self._job = launch, image_id, job
-        self._name = secrets.token_hex(8)  # nobody can have made a file of that name before
+        self._name = os.urandom(8).hex()  # nobody can have made a file of that name before
         base, user = stage.node_base(), f"brigade-{os.getuid()}"
         self.program = os.path.join(base, f"{user}.land-{self._name}")
         self.folder = os.path.join(base, user, f"incoming-{self._name}")

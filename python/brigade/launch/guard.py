@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from brigade.elf import file as elf_file
-
 # Start the wrapper ($1) if this node has it; else drop the words up to "--" and start the program
 # plainly. A node without the staged folder thus still runs its ranks. A wrapper in a staged folder
 # counts only if the user's own folder (a real one: nobody else can have put that there, in a sticky
@@ -33,6 +31,8 @@ def _shell(env: Mapping[str, str]) -> list[str]:
     it, and only a loader at the place that every node has is taken."""
     if not env.get("LD_LIBRARY_PATH") or env.get("LD_PRELOAD") or env.get("LD_AUDIT"):
         return [_SHELL]
+    from brigade.elf import file as elf_file  # for few jobs only
+
     try:
         loader = elf_file.read(_SHELL).interpreter or ""
     except (OSError, elf_file.NotElf):
