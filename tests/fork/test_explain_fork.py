@@ -61,7 +61,7 @@ def test_without_a_name_all_that_is_left_is_listed_by_cause(program: Path) -> No
 
 
 def test_an_unknown_module_is_an_error_with_what_is_near() -> None:
-    rank = RankModules(0, "n0", True, [Execution("numpy", "/n.py", "", False)])
+    rank = RankModules(0, "n0", True, [Execution("numpy", "/n.py", "")])
     plan = make([rank])
     assert list(lines(plan, ["nunpy"])) == [
         "nunpy: the trial did not import it", "  it imported numpy",
@@ -71,7 +71,7 @@ def test_an_unknown_module_is_an_error_with_what_is_near() -> None:
 
 
 def test_what_cannot_be_warm_is_not_said_to_be() -> None:
-    rank = RankModules(0, "n0", True, [Execution("a", "/a.py", "", True)])
+    rank = RankModules(0, "n0", True, [Execution("a", "<memory>", "")])
     rank.events.append(Event("a", "pid", "", 1))
     assert not [line for line in lines(make([rank]), ["a"]) if "--fork-warm" in line]
 

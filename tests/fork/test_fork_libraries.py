@@ -55,7 +55,7 @@ OBJECTS = {
 def trial(*loads: tuple[str, str], **variables: str) -> RankModules:
     """Modules `first`, `ext` (of /m/ext.so), `other`; `loads` are (module, object)."""
     origins = {"first": "/first.py", "ext": "/m/ext.so", "other": "/m/other.so"}
-    executions = [Execution(name, origin, "", False) for name, origin in origins.items()]
+    executions = [Execution(name, origin, "") for name, origin in origins.items()]
     rank = RankModules(0, "n0", True, executions, loaded=list(loads), variables=variables)
     note([rank], lambda path: OBJECTS.get(path, ("", ())))
     return rank

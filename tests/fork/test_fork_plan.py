@@ -28,7 +28,7 @@ def rank_of(
     for one in imports:
         by, _, module = one.rpartition(">")
         if module not in [e.module for e in what.executions]:
-            what.executions.append(Execution(module, f"/{module}.py", by, False))
+            what.executions.append(Execution(module, f"/{module}.py", by))
         what.asked.add((by, module))
     for one in events:
         done, _, executed = one.partition("@")
@@ -50,7 +50,7 @@ def ranks(draw: st.DrawFn) -> list[RankModules]:
         for name in mine:
             origin = f"/{name}.py" if draw(st.integers(0, 19)) else "/elsewhere.py"
             by = draw(st.sampled_from(["", *NAMES]))
-            what.executions.append(Execution(name, origin, by, not draw(st.integers(0, 29))))
+            what.executions.append(Execution(name, origin, by))
             what.asked.add((by, name))
         for _ in range(draw(st.integers(0, 6))):
             what.asked.add((draw(st.sampled_from(NAMES)), draw(st.sampled_from(NAMES))))
@@ -197,7 +197,7 @@ def test_nothing_is_warm_after_what_the_program_itself_has_begun() -> None:
 
 def test_a_rank_that_did_otherwise_leaves_the_module() -> None:
     one, two = rank_of("a", "b", "c"), rank_of("a", "c", rank=1)
-    two.executions[1] = Execution("c", "/other/c.py", "", False)
+    two.executions[1] = Execution("c", "/other/c.py", "")
     plan = make([one, two])
     assert plan.left["b"].why == "rank 1 of the trial did not import it"
     assert plan.left["c"].why == "it was /other/c.py for rank 1"
@@ -209,14 +209,12 @@ def test_who_was_not_watched_and_who_is_no_python_program_proves_nothing() -> No
     assert "not every rank" in make([rank_of("a")], all_ranks=2).left["a"].why
 
 
-def test_python_s_own_start_and_failures_and_repetitions_are_left() -> None:
-    trial = rank_of("sitecustomize", "a", "b", "zipped")
-    trial.executions[1] = Execution("a", "/a.py", "", True)
-    trial.executions.append(Execution("b", "/b.py", "", False))
-    trial.executions[3] = Execution("zipped", "<memory>", "", False)
+def test_python_s_own_start_and_repetitions_are_left() -> None:
+    trial = rank_of("sitecustomize", "b", "zipped")
+    trial.executions.append(Execution("b", "/b.py", ""))
+    trial.executions[2] = Execution("zipped", "<memory>", "")
     assert {name: left.why for name, left in make([trial]).left.items()} == {
         "sitecustomize": "Python itself imports it when it starts",
-        "a": "its import failed",
         "b": "it was imported more than once",
         "zipped": "it does not come from a file",
     }

@@ -200,9 +200,7 @@ def _not_in_all(
         origins: dict[str, str] = {}
         for execution in rank.executions:
             name = execution.module
-            if execution.failed:
-                left.setdefault(name, Left("its import failed", fixed=True))
-            elif name in origins:
+            if name in origins:
                 left.setdefault(name, Left("it was imported more than once", fixed=True))
             elif execution.origin != modules[name].origin:
                 why = f"it was {execution.origin} for rank {rank.rank}"

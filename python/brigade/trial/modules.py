@@ -22,7 +22,6 @@ class Execution(NamedTuple):
     module: str
     origin: str
     by: str
-    failed: bool
 
 
 class Event(NamedTuple):
@@ -74,14 +73,11 @@ def rank_numbers(trial: Trial) -> set[int]:
 def of_process(rank: int, process: Process) -> RankModules:
     """What the records of one process say."""
     what = RankModules(rank, process.host)
-    failed = {r.path for r in process.records if r.kind == "imported" and r.status < 0}
     executing: dict[int, str] = {}  # by the order of their beginnings
     for record in sorted(process.records, key=lambda r: r.time_ns):
         if record.kind == "imported":
             if record.status > 0:
-                what.executions.append(
-                    Execution(record.path, record.extra, record.by, record.path in failed)
-                )
+                what.executions.append(Execution(record.path, record.extra, record.by))
                 executing[record.status] = record.path
             what.asked.add((record.by, record.path))
         elif record.kind == "executed":

@@ -6,7 +6,6 @@ _brigade_record.py (docs/design/0023-fork.md):
 
     imported   order    a module's execution begins; by: the one that asked, itself being executed
     imported   0        a module that is there already is asked for in the execution of another
-    imported   -1       an execution failed
     executed   order    that execution has ended, in whatever way
     event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
                         `setenv`: writes, so that it is known whose work a changed value is;
@@ -71,11 +70,8 @@ def _watch_executions(load_unlocked):
         _State.write(("imported", order, by, name, origin))
         stack.append(name)
         _tell()
-        loaded = False
         try:
-            module = load_unlocked(spec)
-            loaded = True
-            return module
+            return load_unlocked(spec)
         finally:
             stack.pop()
             if not stack:
@@ -83,8 +79,6 @@ def _watch_executions(load_unlocked):
                 _State.calls.go_on()
             _tell()
             _State.write(("executed", order, by, name, ""))
-            if not loaded:
-                _State.write(("imported", "-1", by, name, origin))
 
     return _load_unlocked
 
