@@ -1,8 +1,6 @@
 /* See claim.h. */
 #include "move/claim.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "stream/group.h"
@@ -200,10 +198,21 @@ static int is_task(const struct claims *c, uint32_t cell)
            c->world->node_of[claims_home(c, cell)] == c->world->node;
 }
 
+static uint32_t used_slots(const struct claims *c)
+{
+    return c->board->n_tasks < c->n_slots ? c->board->n_tasks : c->n_slots;
+}
+
+static void lay(const struct claims *c, uint32_t slot, struct bucket *bucket)
+{
+    bucket_lay(bucket, c->slots + slot * c->slot_bytes, claims_part_bytes(c), c->grain,
+               c->shift != 0);
+}
+
 /* Slots that the call will use begin open and clear. */
 static void open_slots(const struct claims *c)
 {
-    uint32_t n = c->board->n_tasks < c->n_slots ? c->board->n_tasks : c->n_slots;
+    uint32_t n = used_slots(c);
     for (uint32_t i = 0; i < n; i++) {
         struct bucket bucket;
         claims_bucket(c, i, &bucket);
@@ -239,7 +248,7 @@ int claims_list(void *context, int64_t *least)
 
 void claims_have(const struct claims *c)
 {
-    uint32_t n = c->board->n_tasks < c->n_slots ? c->board->n_tasks : c->n_slots;
+    uint32_t n = used_slots(c);
     if (n && (c->plan->transport == IO_SIMPLE || c->plan->transport == IO_BRIGADE))
         area_have(c->world->area, (size_t)(c->slots - c->world->area->room) + n * c->slot_bytes);
 }
@@ -279,17 +288,15 @@ int claims_wipe(void *context, int64_t *least)
 
 void claims_bucket(const struct claims *c, uint32_t task, struct bucket *bucket)
 {
-    bucket_lay(bucket, c->slots + task % c->n_slots * c->slot_bytes, claims_part_bytes(c), c->grain,
-               c->shift != 0);
+    lay(c, task % c->n_slots, bucket);
     bucket->start = claims_start(c, task);
 }
 
 uint32_t claims_spares(const struct claims *c, struct bucket *spares, uint32_t most)
 {
-    uint32_t n = 0, used = c->board->n_tasks < c->n_slots ? c->board->n_tasks : c->n_slots;
-    for (uint32_t slot = c->n_slots; n < most && slot + 1 > used; slot--)
-        bucket_lay(&spares[n++], c->slots + (size_t)slot * c->slot_bytes, claims_part_bytes(c),
-                   c->grain, c->shift != 0);
+    uint32_t free_ones = c->n_slots + 1 - used_slots(c), n = free_ones < most ? free_ones : most;
+    for (uint32_t i = 0; i < n; i++)
+        lay(c, c->n_slots - i, &spares[i]);
     return n;
 }
 

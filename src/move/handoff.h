@@ -34,8 +34,10 @@ struct handoff {
     struct stream_net *net; /* leaders: rank is the node's number */
     int brigade;            /* or simple */
     uint32_t n_tasks;       /* of this node, in order */
-    struct bucket *spares;  /* [n_spares] room each for a message to be packed or unpacked; as */
-    uint32_t n_spares; /* large as any bucket; at least one, more than HANDOFF_SPARES help not */
+    /* [n_spares] Each is room for a message to be packed or unpacked, as large as any bucket. At
+     * least one; more than HANDOFF_SPARES do not help. */
+    struct bucket *spares;
+    uint32_t n_spares;
     void *context;
 
     void (*task)(void *context, uint32_t t, struct handoff_task *task);

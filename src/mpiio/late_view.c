@@ -5,26 +5,27 @@
 #include "mpiio/late.h"
 #include "mpiio/late_hints.h"
 
-int late_position(struct file *f, int64_t *etypes)
+/* MPI's, of a file whose position is not ours. */
+static mpi_handle handle_of(const struct file *f)
 {
     const struct late *late = f->late;
-    if (late_is_ours(f))
-        *etypes = late->position;
-    if (late_is_ours(f))
-        return 0;
-    mpi_handle handle = !late ? f->handle : late->is_together ? late->together : late->alone;
-    return f->mpi->files->position(handle, etypes);
+    return !late ? f->handle : late->is_together ? late->together : late->alone;
+}
+
+int late_position(struct file *f, int64_t *etypes)
+{
+    if (!late_is_ours(f))
+        return f->mpi->files->position(handle_of(f), etypes);
+    *etypes = f->late->position;
+    return 0;
 }
 
 int late_seek(struct file *f, int64_t etypes)
 {
-    const struct late *late = f->late;
-    if (late_is_ours(f))
-        f->late->position = etypes;
-    if (late_is_ours(f))
-        return 0;
-    mpi_handle handle = !late ? f->handle : late->is_together ? late->together : late->alone;
-    return f->mpi->files->seek(handle, etypes);
+    if (!late_is_ours(f))
+        return f->mpi->files->seek(handle_of(f), etypes);
+    f->late->position = etypes;
+    return 0;
 }
 
 /* ---- views ---- */

@@ -317,7 +317,7 @@ static void windows_close(struct pgas *p)
 int pgas_windows_cost(struct pgas *p, int64_t *ns, struct brg_error *err)
 {
     const struct io_world *w = self_of(p)->world;
-    const uint32_t peer = w->order[w->first_of[(w->node + 1) % w->n_nodes]];
+    const uint32_t peer = w->leader_of[(w->node + 1) % w->n_nodes];
     uint64_t before;
     void *cell;
     *ns = 0;
