@@ -65,6 +65,16 @@ static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
     return n;
 }
 
+/* Of a file just made, whose mode is known without asking: to set it is a request to a shared file
+ * system, for what the umask left out only. */
+static int set_mode(int fd, int32_t mode)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0 && (int32_t)(st.st_mode & 07777) == mode)
+        return 0;
+    return fchmod(fd, (mode_t)mode) ? -errno : 0;
+}
+
 /* The file of checksums that will be published, on its way to the disk but not synced: its
  * descriptor, or -errno. */
 static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
@@ -88,9 +98,8 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
         contexts[i + 1] = &old[i];
     }
     int fd = store_io_open(next, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
-    int rc = fd < 0 ? fd : sums_file_write(fd, sections, n + 1, sources, contexts);
-    if (!rc && fchmod(fd, (mode_t)s->token.mode))
-        rc = -errno;
+    int rc = fd < 0 ? fd : set_mode(fd, s->token.mode);
+    rc = rc ? rc : sums_file_write(fd, sections, n + 1, sources, contexts);
     if (rc && fd >= 0)
         close(fd);
     sums_close(&working);

@@ -114,8 +114,28 @@ int sums_file_get(const struct sums_file *f, uint32_t section, uint64_t first, s
     return got < 0 ? (int)got : (size_t)got < 8 * n ? -EBADMSG : 0;
 }
 
-static int write_section(int fd, struct sums_section section, uint64_t at, sums_source *source,
-                         void *context)
+/* A file on its way: its first bytes wait here and go in one write at the end, as each write is a
+ * request to a network file system and head and sections are known last. */
+struct draft {
+    int fd;
+    size_t kept;
+    unsigned char first[16 << 10]; /* all of it, where the file has no more than 2,000 blocks */
+};
+
+static int put(struct draft *draft, const void *bytes, size_t n, uint64_t at)
+{
+    const unsigned char *from = bytes;
+    size_t here = at < sizeof draft->first ? sizeof draft->first - (size_t)at : 0;
+    here = here < n ? here : n;
+    if (here) {
+        memcpy(draft->first + at, from, here);
+        draft->kept = draft->kept > at + here ? draft->kept : (size_t)at + here;
+    }
+    return here == n ? 0 : store_io_write(draft->fd, from + here, n - here, at + here, NULL);
+}
+
+static int put_section(struct draft *draft, struct sums_section section, uint64_t at,
+                       sums_source *source, void *context)
 {
     uint64_t sums[BATCH];
     XXH3_state_t state;
@@ -128,22 +148,24 @@ static int write_section(int fd, struct sums_section section, uint64_t at, sums_
         if (rc)
             return rc;
         XXH3_64bits_update(&state, sums, 8 * n);
-        rc = store_io_write(fd, sums, 8 * n, at + sizeof section + 8 * first, NULL);
+        rc = put(draft, sums, 8 * n, at + sizeof section + 8 * first);
         first += n;
     }
     section.checksum = XXH3_64bits_digest(&state);
-    return rc ? rc : store_io_write(fd, &section, sizeof section, at, NULL);
+    return rc ? rc : put(draft, &section, sizeof section, at);
 }
 
 int sums_file_write(int fd, const struct sums_section *sections, uint32_t n,
                     sums_source *const *sources, void *const *contexts)
 {
     struct sums_head head = {SUMS_MAGIC, SUMS_VERSION, n, sizeof head, 0};
+    struct draft draft = {.fd = fd};
     int rc = 0;
     for (uint32_t i = 0; !rc && i < n; i++) {
-        rc = write_section(fd, sections[i], head.bytes, sources[i], contexts[i]);
+        rc = put_section(&draft, sections[i], head.bytes, sources[i], contexts[i]);
         head.bytes += sizeof *sections + 8 * sections[i].n_blocks;
     }
     head.checksum = XXH3_64bits(&head, offsetof(struct sums_head, checksum));
-    return rc ? rc : store_io_write(fd, &head, sizeof head, 0, NULL);
+    rc = rc ? rc : put(&draft, &head, sizeof head, 0);
+    return rc ? rc : store_io_write(fd, draft.first, draft.kept, 0, NULL);
 }

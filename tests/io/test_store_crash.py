@@ -55,11 +55,11 @@ def one_by_one(
 
 
 def test_a_new_file_killed_at_every_system_call(alone: Path, tmp_path: Path):
-    assert one_by_one(alone, tmp_path / "files/ckpt", "create", "") > 12
+    assert one_by_one(alone, tmp_path / "files/ckpt", "create", "") >= 8
 
 
 def test_an_update_killed_at_every_system_call(alone: Path, tmp_path: Path):
-    assert one_by_one(alone, tmp_path / "files/ckpt", "update", "") > 12
+    assert one_by_one(alone, tmp_path / "files/ckpt", "update", "") >= 10
 
 
 @pytest.mark.all
