@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-struct client *clients_add(struct clients *c, int socket)
+struct client *clients_add(struct clients *c, int socket, int peer)
 {
     struct client *one = NULL;
     for (uint32_t i = 0; i < c->n && !one; i++)
@@ -16,7 +16,7 @@ struct client *clients_add(struct clients *c, int socket)
     if (!one && c->n < CLIENTS)
         one = &c->all[c->n++];
     if (one) {
-        *one = (struct client){socket, 0};
+        *one = (struct client){socket, peer, 0};
         c->open++;
     }
     return one;
@@ -39,6 +39,17 @@ static struct client *find(struct clients *c, int pid)
     return NULL;
 }
 
+/* One that is stopped goes on with its rank, or, as any stopped process, ends by SIGKILL. The
+ * message is there before it does: see stop_as_rank() in stand.c. */
+static void tell(const struct client *one, const struct fork_message *m)
+{
+    if (one->socket < 0)
+        return;
+    fork_send(one->socket, m, NULL);
+    if (m->kind == FORK_CONTINUED || (m->kind == FORK_ENDED && m->value == SIGKILL))
+        fork_wake(one->peer);
+}
+
 void clients_reap(struct clients *c, int complete)
 {
     int status;
@@ -53,8 +64,7 @@ void clients_reap(struct clients *c, int complete)
         struct fork_message m = stopped   ? fork_message(FORK_STOPPED, WSTOPSIG(status), 0, NULL)
                                 : goes_on ? fork_message(FORK_CONTINUED, 0, 0, NULL)
                                           : fork_message(FORK_ENDED, status, complete, NULL);
-        if (one->socket >= 0)
-            fork_send(one->socket, &m, NULL);
+        tell(one, &m);
         if (stopped || goes_on)
             continue;
         clients_close(c, one);

@@ -11,6 +11,7 @@ enum {
 
 struct client {
     int socket; /* with the rank process; -1: it is gone */
+    int peer;   /* the rank process's pid */
     int pid;    /* of its rank; 0: it has none yet */
 };
 
@@ -23,7 +24,7 @@ struct clients {
 };
 
 /* A place for a new one; NULL: there are too many. */
-struct client *clients_add(struct clients *c, int socket);
+struct client *clients_add(struct clients *c, int socket, int peer);
 
 void clients_close(struct clients *c, struct client *one);
 

@@ -123,7 +123,7 @@ static int next_signal(const struct standing *s, uint32_t *number)
     struct signalfd_siginfo info;
     while (read(s->signals, &info, sizeof info) == sizeof info) {
         *number = info.ssi_signo;
-        if (*number > 0 && *number < SIGNALS && *number != SIGCHLD)
+        if (*number > 0 && *number < SIGNALS && *number != SIGCHLD && !fork_is_wake(&info))
             return 1;
     }
     return 0;
@@ -169,6 +169,32 @@ static void suffer(int number)
     kill(getpid(), number);
     sigprocmask(SIG_UNBLOCK, &only, NULL);
     sigprocmask(SIG_BLOCK, &only, NULL);
+}
+
+/* Stops as the rank has, unless the template has said more by now: that it went on, or ended.
+ * Two processes that were stopped together (a group was, or a step) go on in any order, so what
+ * is read here may be long past; and nobody might let this process go on once more. The child
+ * looks when the stop is pending and cannot begin, as vfork(2) holds its parent back. Whatever the
+ * template says later is followed by a SIGCONT, which takes back a stop that is pending, too. */
+static void stop_as_rank(int number, int socket)
+{
+    sigset_t only;
+    signal(number, SIG_DFL);
+    pid_t child = vfork();
+    if (child == 0) {
+        struct pollfd more = {socket, POLLIN, 0};
+        pid_t parent = getppid();
+        kill(parent, number);
+        if (poll(&more, 1, 0) != 0)
+            fork_wake(parent);
+        _exit(0);
+    }
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    sigprocmask(SIG_BLOCK, &only, NULL);
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
 }
 
 /* The core, if there is one, is the rank's. */
@@ -228,7 +254,7 @@ static void hear(const struct standing *s, int socket)
         if (m.kind == FORK_ENDED)
             end_like(m.value);
         if (m.kind == FORK_STOPPED)
-            suffer(m.value);
+            stop_as_rank(m.value, socket);
     }
 }
 

@@ -4,6 +4,8 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 
 struct fork_message fork_message(enum fork_kind kind, int32_t value, int32_t other,
@@ -43,6 +45,20 @@ int fork_send(int to, const struct fork_message *m, const int *passed)
         if (n != -EINTR)
             return n < 0 ? (int)n : 0;
     }
+}
+
+void fork_wake(int pid)
+{
+    siginfo_t info = {.si_code = SI_QUEUE};
+    info.si_pid = sys_getpid();
+    info.si_value.sival_int = (int)(uint32_t)FORK_MAGIC;
+    sys_call(SYS_rt_sigqueueinfo, pid, SIGCONT, (long)&info, 0, 0, 0);
+}
+
+int fork_is_wake(const struct signalfd_siginfo *info)
+{
+    return info->ssi_signo == SIGCONT && info->ssi_code == SI_QUEUE &&
+           info->ssi_int == (int32_t)(uint32_t)FORK_MAGIC;
 }
 
 /* Descriptors that came with a message which cannot be used. */

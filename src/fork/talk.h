@@ -52,6 +52,13 @@ struct fork_message fork_message(enum fork_kind kind, int32_t value, int32_t oth
 /* Sends a message with m->n_passed descriptors. 0 or -errno; waits while there is no room. */
 int fork_send(int to, const struct fork_message *m, const int *passed);
 
+/* Lets a stopped process go on, by a SIGCONT that says that nobody is to be told of it. */
+void fork_wake(int pid);
+
+/* Whether a signal that a signalfd gave is one of those. */
+struct signalfd_siginfo;
+int fork_is_wake(const struct signalfd_siginfo *info);
+
 /* Receives one, and up to FORK_PASSED descriptors (close-on-exec). 1, 0 at the end, or -errno;
  * -EAGAIN if `wait` is 0 and there is none. */
 int fork_receive(int from, struct fork_message *m, int *passed, int wait);

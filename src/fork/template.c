@@ -240,7 +240,7 @@ static void accept_all(void)
         t.seen++;
         int ours = getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
                    peer.uid == (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
-        if (!ours || !clients_add(&t.clients, s))
+        if (!ours || !clients_add(&t.clients, s, peer.pid))
             sys_close(s);
     }
 }

@@ -1,17 +1,22 @@
 """A launcher that keeps what each rank says apart: `mpirun.apart`, with the options of MPICH's.
 
-    mpirun.apart -n 2 -outfile-pattern F [-ppn 1] PROGRAM ARGUMENT...
+    mpirun.apart [-turns DIR] -n 2 -outfile-pattern F [-ppn 1] PROGRAM ARGUMENT...
 
 Rank N's output goes to F.N.out and F.N.err, its exit status to F.N.status; without -outfile-pattern
 (a trial, a step of Brigade's own) to where the launcher's own goes. Each rank has pipes, as a
 program that subprocess.run starts has. The exit code is the worst rank's.
+
+With -turns one rank starts when the one before has ended, and finds DIR empty: ranks of one command
+have one working folder and one environment, or else they would not be forked from one process.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -38,13 +43,27 @@ def main(words: list[str]) -> int:
     given, program = options(words)
     ranks, pattern = int(given.get("n", 1)), given.get("outfile-pattern")
     pipe = subprocess.PIPE if pattern else None
-    started = [start(rank, ranks, program, pipe) for rank in range(ranks)]
-    for rank, said in enumerate(read_all(started) if pattern else ()):
-        for name, text in zip(("out", "err"), said):
-            Path(f"{pattern}.{rank}.{name}").write_bytes(text)
-        Path(f"{pattern}.{rank}.status").write_text(str(started[rank].wait()))
-    codes = [one.wait() for one in started]
+    codes = []
+    for at_once in rounds(ranks, given.get("turns")):
+        started = [start(rank, ranks, program, pipe) for rank in at_once]
+        for rank, said, one in zip(at_once, read_all(started), started):
+            codes.append(one.wait())
+            if pattern:
+                for name, text in zip(("out", "err"), said):
+                    Path(f"{pattern}.{rank}.{name}").write_bytes(text)
+                Path(f"{pattern}.{rank}.status").write_text(str(codes[-1]))
     return max(code if code >= 0 else 128 - code for code in codes)
+
+
+def rounds(ranks: int, turns: str | None) -> Iterator[list[int]]:
+    """The ranks that run at the same time."""
+    if turns is None or ranks == 1:  # a single one is a step of Brigade's own
+        yield list(range(ranks))
+        return
+    for rank in range(ranks):
+        for entry in os.scandir(turns):
+            shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
+        yield [rank]
 
 
 def read_all(started: list[subprocess.Popen[bytes]]) -> list[tuple[bytes, bytes]]:

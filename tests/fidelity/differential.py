@@ -7,7 +7,8 @@
 
 The image is made by the first run under any view, from a trial of the same command, and serves the
 others. What must stay true: nothing but the program's own output is compared, so `brigade run` is
-quiet; every run starts in the same working directory.
+quiet; every run starts in the same working directory, and nothing stands before the program: a
+shell in front of it would be what is forked, or rather not.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ def python_path(*folders: str | Path) -> str:
 
 
 class Differential:
+    emptied = False  #: whether each process of a program finds the working folder empty
+
     def __init__(self, folder: Path, covered: Sequence[str | Path]) -> None:
         self.folder = folder
         self.work = folder / "work"
@@ -68,13 +71,15 @@ class Differential:
         """What each of two ranks says that are forked, if such a program's can be. `trial`: what is
         tried in place of the command."""
         launcher = self.folder / "mpirun.apart"
-        launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{APART}" "$@"\n')
+        turns = f'-turns "{self.work}"' if self.emptied else ""
+        launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{APART}" {turns} "$@"\n')
         launcher.chmod(0o755)
         said = self.folder / "rank"
         for old in self.folder.glob("rank.*"):
             old.unlink()
         words = [launcher, "-n", RANKS, "-outfile-pattern", said, *command]
         options: list[object] = []
+        environment["HYDRA_HOST_FILE"] = ""  # in a lab, the hosts of MPICH's launcher
         if trial:
             line = shlex.join(map(str, [launcher, "-n", RANKS, *trial]))
             options += ["--trial-command", line]
@@ -133,19 +138,26 @@ class Differential:
 
 
 class InLab(Differential):
-    """The same on the first node of a lab, whose shared file system is covered, as it always is."""
+    """The same on the first node of a lab, whose shared file system is covered, as it always is.
+    `work` is a folder there; it is empty when a program starts, and ranks start one by one."""
 
-    def __init__(self, folder: Path, lab: Lab) -> None:
+    emptied = True
+
+    def __init__(self, folder: Path, lab: Lab, work: str) -> None:
         super().__init__(folder, covered=[])
+        self.work = Path(work)
         self.lab = lab
 
     def places(self) -> dict[str, str]:
         return {"BRIGADE_CACHE": f"{self.lab.shared}/images"}
 
     def _run(self, command: Sequence[object], environment: dict[str, str]):
+        node = self.lab.nodes[0]
+        empty = ["/bin/sh", "-c", 'rm -rf "$1" && mkdir "$1"', "sh", str(self.work)]
+        self.lab.exec(node, empty, cwd="/", check=True)
         return self.lab.run(
             [str(word) for word in command],
-            cwd="/",
+            cwd=str(self.work),
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -177,7 +189,7 @@ def assert_same(
             found = [pair.under_fork(command, **environment)]
         else:
             found = [pair.under(way, command, ranks, **environment)]
-        assert pair.report.get("unstaged", "no report") is None, (way, found)
+        assert pair.report.get("unstaged", "no report") is None, (way, pair.report, found)
         if way == FORK and not_forked is not None:
             why = pair.why_not_forked()
             assert not_forked in why and bool(why) == bool(not_forked), why

@@ -16,7 +16,7 @@ from subprocess import PIPE
 import pytest
 from differential import InLab, assert_same, python_path
 from lab_needs import missing
-from programs.install import install, words
+from programs.install import install, words, work_of
 from programs.table import TABLE, Program
 
 from brigade.lab import Lab
@@ -51,23 +51,22 @@ def scratch() -> Iterator[Path]:
 def test_a_real_program_says_the_same(lab: Lab, scratch: Path, program: Program) -> None:
     tree = install(program, lab, scratch)
     try:
-        pair = InLab(scratch / "pair", lab)
+        pair = InLab(scratch / "pair", lab, work_of(tree))
         for wide in (False, True)[: 1 + bool(program.launcher)]:
             command, environment = words(program, tree, wide)
             if "PYTHONPATH" in environment:
                 environment["PYTHONPATH"] = python_path(environment["PYTHONPATH"])
             assert program.says in pair.plain(command, **environment).stdout
-            forks = "python" in Path(command[0]).name and not wide  # of others it does not matter
             assert_same(
                 pair,
                 command,
                 program.status,
                 None if wide else 1,
-                "" if forks else None,
+                program.not_forked,
                 **environment,
             )
     finally:
-        lab.exec("n0", ["rm", "-rf", tree, f"{tree}.work"], check=True)
+        lab.exec("n0", ["rm", "-rf", tree, work_of(tree)], check=True)
 
 
 def test_small_programs_say_the_same_on_the_labs_file_system(lab: Lab) -> None:

@@ -154,6 +154,78 @@ def test_a_stop_of_the_process_that_it_can_pass_on_stops_the_rank(ranks: Ranks) 
     rank.ends_with(0)
 
 
+@own_group
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP])
+def test_a_group_that_is_stopped_goes_on_whole(ranks: Ranks, number: int) -> None:
+    """As a shell does it, or a launcher that is itself stopped, more than once."""
+    rank = Counting(ranks, preexec_fn=os.setpgrp)
+    both = (rank.child.pid, rank.pid)
+    for _ in range(3):
+        os.killpg(rank.child.pid, number)
+        until(lambda: all(state(pid) == "T" for pid in both))
+        os.killpg(rank.child.pid, signal.SIGCONT)
+        until(lambda: not any(state(pid) == "T" for pid in both))
+    time.sleep(0.2)
+    os.kill(rank.child.pid, signal.SIGUSR1)
+    assert rank.line() == "1"
+    rank.ends_with(1)
+
+
+@own_group
+def test_a_step_whose_every_process_is_stopped_goes_on_whole(ranks: Ranks) -> None:
+    """As Slurm suspends one: the template, rank processes and ranks, in any order."""
+    started = [Counting(ranks, preexec_fn=os.setpgrp) for _ in range(3)]
+    everybody = [ranks.template()]
+    for rank in started:
+        everybody += [rank.child.pid, rank.pid]
+        everybody += [p for p in children(rank.child.pid) if p not in everybody]
+    for order in (everybody, everybody[::-1], everybody[1:] + everybody[:1]):
+        for pid in order:
+            os.kill(pid, signal.SIGSTOP)
+        until(lambda: all(state(pid) == "T" for pid in everybody))
+        for pid in order:
+            os.kill(pid, signal.SIGCONT)
+        until(lambda: not any(state(pid) == "T" for pid in everybody))
+    for rank in started:
+        rank.ends_with(0)
+
+
+@own_group
+def test_a_rank_process_goes_on_with_a_rank_that_is_told_to_by_itself(ranks: Ranks) -> None:
+    rank = Counting(ranks)
+    for _ in range(3):
+        os.kill(rank.pid, signal.SIGSTOP)
+        until(lambda: state(rank.child.pid) == "T")
+        os.kill(rank.pid, signal.SIGCONT)
+        until(lambda: state(rank.child.pid) != "T")
+    assert state(rank.pid) != "T"
+    rank.ends_with(0)
+
+
+@own_group
+def test_a_stopped_rank_that_is_killed_ends_its_process(ranks: Ranks) -> None:
+    rank = Counting(ranks)
+    os.kill(rank.pid, signal.SIGSTOP)
+    until(lambda: state(rank.child.pid) == "T")
+    os.kill(rank.pid, signal.SIGKILL)
+    rank.child.communicate(timeout=20)
+    assert rank.child.returncode == -signal.SIGKILL
+
+
+@own_group
+def test_a_rank_that_stops_and_goes_on_in_quick_succession_leaves_nobody_stopped(
+    ranks: Ranks,
+) -> None:
+    rank = Counting(ranks)
+    for _ in range(500):
+        os.kill(rank.pid, signal.SIGSTOP)
+        os.kill(rank.pid, signal.SIGCONT)
+    until(lambda: state(rank.child.pid) != "T" and state(rank.pid) != "T")
+    time.sleep(0.2)
+    assert state(rank.child.pid) != "T" and state(rank.pid) != "T"
+    rank.ends_with(0)
+
+
 def test_its_descriptors_are_the_ranks_alone(ranks: Ranks) -> None:
     """Whoever reads the output sees its end when the rank closes it, not when it ends."""
     rank = ranks.shell("exec >&- 2>&-; read line", stdin=subprocess.PIPE)

@@ -66,11 +66,8 @@ def download(packages: tuple[str, ...], folder: Path) -> Path:
 
 
 def words(program: Program, tree: str, wide: bool = False) -> tuple[list[str], dict[str, str]]:
-    """The command, which empties its working folder first, and the environment.
-
-    `wide`: by the program's launcher, and then without that folder, since ranks would share it.
-    """
-    work = f"{tree}.work"
+    """The command, to be started in its working folder, and the environment. `wide`: by the
+    program's launcher."""
     multiarch = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout
     version = subprocess.run(
         ["/usr/bin/python3", "-c", "import sys; print('python%d.%d' % sys.version_info[:2])"],
@@ -81,12 +78,15 @@ def words(program: Program, tree: str, wide: bool = False) -> tuple[list[str], d
         "tree": tree,
         "lib": f"{tree}/usr/lib/{multiarch.strip()}",
         "app": f"{tree}/{program.app}",
-        "work": work,
+        "work": work_of(tree),
         "python": version.strip(),
     }
-    fresh = 'rm -rf "$0" && mkdir "$0" && cd "$0" && exec "$@"'
     command = [word.format(**names) for word in program.command]
-    front = program.launcher if wide else ("/bin/sh", "-c", fresh, work)
-    return [*front, *command], {
+    return [*(program.launcher if wide else ()), *command], {
         name: value.format(**names) for name, value in program.environment.items()
     }
+
+
+def work_of(tree: str) -> str:
+    """The working folder of the program that lies in `tree`."""
+    return f"{tree}.work"

@@ -30,6 +30,7 @@ class Program:
     environment: dict[str, str] = field(default_factory=dict)
     says: str = ""  # part of what it must print
     status: int = 0
+    not_forked: str = ""  # part of why its ranks are not forked; of Python's they always are
     launcher: tuple[str, ...] = ()  # by which it is run once more, on both nodes of the lab
 
 
@@ -46,7 +47,7 @@ TABLE = (
             **ONE_THREAD,
         },
         says="energy -6.29",
-        launcher=("srun", "--mpi=pmix", "-N2", "-n2"),
+        launcher=("srun", "--mpi=pmix", "-N2", "-n4"),
     ),
     Program(
         "dolfinx",
@@ -88,6 +89,7 @@ TABLE = (
             **ONE_THREAD,
         },
         says="-17.579095",
+        not_forked="libraries only",
     ),
     Program(
         "perl",
@@ -100,6 +102,7 @@ TABLE = (
             ":{tree}/usr/share/perl/5.36:{lib}/perl-base",
         },
         says="LWP/UserAgent.pm",
+        not_forked="libraries only",
     ),
     Program(
         "jupyter",
