@@ -7,10 +7,12 @@ in the one that BRIGADE_TEST_PYTHON names.
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -86,6 +88,8 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("llvmlite.*", "library", "*/libllvmlite*"): ("llvmlite.binding.dylib", ""),
     ("numba.core.config", "environ", "*"): ("numba.core.config", ""),
     ("numba.core.config", "cpus", "*"): ("numba.core.config", ""),
+    ("numba.core.types.functions", "terminal", "*"): ("numba.core.types.functions", ""),
+    ("uvloop.loop", "library", "*/uvloop/loop*"): ("uvloop.loop", ""),
 }
 
 
@@ -200,6 +204,14 @@ def test_actions_are_those_that_a_rank_knows() -> None:
     text = (Path(table.SITE) / "_brigade_again.py").read_text()
     for action in {rule.action for rule in RULES if rule.action}:
         assert f'    "{action}":' in text
+
+
+def test_the_width_of_numbas_messages_is_asked_again() -> None:
+    again = runpy.run_path(str(Path(table.SITE) / "_brigade_again.py"))["ACTIONS"]
+    asked = SimpleNamespace(columns=123)
+    module = SimpleNamespace(_termwidth=80, get_terminal_size=lambda: asked)
+    again["numba-width"](module)
+    assert module._termwidth == 123
 
 
 def test_the_page_of_the_rules_is_current() -> None:

@@ -129,6 +129,9 @@ RULES = (
          names=("NUMBA_*", "CUDA_PATH", "VS_PROFILER")),
     Rule("numba.core.config", "cpus", "only counted, and a template's ranks have the same number of"
          " them"),
+    Rule("numba.core.types.functions", "terminal", "how wide a line of its errors may be is asked"
+         " again", action="numba-width"),
+    Rule("uvloop.loop", "library", _COMMANDS, detail="*/uvloop/loop*"),
 )  # fmt: skip
 
 

@@ -68,6 +68,11 @@ def _torch_random(module):
     module.default_generator.seed()
 
 
+def _numba_width(module):
+    """`numba.core.types.functions`: how wide the terminal is, or what stands for it."""
+    module._termwidth = module.get_terminal_size().columns
+
+
 ACTIONS = {
     "random-seed": _random_seed,
     "numpy-random": _numpy_random,
@@ -81,4 +86,5 @@ ACTIONS = {
     "openmp": _nothing,
     "mkl": _nothing,
     "torch-random": _torch_random,
+    "numba-width": _numba_width,
 }
