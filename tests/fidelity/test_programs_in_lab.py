@@ -63,6 +63,7 @@ def test_a_real_program_says_the_same(lab: Lab, scratch: Path, program: Program)
                 program.status,
                 None if wide else 1,
                 program.not_forked,
+                program.prints_its_path,
                 **environment,
             )
     finally:

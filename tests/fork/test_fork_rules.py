@@ -112,6 +112,8 @@ def python_with(module: str) -> str:
 def two_ranks(folder: Path, python: str, module: str, before: str = "") -> list[RankModules]:
     """What two ranks that import a module do, after some code; each finds its own caches empty."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("BRIGADE_", "PYTHON"))}
+    for name in ("COLUMNS", "LINES"):  # where they are set, no terminal is asked
+        kept.pop(name, None)
     records = folder / "records"
     records.mkdir()
     wrapper = [str(native("brigade-rank")), "--record", str(records), "--watch", "salt"]

@@ -155,6 +155,12 @@ def test_at_a_second_try_it_leaves_a_module_that(own: Warm, name: str) -> None:
     assert int(own.report["warm"]) > 3  # csv, and what it imports
 
 
+def test_what_pybind11_keeps_among_the_builtins_is_no_surprise(own: Warm) -> None:
+    text = "import builtins; builtins.__pybind11_internals_v4_gcc__ = object()"
+    (rank,) = own.ranks(put(own, text))
+    assert (rank.refused, own.report["left"]) == ("", {})
+
+
 def test_what_a_plan_leaves_is_not_executed_though_something_imports_it(own: Warm) -> None:
     program = put(own, "open('executed', 'a').write('x')")
     own.plan["left"] = {"thing": "because"}

@@ -31,6 +31,7 @@ class Program:
     says: str = ""  # part of what it must print
     status: int = 0
     not_forked: str = ""  # part of why its ranks are not forked; of Python's they always are
+    prints_its_path: bool = False  # as the kernel says it is
     launcher: tuple[str, ...] = ()  # by which it is run once more, on both nodes of the lab
 
 
@@ -89,7 +90,6 @@ TABLE = (
             **ONE_THREAD,
         },
         says="-17.579095",
-        not_forked="libraries only",
     ),
     Program(
         "perl",
@@ -103,6 +103,7 @@ TABLE = (
         },
         says="LWP/UserAgent.pm",
         not_forked="libraries only",
+        prints_its_path=True,
     ),
     Program(
         "jupyter",
