@@ -17,6 +17,7 @@
 #include "stream/plan.h"
 
 #define EXIT_USAGE 2
+#define NO_LIST "is not a list of entry numbers"
 #define LINGER_S 2
 #define SEGMENT_MAX (1u << 30) /* a message's length must fit an int */
 
@@ -25,7 +26,7 @@ static const char usage[] =
     "                         [--workers N] [--mpi PATH|none] [--progress FD] [--timeout SECONDS]\n"
     "                         [--memory BYTES] [--changed ENTRY,ENTRY,...] [--pulse SECONDS]\n"
     "                         [--topology FILE|none] [--launcher HOST --live JOB,JOB,...]\n"
-    "                         [--incoming NAME]\n"
+    "                         [--incoming NAME] [--held]\n"
     "       brigade-stage join --image-id HEX --job ID [--base DIR] [--changed ENTRY,ENTRY,...]\n"
     "                         [--pulse SECONDS] [--incoming NAME]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep] [--pulse SECONDS]\n"
@@ -58,32 +59,23 @@ enum option_code {
     OPT_IDLE,
     OPT_ALL,
     OPT_DRY_RUN,
+    OPT_HELD,
     OPT_KEEP
 };
 
-static const struct option options[] = {{"image", 1, NULL, OPT_IMAGE},
-                                        {"image-id", 1, NULL, OPT_IMAGE_ID},
-                                        {"job", 1, NULL, OPT_JOB},
-                                        {"base", 1, NULL, OPT_BASE},
-                                        {"readers", 1, NULL, OPT_READERS},
-                                        {"segment", 1, NULL, OPT_SEGMENT},
-                                        {"workers", 1, NULL, OPT_WORKERS},
-                                        {"mpi", 1, NULL, OPT_MPI},
-                                        {"progress", 1, NULL, OPT_PROGRESS},
-                                        {"timeout", 1, NULL, OPT_TIMEOUT},
-                                        {"changed", 1, NULL, OPT_CHANGED},
-                                        {"memory", 1, NULL, OPT_MEMORY},
-                                        {"topology", 1, NULL, OPT_TOPOLOGY},
-                                        {"live", 1, NULL, OPT_LIVE},
-                                        {"launcher", 1, NULL, OPT_LAUNCHER},
-                                        {"pulse", 1, NULL, OPT_PULSE},
-                                        {"incoming", 1, NULL, OPT_INCOMING},
-                                        {"over", 1, NULL, OPT_OVER},
-                                        {"idle", 1, NULL, OPT_IDLE},
-                                        {"all", 0, NULL, OPT_ALL},
-                                        {"dry-run", 0, NULL, OPT_DRY_RUN},
-                                        {"keep", 0, NULL, OPT_KEEP},
-                                        {NULL, 0, NULL, 0}};
+static const struct option options[] = {
+    {"image", 1, NULL, OPT_IMAGE},       {"image-id", 1, NULL, OPT_IMAGE_ID},
+    {"job", 1, NULL, OPT_JOB},           {"base", 1, NULL, OPT_BASE},
+    {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
+    {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
+    {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
+    {"changed", 1, NULL, OPT_CHANGED},   {"memory", 1, NULL, OPT_MEMORY},
+    {"topology", 1, NULL, OPT_TOPOLOGY}, {"live", 1, NULL, OPT_LIVE},
+    {"launcher", 1, NULL, OPT_LAUNCHER}, {"pulse", 1, NULL, OPT_PULSE},
+    {"incoming", 1, NULL, OPT_INCOMING}, {"over", 1, NULL, OPT_OVER},
+    {"idle", 1, NULL, OPT_IDLE},         {"all", 0, NULL, OPT_ALL},
+    {"dry-run", 0, NULL, OPT_DRY_RUN},   {"held", 0, NULL, OPT_HELD},
+    {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
 
 struct words {
     const char *value[OPT_KEEP + 1];
@@ -125,14 +117,13 @@ static int number(const struct words *w, enum option_code code, uint64_t least, 
     return 0;
 }
 
-/* The numbers of "12,57,": `out` has room for as many as there are commas, and one. */
-static int numbers(const char *text, uint32_t *out, size_t *n)
+int put_numbers(const char *text, uint32_t *out, size_t *n)
 {
     for (*n = 0; text && *text; (*n)++) {
         char *end;
         unsigned long value = strtoul(text, &end, 10);
         if (end == text || *text == '-' || value > UINT32_MAX || (*end && *end != ','))
-            return refuse(text, "is not a list of entry numbers");
+            return -1;
         out[*n] = (uint32_t)value;
         text = *end ? end + 1 : end;
     }
@@ -219,8 +210,8 @@ static int put(void *words)
         number(w, OPT_TIMEOUT, 1, 86400, 60, &timeout) ||
         number(w, OPT_MEMORY, 0, UINT64_MAX - 1, UINT64_MAX, &memory))
         return EXIT_USAGE;
-    if (numbers(list, changed, &o.job.n_changed))
-        return EXIT_USAGE;
+    if (put_numbers(list, changed, &o.job.n_changed))
+        return refuse(list, NO_LIST);
     o.job.changed = changed;
     if (mpi_start(w->value[OPT_MPI], &net, &err)) {
         put_no_mpi(err.text);
@@ -242,7 +233,11 @@ static int put(void *words)
     o.dead = dead_of(w);
     o.progress_fd = fd == UINT64_MAX ? -1 : (int)fd;
     o.timeout_ns = timeout * 1000000000u;
-    int code = put_run(&o, net, &stuck);
+    int code = EXIT_NOT_STAGED;
+    if (!w->value[OPT_HELD] || put_hear(&o, net, &stuck) == 0)
+        code = put_run(&o, net, &stuck);
+    else if (net->rank == 0)
+        put_not_wanted();
     if (w->value[OPT_INCOMING])
         incoming_remove(o.base, w->value[OPT_INCOMING]);
     if (w->value[OPT_INCOMING] && code)
@@ -279,8 +274,10 @@ static int join(void *words)
         .id = w->value[OPT_IMAGE_ID], .base = base_of(w), .incoming = w->value[OPT_INCOMING]};
     const char *list = w->value[OPT_CHANGED];
     uint32_t changed[list ? strlen(list) / 2 + 1 : 1];
-    if (check_names(w) || numbers(list, changed, &o.job.n_changed))
+    if (check_names(w))
         return EXIT_USAGE;
+    if (put_numbers(list, changed, &o.job.n_changed))
+        return refuse(list, NO_LIST);
     o.job.name = w->value[OPT_JOB];
     o.job.changed = changed;
     return join_run(&o);

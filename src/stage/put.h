@@ -17,6 +17,7 @@
 #include "stream/relay.h"
 
 #define PUT_MAX_WORKERS 8u
+#define PUT_GRACE_NS 500000000u /* mpirun kills for good a second after its first signal */
 
 /* What one node tells the others when something failed on it. */
 struct put_failure {

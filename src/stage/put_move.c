@@ -18,7 +18,6 @@
 #include "stage/fault.h"
 #include "stage/put.h"
 
-#define GRACE_NS 500000000u /* mpirun kills for good one second after its first signal */
 #define PROGRESS_NS 100000000u
 
 struct relay_job put_patience(const struct put *p)
@@ -26,7 +25,7 @@ struct relay_job put_patience(const struct put *p)
     return (struct relay_job){.net = p->net,
                               .interrupted = &put_interrupted,
                               .timeout_ns = p->options->timeout_ns,
-                              .grace_ns = GRACE_NS};
+                              .grace_ns = PUT_GRACE_NS};
 }
 
 int put_read_image(struct put *p, void *to, size_t n, uint64_t offset)

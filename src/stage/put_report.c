@@ -128,17 +128,27 @@ static void print_failure(const struct put_failure *f)
     json_print(&j, STDOUT_FILENO);
 }
 
-void put_no_mpi(const char *reason)
+static void print_early(const char *reason, const char *also)
 {
     struct json j = {0};
     char host[64] = "";
     gethostname(host, sizeof host - 1);
-    json_add(&j, "{\"ok\":false,\"mpi\":false,\"reason\":");
+    json_add(&j, "{\"ok\":false,%s\"reason\":", also);
     json_add_string(&j, reason, strlen(reason));
     json_add(&j, ",\"host\":");
     json_add_string(&j, host, strlen(host));
     json_add(&j, ",\"needed\":null,\"free\":null,\"damaged\":false}");
     json_print(&j, STDOUT_FILENO);
+}
+
+void put_no_mpi(const char *reason)
+{
+    print_early(reason, "\"mpi\":false,");
+}
+
+void put_not_wanted(void)
+{
+    print_early("it was not told to begin", "");
 }
 
 static void gather_and_print(struct put *p)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from brigade.errors import LostNodeError, StageError
-from brigade.job.step import run_step
+from brigade.job.step import begin_step, run_step
 
 
 def sh(script: str) -> list[str]:
@@ -72,3 +72,23 @@ def test_a_node_that_had_begun_and_is_lost_is_another_error_than_silence() -> No
     with pytest.raises(StageError) as silent:
         run_step(sh("exec sleep 60"), lambda done, total: None, 0.5)
     assert not isinstance(silent.value, LostNodeError)
+
+
+def test_a_step_is_told_one_word_and_then_the_end_of_its_input() -> None:
+    step = begin_step(sh('read word; echo "{\\"word\\": \\"$word\\"}"; cat'), quiet, told=True)
+    step.tell("go\nand more")
+    assert step.finish() == ([{"word": "go"}], "and more", 0)
+    nothing = begin_step(sh("read word || exit 7"), quiet, told=True)
+    nothing.tell("")
+    assert nothing.finish()[2] == 7
+
+
+def test_a_step_that_has_ended_before_it_is_told_says_how_by_itself() -> None:
+    step = begin_step(sh("exit 3"), quiet, told=True)
+    step.child.wait()
+    step.tell("go\n")
+    assert step.finish()[2] == 3
+
+
+def quiet(done: int, total: int) -> None:
+    """Shows no progress."""

@@ -30,11 +30,13 @@ def start(
     stdout: int | IO[Any],
     stderr: int | IO[Any],
     text: bool = False,
+    told: bool = False,
 ) -> subprocess.Popen[Any]:
-    """Start `command` without input. Raises OSError if it is not there."""
+    """Start `command`, with input if it is to be `told` anything. Raises OSError if it is not
+    there."""
     return subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE if told else subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
         text=text,

@@ -17,6 +17,7 @@ from brigade import interrupt
 from brigade.errors import BrigadeError, ImageError, UsageError
 from brigade.job import failed, forking, stage, standing, views
 from brigade.job.course import Course, Settings
+from brigade.job.early import Early
 from brigade.job.prepare import prepare, remake
 from brigade.job.progress import Progress
 from brigade.job.signals import die_of, passing_on
@@ -55,9 +56,10 @@ def _run(settings: Settings) -> int:
         course.unstaged = "--view none"
         return _finish(course, _execute(course, launch.job([])))
     with launch.session():
+        early = Early(launch, _job_id(), lambda done, total: progress.show("stage", done, total))
         try:
-            prepare(course, launch, progress)
-            command = _stage_sound(course, launch, chosen, progress)
+            prepare(course, launch, progress, early)
+            command = _stage_sound(course, launch, chosen, progress, early)
         except BrigadeError as error:
             if isinstance(error, UsageError) or (isinstance(error, ImageError) and settings.image):
                 raise
@@ -67,6 +69,7 @@ def _run(settings: Settings) -> int:
             progress.warn(f"{error.message}\n  the job starts without an image")
             command = launch.job([])
         finally:
+            early.withdraw()
             progress.close()
         try:
             interrupt.check()
@@ -99,19 +102,21 @@ def _note_misses(course: Course) -> None:
 
 
 def _stage_sound(
-    course: Course, launch: Launch, chosen: list[str], progress: Progress
+    course: Course, launch: Launch, chosen: list[str], progress: Progress, early: Early
 ) -> list[str]:
     """Stage the image; one of our own making that turns out to be damaged is made anew, once."""
     try:
-        return _stage(course, launch, chosen, progress)
+        return _stage(course, launch, chosen, progress, early)
     except ImageError as error:
         if course.settings.image or course.trial:
             raise
         remake(course, launch, progress, error.message)
-        return _stage(course, launch, chosen, progress)
+        return _stage(course, launch, chosen, progress, early)
 
 
-def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress) -> list[str]:
+def _stage(
+    course: Course, launch: Launch, chosen: list[str], progress: Progress, early: Early
+) -> list[str]:
     """Stage the image; returns the command line of the job under it."""
     assert course.image and course.image_id
     settings = course.settings
@@ -123,6 +128,7 @@ def _stage(course: Course, launch: Launch, chosen: list[str], progress: Progress
         course.way(launch),
         standing.find(standing.allocation(launch), course.image_id),
         lambda done, total: progress.show("stage", done, total),
+        early,
     )
     warn_of(staged, progress)
     if settings.view == "auto":

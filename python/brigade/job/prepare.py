@@ -24,16 +24,18 @@ from brigade.launch import Launch, parse
 
 if TYPE_CHECKING:
     from brigade.job.course import Course
+    from brigade.job.early import Early
 
 
-def prepare(course: Course, launch: Launch, progress: Progress) -> None:
-    """Find an image that is fresh, or make one. Sets image, image_id and meta.
+def prepare(course: Course, launch: Launch, progress: Progress, early: Early | None = None) -> None:
+    """Find an image that is fresh, or make one. Sets image, image_id and meta. What is `early`
+    begins beside the check; it is withdrawn if the image does not serve.
 
     Raises BrigadeError, also for a cache that cannot be read or written; Interrupted.
     """
     try:
         with interrupt.promptly():
-            _prepare(course, launch, progress)
+            _prepare(course, launch, progress, early)
     except OSError as error:
         raise _cannot_keep(course, error) from error
     interrupt.check()
@@ -58,14 +60,14 @@ def _cannot_keep(course: Course, error: OSError) -> ImageError:
     )
 
 
-def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
+def _prepare(course: Course, launch: Launch, progress: Progress, early: Early | None) -> None:
     settings = course.settings
     path = settings.image or image_path(launch.program, settings.cover)
     course.image = path
     reason = "--renew" if settings.renew and not settings.image else None
     if reason is None and (settings.image or os.path.exists(path)):
         reason = _whose(path) if not settings.image else None
-        reason = reason or _use_image(course, path) or _without_plan(course)
+        reason = reason or _use_image(course, path, early=early)
     elif reason is None:
         reason = "first run"
     if reason is None:
@@ -73,6 +75,8 @@ def _prepare(course: Course, launch: Launch, progress: Progress) -> None:
         if settings.grow and not settings.image and not stands:  # grown, it would be another one
             _grow_image(course, path, progress)
         return
+    if early:
+        early.withdraw()
     _anew(course, launch, path, progress, reason)
 
 
@@ -86,6 +90,7 @@ def _without_plan(course: Course) -> str | None:
 
 
 def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason: str) -> None:
+    course.image_id, course.meta = None, {}
     course.renewed = reason
     progress.note(f"making an image ({reason})")
     _make_image(course, launch, path, progress)
@@ -115,7 +120,9 @@ def _whose(path: str) -> str | None:
     return None if owner in (0, os.geteuid()) else f"{path} belongs to user {owner}"
 
 
-def _use_image(course: Course, path: str, checked: bool = False) -> str | None:
+def _use_image(
+    course: Course, path: str, checked: bool = False, early: Early | None = None
+) -> str | None:
     """Open and check an image; returns why it cannot be used, or None."""
     from brigade.image import freshness
     from brigade.image.reader import Image
@@ -123,8 +130,14 @@ def _use_image(course: Course, path: str, checked: bool = False) -> str | None:
     settings = course.settings
     try:
         with Image(path) as image:
+            course.image_id, course.meta = image.id, image.meta
             start = time.monotonic()
             if not checked:
+                without = _without_plan(course)
+                if without:
+                    return without
+                if early:
+                    early.begin(course)
                 found = freshness.check(image, settings.check)
                 course.check = {
                     "level": settings.check,
@@ -143,7 +156,6 @@ def _use_image(course: Course, path: str, checked: bool = False) -> str | None:
                     )
                 course.left = found.moved
                 course.moved = [e.number for e in (image.lookup(p).entry for p in found.moved) if e]
-            course.image_id, course.meta = image.id, image.meta
             return None
     except ImageError as error:
         if settings.image or checked:

@@ -15,11 +15,12 @@ from brigade import interrupt
 from brigade.errors import ImageError, LostNodeError, NoMpiError, StageError
 from brigade.job.leftovers import known
 from brigade.job.pulse import patience
-from brigade.job.step import PULSE, run_step
+from brigade.job.step import PULSE, Step, begin_step, run_step
 from brigade.launch import Launch
 from brigade.paths import native
 
 _NOT_LONGER_S = "30"
+_WORD_BYTES = 32 << 10  # that a launcher takes before anybody reads them
 
 
 def node_base() -> str:
@@ -43,6 +44,7 @@ def put(
     memory: int | None = None,
     topology: str | None = None,
     progress: Callable[[int, int], None],
+    held: Held | None = None,
 ) -> dict[str, Any]:
     """Stage `image` on all nodes of `launch`. Returns the stager's result (contracts page).
 
@@ -52,30 +54,18 @@ def put(
     Raises StageError when the image is not on every node (NoMpiError, if that was because MPI did
     not start), and ImageError when the image itself is damaged; nothing is then left on any. A
     signal ends it likewise: Interrupted. If one comes when all is staged, the result is returned.
+    `held`: what `hold` has begun; it is used, or ended.
     """
-    tool = [
-        str(native("brigade-stage")),
-        "put",
-        "--image",
-        image,
-        "--job",
-        job,
-        "--base",
-        node_base(),
-    ]
-    tool += ["--progress", "2", *known(), *PULSE]
-    if mpi != "auto":  # the stager then asks the launcher's own variables
-        tool += ["--mpi", mpi]
-    if readers:
-        tool += ["--readers", str(readers)]
-    if memory is not None:
-        tool += ["--memory", str(memory)]
-    if topology is not None:
-        tool += ["--topology", topology]
-    if changed:
-        tool += ["--changed", ",".join(map(str, changed))]
+    tool = _put_words(image, job, mpi, readers, memory, topology)
+    entries = ",".join(map(str, changed))
     try:
-        results, said, status = _run(launch, tool, progress)
+        if held and held.serves(tool, entries):
+            results, said, status = held.go(entries)
+        else:
+            if held:
+                held.withdraw()
+            tool += ["--changed", entries] if entries else []
+            results, said, status = _run(launch, [*tool, *known()], progress)
     except LostNodeError:
         _forget_where_possible(launch, job)
         raise
@@ -93,6 +83,80 @@ def put(
             interrupt.check()
             raise (ImageError if result.get("damaged") else StageError)(reason_of(result))
     return _joined(results)
+
+
+class Held:
+    """A `put` whose processes start while others still look whether the image serves. They stage
+    nothing before they are told."""
+
+    def __init__(self, tool: list[str], step: Step) -> None:
+        self._tool = tool  # without what is told
+        self._step = step
+
+    def serves(self, tool: list[str], entries: str) -> bool:
+        return self._tool == tool and len(entries) < _WORD_BYTES
+
+    def go(self, entries: str) -> tuple[list[dict[str, Any]], str, int]:
+        self._step.tell(entries + "\n")
+        return self._step.finish()
+
+    def withdraw(self) -> None:
+        """Nobody wants it: its processes end by themselves, having made nothing."""
+        self._step.tell("")
+        with suppress(StageError):
+            self._step.finish()
+
+
+def hold(
+    launch: Launch,
+    image: str,
+    job: str,
+    *,
+    mpi: str,
+    readers: int | None,
+    memory: int | None = None,
+    topology: str | None = None,
+    progress: Callable[[int, int], None],
+) -> Held | None:
+    """Start what `put` with the same settings would; None if that cannot be held back. Whoever has
+    it must put with it, or withdraw it."""
+    tool = _put_words(image, job, mpi, readers, memory, topology)
+    command = launch.per_node_told([*tool, *known(), "--held"])
+    if command is None:
+        return None
+    step = begin_step(command, progress, patience(launch.ranks), told=True)
+    return Held(tool, step)
+
+
+def _put_words(
+    image: str,
+    job: str,
+    mpi: str,
+    readers: int | None,
+    memory: int | None,
+    topology: str | None,
+) -> list[str]:
+    """The stager's command line, without what of it may change from one moment to the next."""
+    tool = [
+        str(native("brigade-stage")),
+        "put",
+        "--image",
+        image,
+        "--job",
+        job,
+        "--base",
+        node_base(),
+    ]
+    tool += ["--progress", "2", *PULSE]
+    if mpi != "auto":  # the stager then asks the launcher's own variables
+        tool += ["--mpi", mpi]
+    if readers:
+        tool += ["--readers", str(readers)]
+    if memory is not None:
+        tool += ["--memory", str(memory)]
+    if topology is not None:
+        tool += ["--topology", topology]
+    return tool
 
 
 def _forget(launch: Launch, job: str) -> None:

@@ -17,6 +17,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import IO, Any
 
 from brigade import interrupt
@@ -46,38 +47,48 @@ def run_step(
     of its processes were, or did not start. `counted`: its processes know how many they are. If it
     is `stoppable`, it is ended by a signal that `brigade.interrupt` has noted.
     """
+    return begin_step(command, progress, patience_s, counted=counted).finish(stoppable)
+
+
+def begin_step(
+    command: list[str],
+    progress: Callable[[int, int], None],
+    patience_s: float | None = None,
+    *,
+    counted: bool = True,
+    told: bool = False,
+) -> Step:
+    """Start `command`, as `run_step`; whoever has it must `finish` it, or `end` it. If it is to be
+    `told` anything, it has input."""
     name = command[0]
     if not shutil.which(name):
         raise StageError(f"cannot start {name}: No such file or directory")
     try:
         child = launcher.start(
-            command, launcher.GIVE_UP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            launcher.GIVE_UP,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            told=told,
         )
     except OSError as error:
         raise StageError(f"cannot start {name}: {error.strerror}") from error
-    step = _Step(child, progress, Pulses(patience_s or patience(None), counted))
-    try:
-        why = step.wait(stoppable)
-    except BaseException:
-        step.end()
-        raise
-    said = "; ".join(step.said)
-    if why:
-        kind = LostNodeError if step.had_begun else StageError
-        raise kind(f"{name} was ended: {why}", hint=said or None)
-    return step.results, said, child.returncode
+    return Step(name, child, progress, Pulses(patience_s or patience(None), counted))
 
 
-class _Step:
+class Step:
     """A step that runs, with a thread for each of its streams."""
 
     def __init__(
         self,
+        name: str,
         child: subprocess.Popen[str],
         progress: Callable[[int, int], None],
         pulses: Pulses,
     ) -> None:
         assert child.stdout and child.stderr
+        self.name = name
         self.child = child
         self.results: list[dict[str, Any]] = []
         self.said: list[str] = []
@@ -91,6 +102,27 @@ class _Step:
         ]
         for thread in self._threads:
             thread.start()
+
+    def tell(self, word: str) -> None:
+        """Write to its input, and end that. A step that has ended meanwhile says so by itself."""
+        assert self.child.stdin
+        with suppress(OSError):
+            self.child.stdin.write(word)
+        with suppress(OSError):
+            self.child.stdin.close()
+
+    def finish(self, stoppable: bool = True) -> tuple[list[dict[str, Any]], str, int]:
+        """Wait for its end; returns and raises what `run_step` does."""
+        try:
+            why = self.wait(stoppable)
+        except BaseException:
+            self.end()
+            raise
+        said = "; ".join(self.said)
+        if why:
+            kind = LostNodeError if self.had_begun else StageError
+            raise kind(f"{self.name} was ended: {why}", hint=said or None)
+        return self.results, said, self.child.returncode
 
     def wait(self, stoppable: bool) -> str | None:
         """Until the step has ended; returns why it was ended, if it was not by itself."""

@@ -15,6 +15,7 @@ from typing import Any
 from brigade import interrupt
 from brigade.errors import NoMpiError, StageError
 from brigade.job import sbcast, stage
+from brigade.job.early import Early
 from brigade.job.progress import Progress
 from brigade.job.pulse import patience
 from brigade.job.standing import Standing
@@ -43,10 +44,12 @@ def bring(
     way: Way,
     stands: Standing | None,
     progress: Callable[[int, int], None],
+    early: Early | None = None,
 ) -> dict[str, Any]:
     """The image on every node of `launch`, with an entry for `job`; the stager's result.
 
-    `stands`: what may be there already. Raises StageError when the image is not on every node.
+    `stands`: what may be there already; `early`: what may have been begun. Raises StageError when
+    the image is not on every node.
     """
     if stands and way.memory in (None, stands.memory):
         joined = _join(launch, job, way, stands)
@@ -76,6 +79,7 @@ def bring(
             memory=way.memory,
             topology=way.topology,
             progress=progress,
+            held=early.take() if early else None,
         )
     except NoMpiError as error:
         if not fall_back:

@@ -44,6 +44,11 @@ class Launch(ABC):
     def per_node(self, tool: list[str]) -> list[str]:
         """`tool`, one process on each node of the job."""
 
+    def per_node_told(self, tool: list[str]) -> list[str] | None:
+        """The same, the first process with our standard input; None if that is not to be had, or
+        if there is nothing to be gained by it."""
+        return None
+
     @property
     def nodes(self) -> int:
         """How many nodes the job has, as far as that is known before it runs."""

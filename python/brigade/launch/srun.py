@@ -121,9 +121,15 @@ class SrunLaunch(Launch):
         return [*self._own_step(1, ranks), "--input", "none", *prefix, *self._program]
 
     def per_node(self, tool: list[str]) -> list[str]:
+        return self._per_node(tool, "none")
+
+    def per_node_told(self, tool: list[str]) -> list[str]:
+        return self._per_node(tool, "0")
+
+    def _per_node(self, tool: list[str], hears: str) -> list[str]:
         nodes = self._allocated() if self.everywhere else self.nodes
         place = frozenset[str]() if self.everywhere else _PLACE
-        alone = ["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--input", "none"]
+        alone = ["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--input", hears]
         return [*self._own_step(nodes, nodes, place), *alone, *tool]
 
     @property

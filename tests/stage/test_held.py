@@ -1,0 +1,80 @@
+"""`brigade-stage put --held`: the processes start, and stage nothing before they are told."""
+
+from __future__ import annotations
+
+import json
+import signal
+import struct
+import subprocess
+import time
+from typing import Any
+
+import pytest
+
+from .conftest import LIMIT_S, Bench, need_launcher
+
+N = 3
+WAIT_S = 2.0  # longer than MPI needs to start
+
+
+def held(bench: Bench, mpi: str, *extra: str) -> subprocess.Popen[str]:
+    return bench.start(N, mpi, "--held", *extra, stdin=subprocess.PIPE)
+
+
+def left(bench: Bench) -> list[list[str]]:
+    return [bench.left_on(node) for node in range(N)]
+
+
+def outcome(process: subprocess.Popen[str], word: str) -> dict[str, Any]:
+    out, err = process.communicate(word, timeout=LIMIT_S)
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    assert len(lines) == 1, out + err
+    result: dict[str, Any] = json.loads(lines[0])
+    return result
+
+
+def changed_words(bench: Bench, node: int) -> tuple[int, ...]:
+    state = (bench.staged(node) / "jobs/job/state").read_bytes()
+    return struct.unpack_from("<2Q", state, struct.unpack_from("<Q", state, 40)[0])
+
+
+def test_nothing_is_made_on_any_node_until_the_word_and_then_all_of_it(
+    bench: Bench, mpi: str
+) -> None:
+    process = held(bench, mpi, "--timeout", "1")  # a limit for answers, not for the word
+    time.sleep(WAIT_S)
+    assert process.poll() is None
+    assert left(bench) == [[]] * N
+    result = outcome(process, "\n")
+    assert result["ok"] is True and process.returncode == 0, result
+    assert 0 <= result["mpi_seconds"] < result["seconds"] < WAIT_S, "waiting is not staging"
+    for node in range(N):
+        bench.check_same(node)
+
+
+def test_what_the_word_says_has_changed_is_marked_on_every_node(bench: Bench, mpi: str) -> None:
+    assert outcome(held(bench, mpi), "3,70,64\n")["ok"] is True
+    assert [changed_words(bench, node) for node in range(N)] == [(1 << 3, 1 << 6 | 1)] * N
+
+
+def test_a_long_word_is_heard_whole(bench: Bench) -> None:
+    need_launcher("openmpi")  # MPICH's own launcher does not carry as much before it is read
+    beyond = range(10**6, 10**6 + 30_000)
+    word = ",".join(map(str, [*beyond, 5])) + "\n"
+    assert outcome(held(bench, "openmpi"), word)["ok"] is True
+    assert [changed_words(bench, node) for node in range(N)] == [(1 << 5, 0)] * N
+
+
+@pytest.mark.parametrize("word", ["", "3,70", "not a number\n"])
+def test_without_a_whole_word_nothing_is_staged(bench: Bench, mpi: str, word: str) -> None:
+    result = outcome(held(bench, mpi), word)
+    assert result["ok"] is False and "not told" in result["reason"]
+    assert left(bench) == [[]] * N
+
+
+def test_a_signal_ends_one_who_waits(bench: Bench) -> None:
+    process = bench.start(1, "none", "--held", "--pulse", "1", stdin=subprocess.PIPE)
+    time.sleep(WAIT_S / 2)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(timeout=LIMIT_S) != 0
+    assert bench.left_on(0) == []
