@@ -14,6 +14,14 @@
 #include "store/store_inside.h"
 #include "store/store_io.h"
 
+/* Only where it is another, as it is a request to a shared file system. 1: it was; 0; -errno. */
+static int set_mode(int fd, const struct stat *now, int32_t mode)
+{
+    if ((int32_t)(now->st_mode & 07777) == mode)
+        return 0;
+    return fchmod(fd, (mode_t)mode) ? -errno : 1;
+}
+
 /* Size and permissions as they will stay; *changed: they must be synced. */
 static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode, int *changed)
 {
@@ -28,10 +36,9 @@ static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode, int *
         rc = store_io_resize(fd, size);
         *changed = 1;
     }
-    if (!rc && !in_place && (int32_t)(st.st_mode & 07777) != s->token.mode) {
-        rc = fchmod(fd, (mode_t)s->token.mode) ? -errno : 0;
-        *changed = 1;
-    }
+    int set = rc || in_place ? 0 : set_mode(fd, &st, s->token.mode);
+    *changed |= set > 0;
+    rc = set < 0 ? set : rc;
     if (fd != s->fd)
         close(fd);
     *inode = (uint64_t)st.st_ino;
@@ -65,16 +72,6 @@ static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
     return n;
 }
 
-/* Of a file just made, whose mode is known without asking: to set it is a request to a shared file
- * system, for what the umask left out only. */
-static int set_mode(int fd, int32_t mode)
-{
-    struct stat st;
-    if (fstat(fd, &st) == 0 && (int32_t)(st.st_mode & 07777) == mode)
-        return 0;
-    return fchmod(fd, (mode_t)mode) ? -errno : 0;
-}
-
 /* The file of checksums that will be published, on its way to the disk but not synced: its
  * descriptor, or -errno. */
 static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
@@ -86,6 +83,7 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
     struct sums working;
     struct sums_file file = {.fd = -1};
     struct old_sums old[SUMS_SECTIONS];
+    struct stat made;
     void *contexts[SUMS_SECTIONS] = {&working};
     sections[0].n_blocks = (size + s->token.stripe_bytes - 1) / s->token.stripe_bytes;
     store_name(now, s->token.path, ".sums");
@@ -98,8 +96,9 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
         contexts[i + 1] = &old[i];
     }
     int fd = store_io_open(next, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
-    int rc = fd < 0 ? fd : set_mode(fd, s->token.mode);
-    rc = rc ? rc : sums_file_write(fd, sections, n + 1, sources, contexts);
+    /* before it is written to: what the system knows of a file just made need not be asked for */
+    int rc = fd < 0 ? fd : fstat(fd, &made) ? -errno : set_mode(fd, &made, s->token.mode);
+    rc = rc < 0 ? rc : sums_file_write(fd, sections, n + 1, sources, contexts);
     if (rc && fd >= 0)
         close(fd);
     sums_close(&working);
