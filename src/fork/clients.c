@@ -40,11 +40,16 @@ static struct client *find(struct clients *c, int pid)
 }
 
 /* One that is stopped goes on with its rank, or, as any stopped process, ends by SIGKILL. The
- * message is there before it does: see stop_as_rank() in stand.c. */
+ * message is there before it does: see stop_as_rank() in stand.c. SIGSTOP cannot be held back by
+ * whom it stops: it comes from here, so that the SIGCONT that belongs to it comes after it. */
 static void tell(const struct client *one, const struct fork_message *m)
 {
     if (one->socket < 0)
         return;
+    if (m->kind == FORK_STOPPED && m->value == SIGSTOP) {
+        sys_call(SYS_kill, one->peer, SIGSTOP, 0, 0, 0, 0);
+        return;
+    }
     fork_send(one->socket, m, NULL);
     if (m->kind == FORK_CONTINUED || (m->kind == FORK_ENDED && m->value == SIGKILL))
         fork_wake(one->peer);

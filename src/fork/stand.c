@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -171,30 +172,27 @@ static void suffer(int number)
     sigprocmask(SIG_BLOCK, &only, NULL);
 }
 
-/* Stops as the rank has, unless the template has said more by now: that it went on, or ended.
- * Two processes that were stopped together (a group was, or a step) go on in any order, so what
- * is read here may be long past; and nobody might let this process go on once more. The child
- * looks when the stop is pending and cannot begin, as vfork(2) holds its parent back. Whatever the
- * template says later is followed by a SIGCONT, which takes back a stop that is pending, too. */
+/* Stops as the rank has, by a signal that can be blocked (by SIGSTOP the template stops this
+ * process itself), unless the template has said more by now: that it went on, or ended. Two
+ * processes that were stopped together (a group was, or a step) go on in any order, so what is read
+ * here may be long past; and nobody might let this process go on once more. The stop is pending
+ * before it is looked: whatever the template says later is followed by a SIGCONT, which takes that
+ * back. */
 static void stop_as_rank(int number, int socket)
 {
+    struct pollfd more = {socket, POLLIN, 0};
+    const struct timespec now = {0, 0};
     sigset_t only;
     signal(number, SIG_DFL);
-    pid_t child = vfork();
-    if (child == 0) {
-        struct pollfd more = {socket, POLLIN, 0};
-        pid_t parent = getppid();
-        kill(parent, number);
-        if (poll(&more, 1, 0) != 0)
-            fork_wake(parent);
-        _exit(0);
-    }
     sigemptyset(&only);
     sigaddset(&only, number);
+    kill(getpid(), number);
+    if (poll(&more, 1, 0) != 0) {
+        sigtimedwait(&only, NULL, &now); /* taken back */
+        return;
+    }
     sigprocmask(SIG_UNBLOCK, &only, NULL);
     sigprocmask(SIG_BLOCK, &only, NULL);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
 }
 
 /* The core, if there is one, is the rank's. */
