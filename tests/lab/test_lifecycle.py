@@ -82,6 +82,32 @@ def test_a_second_up_of_the_same_name_is_refused(clean):
         up(fs="slow:1ms")
 
 
+# in a mount namespace of its own, as a container's: the kernel may count what other processors
+# make as older, and pins only what is younger
+_IN_A_NAMESPACE = """
+import os, sys
+from brigade.lab import Lab
+os.sched_setaffinity(0, eval(sys.argv[2]))
+lab = Lab.up(sys.argv[1], 1, "slow:1ms")
+lab.exec("n0", [sys.executable, "-c", "import os; print(os.sched_getaffinity(0))"], check=True)
+lab.down()
+"""
+
+
+@pytest.mark.parametrize("processor", sorted(os.sched_getaffinity(0)))
+def test_up_in_a_mount_namespace_made_on_any_processor(clean, processor):
+    everywhere = os.sched_getaffinity(0)
+    done = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private"]
+        + [sys.executable, "-c", _IN_A_NAMESPACE, NAME, str(everywhere)],
+        preexec_fn=lambda: os.sched_setaffinity(0, {processor}),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, f"{everywhere}\n"), done.stderr
+    assert traces() == clean
+
+
 def test_two_labs_side_by_side_do_not_meet(clean, moose):
     lab = up(fs="slow:1ms")
     lab.exec("n0", ["touch", f"{lab.shared}/mine"], check=True)

@@ -7,13 +7,17 @@ killed. The folder of pins is a private mount: nothing of it spreads to other na
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
 import signal
+import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from brigade.errors import LabError
 
 KINDS = ("net", "uts", "ipc", "mnt")  # mnt last: paths change their meaning there
 
@@ -52,6 +56,49 @@ def pin(pid: int, folder: Path) -> None:
         target = folder / kind
         target.touch()
         _mount(f"/proc/{pid}/ns/{kind}", target, _MS_BIND)
+
+
+def processor_for_pins(folder: Path) -> int:
+    """A processor on which mount namespaces are made that can be pinned in `folder`.
+
+    The kernel binds only a namespace that is younger, by its number, than the one it is bound in
+    (`mnt_ns_loop` in fs/namespace.c). In Linux 6.18 processors number in lots of their own, so
+    what another one makes later may count as older; what the same one makes later does not.
+    """
+    target = folder / "probe"
+    target.touch()
+    problem = None
+    try:
+        for processor in sorted(os.sched_getaffinity(0)):
+            with _short_lived(processor) as pid:
+                try:
+                    _mount(f"/proc/{pid}/ns/mnt", target, _MS_BIND)
+                except OSError as error:
+                    problem = error
+                    continue
+            _check(_libc.umount2(os.fsencode(target), _MNT_DETACH), f"unmounting {target}")
+            return processor
+    finally:
+        target.unlink()
+    raise LabError(
+        f"no mount namespace can be kept in {folder}: {problem}",
+        hint="start the lab outside this container or namespace, or on all of the processors",
+    )
+
+
+@contextlib.contextmanager
+def _short_lived(processor: int) -> Iterator[int]:
+    """A process in a mount namespace of its own, made on a processor; its pid."""
+    with subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", "echo made; read -r end"],
+        preexec_fn=lambda: os.sched_setaffinity(0, {processor}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.communicate()
 
 
 def unpin_all(root: Path) -> None:

@@ -23,6 +23,7 @@ _PRIVATE = ("/tmp", "/dev/shm")
 # the script of a member's shell: birth, mounts (_mount_script), farewell
 _BIRTH = """
 set -e
+taskset --pid --cpu-list {processors} $$ >/dev/null
 echo $$
 read -r go
 """
@@ -37,11 +38,12 @@ def start(plan: LabPlan) -> None:
     """Start every member of the lab, with network and mounts, and pin its namespaces."""
     namespaces.prepare_pins(plan.state / "ns")
     (plan.state / "pid").mkdir()
+    processor = namespaces.processor_for_pins(plan.state / "ns")
     born = {}
     pids = {}
     try:
         for member in plan.members:
-            born[member] = _give_birth(plan, member)
+            born[member] = _give_birth(plan, member, processor)
             if member == HUB:  # the nodes need its IPC namespace
                 pids[member] = _pin(plan, member, born[member])
         for node in plan.nodes:
@@ -101,24 +103,30 @@ def run_in(
     return done.stdout
 
 
-def _give_birth(plan: LabPlan, member: str) -> subprocess.Popen[str]:
-    """Start the shell that becomes a member.
+def _give_birth(plan: LabPlan, member: str, processor: int) -> subprocess.Popen[str]:
+    """Start the shell that becomes a member. Its namespaces are made on the given processor.
 
     All members share the hub's IPC namespace. Where nodes had their own, UCX would connect them by
     TCP, and Debian's MPICH 4.0.2 hangs in MPI_Finalize over that; sharing System V memory, its
     ranks do not. On the host nothing of it can be left behind.
     """
     script = (
-        _BIRTH
+        _BIRTH.format(processors=",".join(map(str, sorted(os.sched_getaffinity(0)))))
         + _mount_script(plan, member)
         + _FAREWELL.format(title=shlex.quote(f"brigade-lab {plan.name} {member}"))
     )
     unshare = ["unshare", "--net", "--mount", "--uts", "--propagation", "private"]
     if member == HUB:
         unshare.append("--ipc")
+
+    def prepare() -> None:
+        if member != HUB:
+            namespaces.enter(plan.pins(HUB), ("ipc",))
+        os.sched_setaffinity(0, {processor})
+
     return subprocess.Popen(
         ["setsid", "--fork", *unshare, "bash", "-c", script],
-        preexec_fn=None if member == HUB else lambda: namespaces.enter(plan.pins(HUB), ("ipc",)),
+        preexec_fn=prepare,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
