@@ -53,8 +53,9 @@ int put_run(const struct put_options *options, struct stream_net *net, int *stuc
 
 /* Collective over net, before put_run: waits until rank 0 has read a line of standard input, which
  * takes the place of o->job.changed on every node. Without a time limit; a signal ends it.
- * Returns 0, or -ECANCELED if the input ended, the line was no list, or a signal came. */
-int put_hear(struct put_options *o, struct stream_net *net, int *stuck);
+ * Returns 0, or -ECANCELED if the input ended, the line was no list, or a signal came: rank 0's
+ * *err says which. */
+int put_hear(struct put_options *o, struct stream_net *net, int *stuck, struct brg_error *err);
 
 /* The numbers of "12,57,": `out` has room for as many as there are commas, and one. 0 or -1. */
 int put_numbers(const char *text, uint32_t *out, size_t *n);
@@ -63,8 +64,8 @@ int put_numbers(const char *text, uint32_t *out, size_t *n);
  * says it, because none knows of the others. */
 void put_no_mpi(const char *reason);
 
-/* The same, of an image that nobody wants any more. */
-void put_not_wanted(void);
+/* The same, of an image that was not asked for, and why. */
+void put_not_wanted(const char *why);
 
 /* Adds a job to what stands on this node. Prints one JSON line. Returns the exit code. */
 int join_run(const struct join_options *options);

@@ -234,10 +234,10 @@ static int put(void *words)
     o.progress_fd = fd == UINT64_MAX ? -1 : (int)fd;
     o.timeout_ns = timeout * 1000000000u;
     int code = EXIT_NOT_STAGED;
-    if (!w->value[OPT_HELD] || put_hear(&o, net, &stuck) == 0)
+    if (!w->value[OPT_HELD] || put_hear(&o, net, &stuck, &err) == 0)
         code = put_run(&o, net, &stuck);
     else if (net->rank == 0)
-        put_not_wanted();
+        put_not_wanted(err.text);
     if (w->value[OPT_INCOMING])
         incoming_remove(o.base, w->value[OPT_INCOMING]);
     if (w->value[OPT_INCOMING] && code)

@@ -146,9 +146,11 @@ void put_no_mpi(const char *reason)
     print_early(reason, "\"mpi\":false,");
 }
 
-void put_not_wanted(void)
+void put_not_wanted(const char *why)
 {
-    print_early("it was not told to begin", "");
+    char reason[1200];
+    snprintf(reason, sizeof reason, "it was not told to begin: %s", why);
+    print_early(reason, "");
 }
 
 static void gather_and_print(struct put *p)

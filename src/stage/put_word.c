@@ -29,10 +29,10 @@ static int read_more(struct line *l)
         l->room = l->room * 2 + 8192;
     }
     ssize_t got = read(STDIN_FILENO, l->bytes + l->n, l->room - l->n);
-    if (got < 0)
-        return errno == EINTR ? 0 : -errno;
+    if (got < 0) /* EAGAIN: somebody else has what is there, or made it so */
+        return errno == EINTR || errno == EAGAIN ? 0 : -errno;
     if (got == 0)
-        return -ECANCELED;
+        return -ENODATA;
     char *end = memchr(l->bytes + l->n, '\n', (size_t)got);
     l->n += (size_t)got;
     if (end)
@@ -64,28 +64,43 @@ static int tell(struct stream_net *net, void *bytes, size_t n)
     return rc ? rc : relay_wait(&patience, &request);
 }
 
-/* On rank 0: what the line says, for all. NULL, with *n not wanted, if there is none. */
-static uint32_t *hear(uint64_t *n)
+/* The numbers that the line says, or NULL and why. */
+static uint32_t *understand(const struct line *l, size_t *found, struct brg_error *err)
+{
+    uint32_t *changed = malloc((strlen(l->bytes) / 2 + 1) * sizeof *changed);
+    if (!changed)
+        brg_error_system(err, -ENOMEM, "a line of %zu bytes", l->n);
+    else if (put_numbers(l->bytes, changed, found)) {
+        brg_error_set(err, -EINVAL, "%zu bytes of input are no list of numbers", l->n);
+        free(changed);
+        changed = NULL;
+    }
+    return changed;
+}
+
+/* On rank 0: what the line says, for all. NULL, with *n not wanted, if there is none, and why. */
+static uint32_t *hear(uint64_t *n, struct brg_error *err)
 {
     struct line line = {0};
     uint32_t *changed = NULL;
     size_t found = 0;
     int rc = read_line(&line);
-    if (!rc)
-        changed = malloc((strlen(line.bytes) / 2 + 1) * sizeof *changed);
-    if (changed && put_numbers(line.bytes, changed, &found)) {
-        free(changed);
-        changed = NULL;
-    }
+    if (rc == -ENODATA)
+        brg_error_set(err, rc, "the input ended after %zu bytes, before its line did", line.n);
+    else if (rc)
+        brg_error_system(err, rc, "reading the input, after %zu bytes", line.n);
+    else
+        changed = understand(&line, &found, err);
     *n = changed ? found : NOT_WANTED;
     free(line.bytes);
     return changed;
 }
 
-int put_hear(struct put_options *o, struct stream_net *net, int *stuck)
+int put_hear(struct put_options *o, struct stream_net *net, int *stuck, struct brg_error *err)
 {
     uint64_t begun = brg_clock_ns(), n = NOT_WANTED;
-    uint32_t *changed = net->rank ? NULL : hear(&n);
+    brg_error_set(err, 0, "not all nodes heard it");
+    uint32_t *changed = net->rank ? NULL : hear(&n, err);
     *stuck = tell(net, &n, sizeof n) != 0;
     if (*stuck || n == NOT_WANTED)
         return -ECANCELED;
