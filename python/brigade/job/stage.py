@@ -20,7 +20,7 @@ from brigade.launch import Launch
 from brigade.paths import native
 
 _NOT_LONGER_S = "30"
-_WORD_BYTES = 32 << 10  # that a launcher takes before anybody reads them
+_WORD_BYTES = 32 << 10  # that a launcher takes before anybody reads them; tests/stage/test_held.py
 
 
 def node_base() -> str:
