@@ -8,8 +8,14 @@
 
 #define SYMBOL_OF(info) (sizeof(void *) == 8 ? (info) >> 32 : (info) >> 8)
 
+static const char *const calls[N_ASKS][5] = {
+    [ASKS_HINTS] = {"MPI_File_get_info"},
+    [ASKS_SHARED] = {"MPI_File_read_shared", "MPI_File_write_shared", "MPI_File_iread_shared",
+                     "MPI_File_iwrite_shared"},
+};
+
 struct search {
-    const char *name;
+    const char *const *names;  /* to NULL */
     unsigned long long loaded; /* objects, ever */
     int found;
 };
@@ -25,15 +31,22 @@ static int is_of_mpi(const char *path)
     return 0;
 }
 
-/* Fortran's names are in small letters and end in something of the compiler's, or of the
- * binding's. */
+/* C's are of large counts, too. Fortran's names are in small letters and end in something of the
+ * compiler's, or of the binding's. */
 static int is_name(const char *symbol, const char *name)
 {
     symbol += *symbol == 'P' || *symbol == 'p';
     size_t n = strlen(name);
     return strncmp(symbol, name, n) == 0
-               ? !symbol[n]
+               ? !symbol[n] || strcmp(symbol + n, "_c") == 0
                : strncasecmp(symbol, name, n) == 0 && (!symbol[n] || symbol[n] == '_');
+}
+
+static int is_one_of(const char *symbol, const char *const *names)
+{
+    while (*names && !is_name(symbol, *names))
+        names++;
+    return *names != NULL;
 }
 
 struct tables {
@@ -68,12 +81,13 @@ static void find_tables(const struct dl_phdr_info *object, const ElfW(Dyn) * d, 
         }
 }
 
-static int refers(const struct tables *t, const ElfW(Rela) * list, size_t bytes, const char *name)
+static int refers(const struct tables *t, const ElfW(Rela) * list, size_t bytes,
+                  const char *const *names)
 {
     for (size_t i = 0; list && i < bytes / sizeof *list; i++) {
         size_t n = SYMBOL_OF(list[i].r_info);
         if (n && t->symbols[n].st_name < t->string_bytes &&
-            is_name(t->strings + t->symbols[n].st_name, name))
+            is_one_of(t->strings + t->symbols[n].st_name, names))
             return 1;
     }
     return 0;
@@ -92,8 +106,8 @@ static int look(struct dl_phdr_info *object, size_t size, void *search)
             continue;
         find_tables(object, (void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr), &t);
         if (t.symbols && t.strings)
-            s->found = refers(&t, t.of_data, t.data_bytes, s->name) ||
-                       (t.calls_are_rela && refers(&t, t.of_calls, t.call_bytes, s->name));
+            s->found = refers(&t, t.of_data, t.data_bytes, s->names) ||
+                       (t.calls_are_rela && refers(&t, t.of_calls, t.call_bytes, s->names));
     }
     return s->found;
 }
@@ -105,16 +119,17 @@ static int count(struct dl_phdr_info *object, size_t size, void *loaded)
     return 1;
 }
 
-int asks_for(const char *name)
+int asks_for(enum asks what)
 {
-    static struct search last;
+    static struct search searches[N_ASKS];
+    struct search *last = &searches[what];
     unsigned long long loaded = 0;
-    if (last.found)
+    if (last->found)
         return 1;
     dl_iterate_phdr(count, &loaded);
-    if (loaded == last.loaded)
+    if (loaded == last->loaded)
         return 0;
-    last.name = name;
-    dl_iterate_phdr(look, &last);
-    return last.found;
+    last->names = calls[what];
+    dl_iterate_phdr(look, last);
+    return last->found;
 }

@@ -142,8 +142,7 @@ struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, const ch
     struct file *f = group ? calloc(1, sizeof *f) : NULL;
     if (!f)
         return NULL;
-    f->mpi = mpi;
-    f->group = group;
+    *f = (struct file){.mpi = mpi, .group = group};
     f->can_read = !(mode & mpi->files->mode_write);
     f->can_write = !(mode & mpi->files->mode_read);
     f->flags = f->can_write ? BRG_WRITE : BRG_READ;
@@ -301,11 +300,13 @@ static void look(const struct file *f, const struct io_hints *hints, struct stor
     brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
 }
 
-static int open_store(const struct io_hints *hints, const struct store_token *token, uint32_t rank,
-                      struct io_store **store, struct brg_error *failure)
+/* Without a world, for this rank alone. On several nodes calls let go of it in between. */
+static int open_store(const struct io_hints *hints, const struct store_token *token,
+                      const struct io_world *w, struct io_store **store, struct brg_error *failure)
 {
-    int rc = store_open(token, hints, rank, NULL, store, failure);
-    return rc ? rc : store_need_file(*store, failure);
+    int rc = store_open(token, hints, w ? w->rank : 0, NULL, store, failure);
+    rc = rc ? rc : store_need_file(*store, failure);
+    return rc || !w || w->n_nodes == 1 ? rc : store_keep(*store, failure);
 }
 
 struct opening {
@@ -331,11 +332,10 @@ static int open_together(struct file *f, struct opening *o)
 {
     struct reach *r = &f->all;
     struct world_words words = {say, o, &o->found, sizeof o->found, &o->failed, 1};
-    const struct io_hints *hints = &o->found.hints;
+    struct io_hints *h = &o->found.hints;
     struct brg_error *failure = &o->failure, world;
-    read_hints(f, &o->found.hints, failure);
-    int rc =
-        world_open(f->group->comm, hints->share, hints->segment_bytes, &words, &r->world, &world);
+    read_hints(f, h, failure);
+    int rc = world_open(f->group->comm, h->share, h->segment_bytes, &words, &r->world, &world);
     if (rc)
         *failure = world;
     rc = rc ? rc : world_failure_of(r->world, o->failed, failure);
@@ -345,7 +345,7 @@ static int open_together(struct file *f, struct opening *o)
         return rc;
     r->hints = o->found.hints;
     r->token = o->found.token;
-    if (open_store(&r->hints, &r->token, r->world->rank, &r->store, failure) == 0)
+    if (open_store(&r->hints, &r->token, r->world, &r->store, failure) == 0)
         drain_open(r->store, &r->hints, &r->drain, failure);
     return 0;
 }
@@ -380,7 +380,7 @@ int file_reach_alone(struct file *f)
     if (read_hints(f, &hints, &failure) == 0)
         look(f, &hints, &token, &failure);
     if (!failure.code)
-        open_store(&hints, &token, 0, &f->alone, &failure);
+        open_store(&hints, &token, NULL, &f->alone, &failure);
     if (!failure.code)
         return 0;
     f->not_alone = 1;

@@ -3,6 +3,7 @@
  * calls that take a file adds to these. */
 #include "mpiio/hooks.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "mpi/types.h"
@@ -168,6 +169,8 @@ static int at_shared(any_call *next, const char *at, word file, word a, int64_t 
     any_call *there;
     if (!f || !late_is_apart(f))
         return pass(next, WITH_NOBODY, file, a, b, c, d, 0);
+    if (!late_is_shared(f)) /* looked up by dlsym, so that nobody knew of it */
+        return late_raise(f, -ENOTSUP);
     *(void **)&there = mpi_next(at);
     int64_t from = atomic_fetch_add(&f->late->page->shared, etypes_of(f, count, c));
     return there ? pass(there, WITH_NOBODY, file, (word)from, a, b, c, d) : MPI_FAILED;

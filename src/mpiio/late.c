@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mpiio/asks.h"
 #include "mpiio/late_handler.h"
 #include "mpiio/late_hints.h"
 #include "mpiio/late_name.h"
 #include "mpiio/report.h"
 #include "store/store.h"
+#include "world/nodes.h"
 
 #define FIRST_NUMBER 0x4c000000 /* MPIs count from 0, or 1 */
 
@@ -48,14 +50,31 @@ static int64_t sum_of(const char *path)
     return (int64_t)(sum >> 1);
 }
 
+/* Of the node that this process is on. */
+static int64_t place(void)
+{
+    static struct node_mark mark;
+    if (!mark.place)
+        node_mark_self(&mark);
+    return (int64_t)(mark.place >> 1);
+}
+
 /* Ranks that ask for different things are wrong, but what comes of it is MPI's to say: before
  * anything is opened or made here. */
 static int all_suit(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
                     mpi_handle info)
 {
     int64_t sum = sum_of(path);
-    int64_t v[] = {suits(mpi->files, path, mode, info), mode, -mode, sum, -sum};
-    return mpi->files->late->least(comm, v, 5) == 0 && v[0] && v[1] == -v[2] && v[3] == -v[4];
+    int64_t v[] = {suits(mpi->files, path, mode, info),
+                   mode,
+                   -mode,
+                   sum,
+                   -sum,
+                   place(),
+                   -place(),
+                   !asks_for(ASKS_SHARED)};
+    return mpi->files->late->least(comm, v, sizeof v / sizeof *v) == 0 && v[0] && v[1] == -v[2] &&
+           v[3] == -v[4] && (v[5] == -v[6] || v[7]);
 }
 
 static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle info)
@@ -82,21 +101,28 @@ enum {
     N_VALUES
 };
 
-/* One that all ranks can open, with a page for what they share. Rank 0 takes it when all have come
+static struct late_page *page_at(const struct io_world *w, int number)
+{
+    return (struct late_page *)(void *)world_page(w, number);
+}
+
+/* One that all ranks can open, with a page for what they share on one node. Rank 0 takes it when all have come
  * to the meeting that opens the file, and so have closed the one that had it before. */
 static int agree(struct file *f)
 {
     const struct mpi_late *mpi = f->mpi->files->late;
     struct reach *r = &f->all;
     struct brg_error failure;
-    int64_t v[N_VALUES] = {f->late && !r->unable && r->world->n_nodes == 1, INT64_MAX, 1};
-    int page = r->world->rank == 0 ? world_take_page(r->world, 0) : -1;
-    if (r->world->rank == 0) {
+    int shares = r->world->n_nodes == 1, gives = shares && r->world->rank == 0;
+    int can = f->late && !r->unable && (shares || !asks_for(ASKS_SHARED));
+    int64_t v[N_VALUES] = {can, INT64_MAX, 1};
+    int page = gives ? world_take_page(r->world, 0) : -1;
+    if (gives) {
         v[PAGE] = page;
         v[ABLE] = v[ABLE] && page >= 0;
     }
     if (page >= 0 && r->store) {
-        struct late_page *shared = (struct late_page *)(void *)world_page(r->world, page);
+        struct late_page *shared = page_at(r->world, page);
         shared->pid = getpid();
         shared->descriptor = store_descriptor(r->store);
     }
@@ -110,8 +136,8 @@ static int agree(struct file *f)
         }
         return 0;
     }
-    f->late->page_number = (int)v[PAGE];
-    f->late->page = (struct late_page *)(void *)world_page(r->world, (int)v[PAGE]);
+    f->late->page_number = shares ? (int)v[PAGE] : -1;
+    f->late->page = shares ? page_at(r->world, (int)v[PAGE]) : &f->late->own;
     return 1;
 }
 
@@ -179,6 +205,11 @@ int late_is_ours(const struct file *f)
     return late_is_apart(f) && !f->late->is_alone;
 }
 
+int late_is_shared(const struct file *f)
+{
+    return f->late->page != &f->late->own;
+}
+
 /* While MPI opens it, files to be opened have its error handler: so it is its own that is told of
  * what goes wrong, and that it has from then on. */
 static int lend_handler(struct file *f, mpi_handle *lent)
@@ -230,6 +261,12 @@ static int open_now(struct file *f, mpi_handle comm, const char *name, mpi_handl
     return rc;
 }
 
+int late_raise(const struct file *f, int code)
+{
+    const struct mpi_files *files = f->mpi->files;
+    return files->raise(f->late->is_alone ? f->late->alone : files->late->no_file, code);
+}
+
 /* The error of a file that cannot be opened is MPI's own, of an opening of this rank's; where that
  * goes well and it is another rank that cannot, of one that nobody can. Without descriptors MPI is
  * not asked: Open MPI would not find its own parts, and never look for them again. */
@@ -238,7 +275,7 @@ static int open_for_error(struct file *f, const char *name, int code)
     const struct mpi_late *mpi = f->mpi->files->late;
     mpi_handle file;
     if (code == -EMFILE || code == -ENFILE)
-        return f->mpi->files->raise(f->late->is_alone ? f->late->alone : mpi->no_file, code);
+        return late_raise(f, code);
     int mode = f->late->mode & ~mpi->mode_create;
     int rc = mpi->open(f->mpi->self, name, mode, mpi->no_info, &file);
     if (rc)
@@ -275,7 +312,10 @@ static int open_by_all(struct file *f)
     struct io_world *world = f->all.world;
     struct late_name name;
     struct brg_error failure;
-    late_name_look(&name, f, (int)late->page->pid, (int)late->page->descriptor);
+    if (late_is_shared(f))
+        late_name_look(&name, f, (int)late->page->pid, (int)late->page->descriptor);
+    else
+        late_name_look(&name, f, getpid(), store_descriptor(f->all.store));
     int code = world_minimum(world, name.found, LATE_NAME_VALUES, &failure);
     int none = late_name_choose(&name);
     if (none || code)

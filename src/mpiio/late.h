@@ -1,7 +1,7 @@
 /* Files that MPI opens late.
  *
  * MPI's own MPI_File_open costs milliseconds, and most files never need it: their calls are done
- * here. So where all ranks of MPI_COMM_WORLD are on one node, a plain file is opened by Brigade
+ * here. So by all ranks of MPI_COMM_WORLD a plain file is opened by Brigade
  * alone, and what the program gets is a handle of ours. What is not done here is done by MPI after
  * all, which opens the file when that is needed first:
  *   together  for a collective call, by all ranks, as the program wanted it opened
@@ -10,7 +10,8 @@
  * pointer has one truth: that of the file that is open together, else alone, else `position`.
  *
  * Only files of the first kind could share a pointer: until there is one, it is in memory that the
- * ranks share. Every call of MPI that takes a file must come by here (hooks_late.c). */
+ * ranks share. Ranks of several nodes share none: where one may want a pointer of all without the
+ * others (asks.h), MPI opens the file. Every call of MPI that takes a file must come by here (hooks_late.c). */
 #ifndef BRG_MPIIO_LATE_H
 #define BRG_MPIIO_LATE_H
 
@@ -46,8 +47,9 @@ struct late {
     mpi_handle handler; /* of errors, as it was for files to be opened */
     int has_view;
     struct late_view view;
-    int page_number; /* of the world's */
-    struct late_page *page;
+    int page_number;        /* of the world's */
+    struct late_page *page; /* of all ranks, or, on several nodes, `own` */
+    struct late_page own;
     int is_alone, is_together; /* which of these are open */
     mpi_handle alone, together;
 };
@@ -69,6 +71,11 @@ int late_handle(struct file *file, enum with with, mpi_handle *handle);
 /* Whether MPI has not opened it at all; and, the same on all ranks, not together. */
 int late_is_ours(const struct file *file);
 int late_is_apart(const struct file *file);
+/* Of a late one: whether its page is that of all ranks. */
+int late_is_shared(const struct file *file);
+
+/* Of one that is apart: its error handler is told; what the call returns. */
+int late_raise(const struct file *file, int code);
 
 /* The individual pointer of any file, in etypes. 0 or -ECOMM. */
 int late_position(struct file *file, int64_t *etypes);

@@ -77,7 +77,7 @@ static const struct answer *find(const struct key *key)
 
 int late_hints_unasked(void)
 {
-    return !asked && !asks_for("MPI_File_get_info");
+    return !asked && !asks_for(ASKS_HINTS);
 }
 
 int late_hints_allow(const struct mpi_late *mpi, int descriptor, mpi_handle info)

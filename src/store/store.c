@@ -22,7 +22,7 @@ struct io_store *store_new(void)
 {
     struct io_store *s = calloc(1, sizeof *s);
     if (s)
-        s->fd = s->token.lock = -1;
+        s->fd = s->kept = s->token.lock = -1;
     return s;
 }
 
@@ -80,6 +80,8 @@ void store_close(struct io_store *s)
         parts_reader_close(s->reader);
     if (s->fd >= 0)
         close(s->fd);
+    if (s->kept >= 0)
+        close(s->kept);
     if (s->token.lock >= 0)
         close(s->token.lock);
     free(s->known);
@@ -93,7 +95,8 @@ int store_need_file(struct io_store *s, struct brg_error *err)
     if (s->fd >= 0)
         return 0;
     unsigned flags = s->token.flags;
-    int fd = store_io_open(s->token.temporary, flags & BRG_WRITE ? O_RDWR : O_RDONLY, 0);
+    int mode = flags & BRG_WRITE ? O_RDWR : O_RDONLY;
+    int fd = s->kept >= 0 ? store_open_kept(s, mode) : store_io_open(s->token.temporary, mode, 0);
     if (fd == -EACCES && store_in_place(&s->token) && !(flags & BRG_READ))
         fd = store_io_open(s->token.temporary, O_WRONLY, 0); /* nobody asks to read it */
     if (fd < 0)

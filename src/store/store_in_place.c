@@ -2,6 +2,7 @@
  * bytes of it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +33,29 @@ int store_size(struct io_store *s, uint64_t *size, struct brg_error *err)
 
 int store_descriptor(const struct io_store *s)
 {
-    return s->fd;
+    return s->fd >= 0 ? s->fd : s->kept;
+}
+
+int store_keep(struct io_store *s, struct brg_error *err)
+{
+    if (s->kept >= 0)
+        return 0;
+    int rc = store_need_file(s, err);
+    if (rc)
+        return rc;
+    s->kept = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+    return s->kept < 0 ? store_failed(err, -errno, s->token.path, -1, "keep") : 0;
+}
+
+/* Where its mode has changed since, the kept one itself, which may have older bytes in memory. */
+int store_open_kept(const struct io_store *s, int flags)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", s->kept);
+    int fd = store_io_open(path, flags, 0);
+    if (fd < 0)
+        fd = fcntl(s->kept, F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? -errno : fd;
 }
 
 /* Of the descriptor, not of the process: another descriptor of this process for the same file does

@@ -22,7 +22,8 @@ struct io_store {
     struct store_token token;
     int sync, checksums, verify, async;
     uint32_t rank;
-    int fd; /* of the data, or -1 */
+    int fd;   /* of the data, or -1 */
+    int kept; /* the same file, of store_keep, or -1 */
     int direct_io, uring;
     struct direct *direct;          /* past the page cache, where that is wanted and works */
     uint64_t read;                  /* bytes, for faults */
@@ -50,6 +51,9 @@ struct io_store {
     unsigned pushes;
     int push_kind; /* 0: not asked yet */
 };
+
+/* The file that store_keep keeps, opened once more. A descriptor or -errno. */
+int store_open_kept(const struct io_store *store, int flags);
 
 static inline int store_in_place(const struct store_token *token)
 {

@@ -8,6 +8,8 @@
  *   told      the file that a handler of errors is called with, and what the handler asks of it
  *   rights    the same where a rank may not open the file when MPI has to
  *   exists    a file that cannot be opened, with a handler; a call without a file
+ *   replaced  collective calls after its name has become another file's
+ *   sought    a call of a shared pointer that is looked up, so that no object names it
  *   beneath   its handle at a function that is MPI's own: an error, no crash */
 #include "late_driver.h"
 
@@ -255,6 +257,36 @@ static void beneath(const char *path)
     MPI_File_close(&f);
 }
 
+static void replaced(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    memset(buf, 1 + rank, sizeof buf);
+    MPI_File_write_at_all(f, rank * 10, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        unlink(path);
+        fclose(fopen(path, "w"));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    say("write", MPI_File_write_at_all(f, rank, buf, 1, MPI_BYTE, MPI_STATUS_IGNORE) == 0);
+    say("sync", MPI_File_sync(f) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    say("read", MPI_File_read_at_all(f, 2 + 10 * rank, buf, 8, MPI_BYTE, MPI_STATUS_IGNORE) == 0);
+    say("first", buf[0]);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
+static void sought(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    int (*write)(MPI_File, const void *, int, MPI_Datatype, MPI_Status *);
+    *(void **)&write = dlsym(RTLD_DEFAULT, "MPI_File_write_shared");
+    say("class", class_of(write(f, buf, 1, MPI_INT, MPI_STATUS_IGNORE)) == MPI_ERR_IO);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
 /* Before MPI_Init says it. */
 static int is_first(void)
 {
@@ -269,6 +301,6 @@ int main(int argc, char **argv)
     static const struct what all[] = {
         {"gone", gone},     {"removed", removed}, {"defaults", defaults}, {"differs", differs},
         {"levels", levels}, {"full", full},       {"told", tellings},     {"rights", rights},
-        {"exists", exists}, {"beneath", beneath}};
+        {"exists", exists}, {"beneath", beneath}, {"replaced", replaced}, {"sought", sought}};
     return late_main(argc, argv, level, all, sizeof all / sizeof *all);
 }

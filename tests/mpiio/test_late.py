@@ -13,7 +13,14 @@ from brigade.paths import native
 #: files that MPI has to open after all
 WHAT = {
     "late_driver": {"asks": 1, "alone": 1, "shared": 1, "turns": 1, "refused": 1, "many": 4},
-    "late_odd_driver": {"gone": 0, "removed": 1, "defaults": 1, "told": 2, "exists": 0},
+    "late_odd_driver": {
+        "gone": 0,
+        "removed": 1,
+        "defaults": 1,
+        "told": 2,
+        "exists": 0,
+        "replaced": 1,
+    },
     "late_hints_driver": {"modes": 0, "given": 0, "views": 1, "set": 2},
 }
 OPENED = [(name, what) for name, cases in WHAT.items() for what in cases]
