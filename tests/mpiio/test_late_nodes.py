@@ -1,4 +1,4 @@
-"""The same where the ranks are on several nodes: with `share=no` each counts as a node of its own."""
+"""The same on several nodes: with `share=no` each rank counts as one of a node of its own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from mpi_world import MPIS, compile_mpi
+from mpi_world import AS_NODES, MPIS, compile_mpi, needs_nodes
 from test_late import WHAT, lines, under
+
+from brigade.paths import native
 
 #: without a page of memory that all share, which there are four of, any number is opened late
 NODES = {**WHAT, "late_driver": {**WHAT["late_driver"], "many": 7}}
@@ -47,6 +49,20 @@ def test_mpi_opens_files_of_who_may_want_a_pointer_of_all_nodes(what, mpi, tmp_p
     said, report = under(mpi, driver, tmp_path / "under", what, **EACH_A_NODE)
     assert said == plain
     assert "taken over" in report and "files opened without MPI" not in report
+
+
+@needs_nodes
+@pytest.mark.parametrize(("what", "opened"), [("asks", 1), ("alone", 1), ("turns", 1)])
+def test_ranks_with_names_of_hosts_that_differ_are_on_several_nodes(
+    what, opened, mpi, drivers, tmp_path
+):
+    driver = drivers["late_driver"]
+    as_nodes = ["sh", "-c", AS_NODES, "sh", "2"]
+    plain, _ = lines(mpi, [*as_nodes, str(driver), str(tmp_path / "plain"), what])
+    words = [f"LD_PRELOAD={native('libbrigade_mpiio.so')}", str(driver), str(tmp_path / "u"), what]
+    said, report = lines(mpi, [*as_nodes, "env", *words], BRIGADE_MPIIO="verbose")
+    assert said == plain
+    assert f"1 files opened without MPI, {opened} by it later" in report
 
 
 def test_a_pointer_of_all_nodes_that_nobody_could_know_of_is_refused(mpi, drivers, tmp_path):
