@@ -106,8 +106,9 @@ static struct late_page *page_at(const struct io_world *w, int number)
     return (struct late_page *)(void *)world_page(w, number);
 }
 
-/* One that all ranks can open, with a page for what they share on one node. Rank 0 takes it when all have come
- * to the meeting that opens the file, and so have closed the one that had it before. */
+/* One that all ranks can open, with a page for what they share on one node. Rank 0 takes it when
+ * all have come to the meeting that opens the file, and so have closed the one that had it
+ * before. */
 static int agree(struct file *f)
 {
     const struct mpi_late *mpi = f->mpi->files->late;

@@ -11,7 +11,8 @@
  *
  * Only files of the first kind could share a pointer: until there is one, it is in memory that the
  * ranks share. Ranks of several nodes share none: where one may want a pointer of all without the
- * others (asks.h), MPI opens the file. Every call of MPI that takes a file must come by here (hooks_late.c). */
+ * others (asks.h), MPI opens the file. Every call of MPI that takes a file must come by here
+ * (hooks_late.c). */
 #ifndef BRG_MPIIO_LATE_H
 #define BRG_MPIIO_LATE_H
 
