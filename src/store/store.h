@@ -152,7 +152,7 @@ int store_size(struct io_store *store, uint64_t *size, struct brg_error *err);
 /* Of a file in place that store_need_file has opened: its descriptor, which stays the store's. */
 int store_descriptor(const struct io_store *store);
 /* Of a file in place: it stays the one that is open now, whatever becomes of its name: what lets go
- * of it (store_show) opens that one again. */
+ * of it (store_show, store_flush) does this, and it is opened again by what is kept. */
 int store_keep(struct io_store *store, struct brg_error *err);
 /* Before bytes are read that will be written again, as others may write to a file in place
  * meanwhile: waits until nobody who asks the same has them, and keeps them until store_release. 0

@@ -13,12 +13,19 @@
 
 static char folder[64], path[96];
 static int asked; /* about rights, by name */
+static int synced;
 
 /* In libc's place. */
 int faccessat(int dir, const char *name, int mode, int flags)
 {
     asked++;
     return (int)syscall(SYS_faccessat2, dir, name, mode, flags);
+}
+
+int fsync(int fd)
+{
+    synced++;
+    return (int)syscall(SYS_fsync, fd);
 }
 
 /* 0 and an open store, or what prepare said. */
@@ -98,6 +105,48 @@ static void keeps_what_was_there(void)
     CHECK(entries() == 2, "%d", entries());
 }
 
+/* What lets go of a file in between does not take another one for it. */
+static void stays_the_same_file_whatever_its_name_is(void)
+{
+    struct brg_error err = {0};
+    struct io_store *store;
+    char other[128], buf[8];
+    size_t got;
+    snprintf(other, sizeof other, "%s.other", path);
+    for (int shown = 0; shown < 2; shown++) {
+        if (open_it(BRG_READ | BRG_WRITE | BRG_CREATE, &store, &err)) {
+            CHECK(0, "%s", err.text);
+            return;
+        }
+        CHECK(store_write(store, "first", 5, 0, &err) == 0, "%s", err.text);
+        CHECK((shown ? store_show(store, &err) : store_flush(store, &err)) == 0, "%s", err.text);
+        rename(path, other);
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+        CHECK(store_write(store, "F", 1, 0, &err) == 0, "%s", err.text);
+        CHECK(store_read(store, buf, 5, 0, &got, &err) == 0 && got == 5, "%s", err.text);
+        CHECK(memcmp(buf, "First", 5) == 0, "%.5s", buf);
+        store_close(store);
+        holds("", 0);
+        rename(other, path);
+        holds("First", 5);
+    }
+}
+
+static void what_was_let_go_of_is_synced(void)
+{
+    struct brg_error err = {0};
+    struct io_store *store;
+    if (open_it(BRG_WRITE, &store, &err)) {
+        CHECK(0, "%s", err.text);
+        return;
+    }
+    CHECK(store_write(store, "F", 1, 0, &err) == 0, "%s", err.text);
+    CHECK(store_show(store, &err) == 0, "%s", err.text);
+    synced = 0;
+    CHECK(store_flush(store, &err) == 0 && synced == 1, "%d %s", synced, err.text);
+    store_close(store);
+}
+
 /* To a shared file system each question is a request. */
 static void what_could_be_opened_is_not_asked_about(void)
 {
@@ -136,6 +185,8 @@ int main(void)
     is_written_and_read_under_its_name();
     keeps_what_was_there();
     what_could_be_opened_is_not_asked_about();
+    stays_the_same_file_whatever_its_name_is();
+    what_was_let_go_of_is_synced();
     what_may_not_be_written_is_refused();
     unlink(path);
     strcat(path, ".sums");
