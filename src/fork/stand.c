@@ -1,7 +1,9 @@
 /* Standing for a rank. See stand.h. */
 #include "fork/stand.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/sys.h"
+#include "fork/arrivals.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,20 +19,17 @@
 #include <unistd.h>
 
 enum {
-    STACK = 16 << 10,
-    SIGNALS = 65
+    STACK = 16 << 10
 };
 
-/* Between a signal here and the same one at the witness, on a busy machine. */
-#define JUST_NOW_NS UINT64_C(20000000)
-#define WITNESS_NS UINT64_C(300000000)
 /* For other ranks to end, which end together as a rule. */
 #define ACCOUNT_NS UINT64_C(5000000000)
 
 /* What the witness and this process share; written by one task each. */
 struct witness {
-    int notes;    /* where it writes */
-    pid_t parent; /* this process */
+    int notes;            /* where it writes */
+    pid_t parent;         /* this process */
+    struct timespec late; /* for tests: before it looks for a signal */
 };
 
 /* Runs in this process's memory: raw system calls only, and nothing thread-local. */
@@ -40,12 +39,23 @@ static int bear_witness(void *shared)
     uint64_t all = ~UINT64_C(0);
     sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
     while (sys_getppid() == w->parent) {
+        if (w->late.tv_nsec)
+            sys_call(SYS_nanosleep, (long)&w->late, 0, 0, 0, 0, 0);
         long number = sys_call(SYS_rt_sigtimedwait, (long)&all, 0, 0, sizeof all, 0, 0);
         uint8_t note = (uint8_t)number;
         if (number > 0)
             sys_write(w->notes, &note, 1);
     }
     return 0;
+}
+
+/* BRIGADE_FAULT=fork.witness:N: the witness is N microseconds late, as on a busy machine. */
+static struct timespec witness_late(void)
+{
+    static const char *const names[] = {"fork.witness"};
+    struct brg_fault fault;
+    brg_fault_read(&fault, names, 1, 0);
+    return (struct timespec){0, fault.point ? (long)(fault.n % 1000000 * 1000) : 0};
 }
 
 int standing_begin(struct standing *s, int signals)
@@ -61,7 +71,7 @@ int standing_begin(struct standing *s, int signals)
         munmap(s->stack, STACK);
         return err;
     }
-    shared = (struct witness){.notes = ends[1], .parent = getpid()};
+    shared = (struct witness){.notes = ends[1], .parent = getpid(), .late = witness_late()};
     s->notes = ends[0];
     s->witness =
         clone(bear_witness, (char *)s->stack + STACK, CLONE_VM | CLONE_FILES | CLONE_FS, &shared);
@@ -84,47 +94,15 @@ void standing_undo(struct standing *s)
     /* its end of the pipe goes with the exec */
 }
 
-/* ---- telling signals apart ---- */
+/* ---- passing signals on ---- */
 
-/* When the witness noted a signal last. Not how often: two that were sent in short succession may
- * come as one to either. */
-struct noted {
-    uint64_t last_ns[SIGNALS];
-};
-
-static void read_notes(const struct standing *s, struct noted *noted)
-{
-    uint8_t notes[64];
-    ssize_t n;
-    while ((n = read(s->notes, notes, sizeof notes)) > 0)
-        for (ssize_t i = 0; i < n; i++)
-            if (notes[i] < SIGNALS)
-                noted->last_ns[notes[i]] = brg_clock_ns();
-}
-
-/* Whether the witness got the signal, too: a moment ago, or a while from now. */
-static int was_witnessed(const struct standing *s, struct noted *noted, uint32_t number)
-{
-    uint64_t began = brg_clock_ns(), now = began;
-    for (;;) {
-        read_notes(s, noted);
-        if (noted->last_ns[number] && noted->last_ns[number] + JUST_NOW_NS >= began)
-            return 1;
-        if (now >= began + WITNESS_NS)
-            return 0;
-        struct pollfd from = {s->notes, POLLIN, 0};
-        poll(&from, 1, (int)((began + WITNESS_NS - now) / 1000000) + 1);
-        now = brg_clock_ns();
-    }
-}
-
-/* Whether a signal is for the rank; *number is it. */
+/* Whether a signal came that is the rank's or the template's; *number is 0 for the template's. */
 static int next_signal(const struct standing *s, uint32_t *number)
 {
     struct signalfd_siginfo info;
     while (read(s->signals, &info, sizeof info) == sizeof info) {
-        *number = info.ssi_signo;
-        if (*number > 0 && *number < SIGNALS && *number != SIGCHLD && !fork_is_wake(&info))
+        *number = fork_is_wake(&info) ? 0 : info.ssi_signo;
+        if (*number < ARRIVALS_SIGNALS && *number != SIGCHLD)
             return 1;
     }
     return 0;
@@ -132,28 +110,52 @@ static int next_signal(const struct standing *s, uint32_t *number)
 
 /* The rank holds its signals back until it knows which came before: those that it does not have,
  * because it was not in the group yet, it sends to itself. */
-static void let_begin(const struct standing *s, struct noted *noted, int line)
+static void let_begin(const struct standing *s, int line)
 {
     uint32_t number;
     struct fork_message go = fork_message(FORK_GO, 0, 0, NULL);
-    while (next_signal(s, &number)) {
-        go.signals |= UINT64_C(1) << (number - 1);
-        was_witnessed(s, noted, number);
-    }
+    while (next_signal(s, &number))
+        go.signals |= number ? UINT64_C(1) << (number - 1) : 0;
     fork_send(line, &go, NULL);
     close(line);
 }
 
-/* What came for this process. A signal that was for the group has reached a rank that joined it;
- * one that did not is told, as a group. */
-static void pass_on(const struct standing *s, struct noted *noted, int socket, int joined)
+static void read_notes(const struct standing *s, struct arrivals *a)
+{
+    uint8_t notes[64];
+    ssize_t n;
+    while ((n = read(s->notes, notes, sizeof notes)) > 0)
+        for (ssize_t i = 0; i < n; i++)
+            if (notes[i] < ARRIVALS_SIGNALS)
+                arrivals_noted(a, notes[i], brg_clock_ns());
+}
+
+static void read_signals(const struct standing *s, struct arrivals *a)
+{
+    uint64_t began = brg_clock_ns();
+    uint32_t number;
+    while (!arrivals_full(a)) {
+        if (!next_signal(s, &number)) {
+            arrivals_had_all(a, began);
+            return;
+        }
+        if (number)
+            arrivals_read(a, number, brg_clock_ns());
+        else
+            arrivals_woken(a, brg_clock_ns());
+    }
+}
+
+/* A signal that was for the group has reached a rank that joined it; one that did not is told, as
+ * a group. */
+static void pass_on(struct arrivals *a, int socket, int joined)
 {
     uint32_t number;
-    while (next_signal(s, &number)) {
-        int witnessed = was_witnessed(s, noted, number);
-        if (witnessed && joined)
+    int for_group;
+    while (arrivals_next(a, brg_clock_ns(), &number, &for_group)) {
+        if (for_group && joined)
             continue;
-        struct fork_message m = fork_message(FORK_SIGNAL, (int32_t)number, witnessed, NULL);
+        struct fork_message m = fork_message(FORK_SIGNAL, (int32_t)number, for_group, NULL);
         fork_send(socket, &m, NULL);
     }
 }
@@ -259,15 +261,23 @@ static void hear(const struct standing *s, int socket)
 void standing_until_the_end(struct standing *s, int socket, int line, int joined,
                             const struct fork_open *open)
 {
-    static struct noted noted;
+    static struct arrivals arrivals;
     for (uint32_t i = 0; i < open->n; i++)
         close(open->numbers[i]);
-    let_begin(s, &noted, line);
+    let_begin(s, line);
     for (;;) {
-        struct pollfd from[] = {{socket, POLLIN, 0}, {s->signals, POLLIN, 0}};
-        if (poll(from, 2, -1) < 0 && errno != EINTR)
+        /* A SIGCONT that may have to be passed on comes before the rank's stops: nobody would send
+         * another one for what this process stops by. */
+        int hears = !arrivals_has(&arrivals, SIGCONT);
+        struct pollfd from[] = {{hears ? socket : -1, POLLIN, 0},
+                                {arrivals_full(&arrivals) ? -1 : s->signals, POLLIN, 0},
+                                {s->notes, POLLIN, 0}};
+        if (poll(from, 3, arrivals_patience_ms(&arrivals, brg_clock_ns())) < 0 && errno != EINTR)
             end_like(SIGKILL);
-        pass_on(s, &noted, socket, joined);
-        hear(s, socket);
+        read_notes(s, &arrivals);
+        read_signals(s, &arrivals);
+        pass_on(&arrivals, socket, joined);
+        if (!arrivals_has(&arrivals, SIGCONT))
+            hear(s, socket);
     }
 }

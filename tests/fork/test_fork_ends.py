@@ -155,6 +155,18 @@ def test_a_stop_of_the_process_that_it_can_pass_on_stops_the_rank(ranks: Ranks) 
 
 
 @own_group
+def test_a_rank_process_does_not_stop_with_a_sigcont_that_its_rank_may_need(ranks: Ranks) -> None:
+    """It is sent while the rank stops: nobody would send another one."""
+    rank = Counting(ranks)
+    os.kill(rank.child.pid, signal.SIGCONT)
+    time.sleep(0.05)
+    os.kill(rank.pid, signal.SIGTSTP)
+    until(lambda: state(rank.pid) == "T")
+    until(lambda: state(rank.pid) != "T" and state(rank.child.pid) != "T")
+    rank.ends_with(0)
+
+
+@own_group
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTSTP])
 def test_a_group_that_is_stopped_goes_on_whole(ranks: Ranks, number: int) -> None:
     """As a shell does it, or a launcher that is itself stopped, more than once."""
