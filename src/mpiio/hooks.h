@@ -7,12 +7,19 @@
 #include "mpi/next.h"
 #include "mpiio/call.h"
 #include "mpiio/late.h"
+#include "mpiio/report.h"
 
 /* An argument, whatever it means. */
 typedef uintptr_t word;
 
 /* Calls of MPI that this library is in, in this thread. */
 extern _Thread_local int hooks_inside;
+/* What report_call is told: the program's, not one that MPI makes within it. */
+static inline void hooks_call(const char *name)
+{
+    if (!hooks_inside)
+        report_call(name + (name[0] == 'P'));
+}
 
 enum {
     MPI_FAILED = 1 /* not 0, in any MPI: there is none behind this library */
@@ -32,6 +39,7 @@ int hooks_handle(struct file *file, enum with with, word *handle);
         static kind *next;                     \
         if (!next)                             \
             *(void **)&next = mpi_next(#name); \
+        hooks_call(#name);                     \
         return next ? body : MPI_FAILED;       \
     }
 #define HOOK(kind, name, parameters, body)      \

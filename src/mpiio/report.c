@@ -7,6 +7,9 @@
 #include <string.h>
 
 #define MOST_REASONS 16
+#define MOST_CALLS 32 /* that MPI opened a file for; further ones count as the last */
+
+static _Thread_local const char *in_call = "?";
 
 static struct {
     pthread_mutex_t lock;
@@ -18,6 +21,10 @@ static struct {
         uint64_t calls;
     } passed[MOST_REASONS];
     uint64_t late[LATE_FOR_HINTS + 1];
+    struct {
+        const char *call;
+        uint64_t files;
+    } opened_for[MOST_CALLS];
     char file[1400]; /* the first word about a file */
     char failure[1024];
 } report = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -56,10 +63,28 @@ void report_done(int write, uint64_t bytes, uint64_t ns, const char *failure)
     pthread_mutex_unlock(&report.lock);
 }
 
+void report_call(const char *name)
+{
+    in_call = name;
+}
+
+static void count_call(const char *name)
+{
+    int i = 0;
+    while (i < MOST_CALLS - 1 && report.opened_for[i].call &&
+           strcmp(report.opened_for[i].call, name) != 0)
+        i++;
+    if (!report.opened_for[i].call)
+        report.opened_for[i].call = name;
+    report.opened_for[i].files++;
+}
+
 void report_late(enum report_late what)
 {
     pthread_mutex_lock(&report.lock);
     report.late[what]++;
+    if (what == LATE_BY_MPI)
+        count_call(in_call);
     pthread_mutex_unlock(&report.lock);
 }
 
@@ -87,6 +112,9 @@ void report_print(int rank)
         fprintf(stderr, "brigade mpiio: rank 0: %llu files opened without MPI, %llu by it later\n",
                 (unsigned long long)report.late[LATE_OPENED],
                 (unsigned long long)report.late[LATE_BY_MPI]);
+    for (int i = 0; i < MOST_CALLS && report.opened_for[i].call; i++)
+        fprintf(stderr, "brigade mpiio: rank 0: %llu of these for %s\n",
+                (unsigned long long)report.opened_for[i].files, report.opened_for[i].call);
     if (report.late[LATE_FOR_HINTS])
         fprintf(stderr, "brigade mpiio: rank 0: %llu files opened by MPI to know its hints\n",
                 (unsigned long long)report.late[LATE_FOR_HINTS]);

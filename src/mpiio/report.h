@@ -19,6 +19,9 @@ enum report_late {
     LATE_FOR_HINTS
 };
 void report_late(enum report_late what);
+/* The call of MPI's that the program is in, in this thread (a literal): the one that LATE_BY_MPI is
+ * counted for. */
+void report_call(const char *name);
 /* A word about one file. */
 void report_file(const char *path, const char *what);
 

@@ -70,6 +70,16 @@ def test_a_program_sees_what_it_sees_without_it(name, what, mpi, drivers, tmp_pa
     assert found and int(found[1]) >= 1 and int(found[2]) == opened, report
 
 
+@pytest.mark.parametrize(
+    ("what", "files", "call"),
+    [("asks", 1, "seek"), ("alone", 1, "write"), ("many", 4, "write_shared")],
+)
+def test_the_call_that_mpi_opened_a_file_for_is_named(what, files, call, mpi, drivers, tmp_path):
+    _, report = under(mpi, drivers["late_driver"], tmp_path / "file", what)
+    named = re.findall(r"(\d+) of these for MPI_File_(\w+)", report)
+    assert named == [(str(files), call)], report
+
+
 @pytest.mark.parametrize(("what", "opened"), [("modes", 1), ("given", 5)])
 def test_mpi_opens_one_file_to_tell_the_hints_of_all_that_are_like_it(
     what, opened, mpi, drivers, tmp_path
