@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "mpiio/late.h"
+#include "mpiio/late_all.h"
 #include "mpiio/late_hints.h"
 #include "mpiio/report.h"
 
@@ -117,11 +117,14 @@ static int do_atomic(atomic_call *next, word file, word on)
 static int do_sync(sync_call *next, word file)
 {
     struct file *f = hooks_file(file);
-    int rc = hooks_handle(f, WITH_ALL, &file);
-    if (rc)
-        return rc;
+    int rc = 0;
     hooks_inside++;
-    rc = next(file);
+    if (f && late_is_apart(f) && late_sync(f, &rc))
+        rc = rc ? late_raise(f, rc) : 0;
+    else {
+        rc = hooks_handle(f, WITH_ALL, &file);
+        rc = rc ? rc : next(file);
+    }
     if (f && rc == 0)
         file_synced(f);
     hooks_inside--;

@@ -8,6 +8,7 @@
 
 #include "mpi/types.h"
 #include "mpiio/late.h"
+#include "mpiio/late_all.h"
 #include "mpiio/late_handler.h"
 #include "mpiio/late_hints.h"
 #include "store/store.h"
@@ -32,7 +33,6 @@ static int pass(any_call *next, enum with with, word file, word a, word b, word 
 #define ANY (word file, word a, word b, word c, word d, word e)
 #define PASS(with, name) HOOK(any_call, File_##name, ANY, pass(next, with, file, a, b, c, d, e))
 
-PASS(WITH_ALL, set_size)
 PASS(WITH_ALL, preallocate)
 PASS(WITH_ALL, set_info)
 PASS(WITH_ALL, seek_shared)
@@ -121,6 +121,15 @@ static int get_info(any_call *next, word file, word a)
     return known ? 0 : pass(next, WITH_NOBODY, file, a, 0, 0, 0, 0);
 }
 
+static int set_size(any_call *next, word file, word a)
+{
+    struct file *f = hooks_file(file);
+    hooks_inside++;
+    int done = f && late_is_apart(f) && late_set_size(f, (int64_t)a);
+    hooks_inside--;
+    return done ? 0 : pass(next, WITH_ALL, file, a, 0, 0, 0, 0);
+}
+
 static int seek(any_call *next, word file, word a, word b)
 {
     struct file *f = hooks_file(file);
@@ -130,6 +139,7 @@ static int seek(any_call *next, word file, word a, word b)
     return 0;
 }
 
+HOOK(any_call, File_set_size, (word file, word a), set_size(next, file, a))
 HOOK(any_call, File_get_amode, (word file, word a), get_amode(next, file, a))
 HOOK(any_call, File_get_group, (word file, word a), get_group(next, file, a))
 HOOK(any_call, File_get_size, (word file, word a), get_size(next, file, a))

@@ -149,6 +149,8 @@ int store_publish(struct io_store *store, uint64_t size, struct brg_error *err);
  * now. Any rank: how many it has. */
 int store_resize(struct io_store *store, uint64_t size, struct brg_error *err);
 int store_size(struct io_store *store, uint64_t *size, struct brg_error *err);
+/* fsync: what anybody has written to it on this node, too. */
+int store_sync(struct io_store *store, struct brg_error *err);
 /* Of a file in place that store_need_file has opened: its descriptor, which stays the store's. */
 int store_descriptor(const struct io_store *store);
 /* Of a file in place: it stays the one that is open now, whatever becomes of its name: what lets go

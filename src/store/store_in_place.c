@@ -31,6 +31,15 @@ int store_size(struct io_store *s, uint64_t *size, struct brg_error *err)
     return 0;
 }
 
+int store_sync(struct io_store *s, struct brg_error *err)
+{
+    int rc = store_descriptor(s) < 0 ? store_need_file(s, err) : 0;
+    if (rc)
+        return rc;
+    rc = store_io_sync(store_descriptor(s));
+    return rc ? store_failed(err, rc, s->token.path, -1, "sync") : 0;
+}
+
 int store_descriptor(const struct io_store *s)
 {
     return s->fd >= 0 ? s->fd : s->kept;

@@ -9,6 +9,9 @@
  *   rights    the same where a rank may not open the file when MPI has to
  *   exists    a file that cannot be opened, with a handler; a call without a file
  *   replaced  collective calls after its name has become another file's
+ *   sizes     longer, shorter, synced; how much there is to read then
+ *   denied    the same of a file that is open for reading, and a size below 0
+ *   unsynced  a sync that fails (a fault): its class, and how often a handler was called
  *   sought    a call of a shared pointer that is looked up, so that no object names it
  *   beneath   its handle at a function that is MPI's own: an error, no crash */
 #include "late_driver.h"
@@ -116,10 +119,10 @@ static void full(const char *path)
     rlim_t before = limit.rlim_cur;
     limit.rlim_cur = rank ? 3 : before;
     setrlimit(RLIMIT_NOFILE, &limit);
-    say("refused", MPI_File_set_size(f, 100) != MPI_SUCCESS);
+    say("refused", MPI_File_preallocate(f, 100) != MPI_SUCCESS);
     limit.rlim_cur = before;
     setrlimit(RLIMIT_NOFILE, &limit);
-    say("set", MPI_File_set_size(f, 100) == MPI_SUCCESS);
+    say("set", MPI_File_preallocate(f, 100) == MPI_SUCCESS);
     MPI_File_close(&f);
     say_bytes(path);
 }
@@ -225,13 +228,13 @@ static void rights(const char *path)
     MPI_Barrier(MPI_COMM_WORLD);
     if (me == 0 && seteuid(65534))
         return;
-    say("refused", MPI_File_set_size(told_of[0], 100) != MPI_SUCCESS);
+    say("refused", MPI_File_preallocate(told_of[0], 100) != MPI_SUCCESS);
     if (me == 0 && seteuid(me))
         return;
     say("told", told[0] > 0);
     chmod(path, 0600);
     MPI_Barrier(MPI_COMM_WORLD);
-    say("set", MPI_File_set_size(told_of[0], 100) == MPI_SUCCESS);
+    say("set", MPI_File_preallocate(told_of[0], 100) == MPI_SUCCESS);
     MPI_File_close(&told_of[0]);
     say("answered", answered == told[0]);
     say("strange", strange);
@@ -277,6 +280,52 @@ static void replaced(const char *path)
     say_bytes(path);
 }
 
+static void sizes(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_Status status;
+    MPI_Offset at;
+    int n;
+    memset(buf, 1 + rank, sizeof buf);
+    MPI_File_write_at_all(f, rank * 10, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    for (int bytes = 30; bytes > 0; bytes -= 23) {
+        say("set", MPI_File_set_size(f, bytes) == MPI_SUCCESS);
+        MPI_File_get_size(f, &at);
+        say("long", at);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    say("sync", MPI_File_sync(f) == MPI_SUCCESS);
+    MPI_File_read_at_all(f, 2 * rank, buf, 5, MPI_BYTE, &status);
+    MPI_Get_elements(&status, MPI_BYTE, &n);
+    say("read", n);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
+static void denied(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    say("below", class_of(MPI_File_set_size(f, -1)));
+    MPI_File_close(&f);
+    f = open_file(path, MPI_MODE_RDONLY);
+    say("set", class_of(MPI_File_set_size(f, 10)));
+    say("sync", class_of(MPI_File_sync(f)));
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
+static void unsynced(const char *path)
+{
+    MPI_Errhandler handler;
+    MPI_File_create_errhandler(handle, &handler);
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_File_write_at_all(f, rank * 10, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    say("class", class_of(MPI_File_sync(f)) == MPI_ERR_IO);
+    say("handled", handled);
+    MPI_File_close(&f);
+}
+
 static void sought(const char *path)
 {
     MPI_File f = open_file(path, FOR_ALL);
@@ -301,6 +350,7 @@ int main(int argc, char **argv)
     static const struct what all[] = {
         {"gone", gone},     {"removed", removed}, {"defaults", defaults}, {"differs", differs},
         {"levels", levels}, {"full", full},       {"told", tellings},     {"rights", rights},
-        {"exists", exists}, {"beneath", beneath}, {"replaced", replaced}, {"sought", sought}};
+        {"exists", exists}, {"beneath", beneath}, {"replaced", replaced}, {"sought", sought},
+        {"sizes", sizes},   {"denied", denied},   {"unsynced", unsynced}};
     return late_main(argc, argv, level, all, sizeof all / sizeof *all);
 }

@@ -19,7 +19,9 @@ WHAT = {
         "defaults": 1,
         "told": 2,
         "exists": 0,
-        "replaced": 1,
+        "replaced": 0,
+        "sizes": 0,
+        "denied": 2,
     },
     "late_hints_driver": {"modes": 0, "given": 0, "views": 1, "set": 2},
 }
@@ -119,6 +121,14 @@ def test_a_handler_is_told_the_file_that_mpi_could_not_open(mpi, odd, tmp_path):
     assert [line.split(":")[1] for line in said] == [
         " refused=1 told=1 set=1 answered=1 strange=0"
     ] * 2
+
+
+@pytest.mark.parametrize("nodes", ["yes", "no"])
+def test_all_ranks_hear_of_a_sync_that_fails_on_one(nodes, mpi, odd, tmp_path):
+    fails = {"BRIGADE_FAULT": "io.fsync:0@0", "BRIGADE_IO": f"*:share={nodes}"}
+    said, report = under(mpi, odd, tmp_path / "file", "unsynced", **fails)
+    assert [line.split(":")[1] for line in said] == [" class=1 handled=1"] * 2
+    assert "files opened without MPI" in report
 
 
 def test_mpis_own_function_takes_its_handle_for_that_of_a_closed_file(mpi, odd, tmp_path):
