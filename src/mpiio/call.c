@@ -172,13 +172,6 @@ static int move_pointer(struct file *f, const struct call *call, const struct sh
     return late_seek(f, share->etypes + (int64_t)etypes);
 }
 
-static int raise(struct file *f, int rc)
-{
-    mpi_handle handle;
-    int code = late_handle(f, WITH_NOBODY, &handle);
-    return code ? code : f->mpi->files->raise(handle, rc);
-}
-
 /* The call is done here, and ended as `rc` says. Local. */
 static void finish(struct file *f, const struct call *call, struct share *share, int rc,
                    struct brg_error *failure, uint64_t *moved, int *code)
@@ -187,7 +180,7 @@ static void finish(struct file *f, const struct call *call, struct share *share,
         rc = failure->code = -EIO;
     *moved = rc ? 0 : share->moved;
     request_destroy(&share->request);
-    *code = rc ? raise(f, rc) : 0;
+    *code = rc ? late_raise(f, rc) : 0;
     report_done(call->write, *moved, brg_clock_ns() - share->began_ns, rc ? failure->text : NULL);
 }
 

@@ -262,12 +262,6 @@ static int open_now(struct file *f, mpi_handle comm, const char *name, mpi_handl
     return rc;
 }
 
-int late_raise(const struct file *f, int code)
-{
-    const struct mpi_files *files = f->mpi->files;
-    return files->raise(f->late->is_alone ? f->late->alone : files->late->no_file, code);
-}
-
 /* The error of a file that cannot be opened is MPI's own, of an opening of this rank's; where that
  * goes well and it is another rank that cannot, of one that nobody can. Without descriptors MPI is
  * not asked: Open MPI would not find its own parts, and never look for them again. */
@@ -276,7 +270,7 @@ static int open_for_error(struct file *f, const char *name, int code)
     const struct mpi_late *mpi = f->mpi->files->late;
     mpi_handle file;
     if (code == -EMFILE || code == -ENFILE)
-        return late_raise(f, code);
+        return f->mpi->files->raise(f->late->is_alone ? f->late->alone : mpi->no_file, code);
     int mode = f->late->mode & ~mpi->mode_create;
     int rc = mpi->open(f->mpi->self, name, mode, mpi->no_info, &file);
     if (rc)
@@ -360,4 +354,11 @@ int late_handle(struct file *f, enum with with, mpi_handle *handle)
     if (!rc)
         *handle = late->is_together ? late->together : late->alone;
     return rc;
+}
+
+int late_raise(struct file *f, int code)
+{
+    mpi_handle handle;
+    int rc = late_handle(f, WITH_NOBODY, &handle);
+    return rc ? rc : f->mpi->files->raise(handle, code);
 }

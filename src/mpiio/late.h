@@ -75,8 +75,8 @@ int late_is_apart(const struct file *file);
 /* Of a late one: whether its page is that of all ranks. */
 int late_is_shared(const struct file *file);
 
-/* Of one that is apart: its error handler is told; what the call returns. */
-int late_raise(const struct file *file, int code);
+/* Of any file: its error handler is told, for which MPI opens it; what the call returns. */
+int late_raise(struct file *file, int code);
 
 /* The individual pointer of any file, in etypes. 0 or -ECOMM. */
 int late_position(struct file *file, int64_t *etypes);
