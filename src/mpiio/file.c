@@ -300,13 +300,11 @@ static void look(const struct file *f, const struct io_hints *hints, struct stor
     brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
 }
 
-/* Without a world, for this rank alone. On several nodes calls let go of it in between. */
-static int open_store(const struct io_hints *hints, const struct store_token *token,
-                      const struct io_world *w, struct io_store **store, struct brg_error *failure)
+static int open_store(const struct io_hints *hints, const struct store_token *token, uint32_t rank,
+                      struct io_store **store, struct brg_error *failure)
 {
-    int rc = store_open(token, hints, w ? w->rank : 0, NULL, store, failure);
-    rc = rc ? rc : store_need_file(*store, failure);
-    return rc || !w || w->n_nodes == 1 ? rc : store_keep(*store, failure);
+    int rc = store_open(token, hints, rank, NULL, store, failure);
+    return rc ? rc : store_need_file(*store, failure);
 }
 
 struct opening {
@@ -345,7 +343,7 @@ static int open_together(struct file *f, struct opening *o)
         return rc;
     r->hints = o->found.hints;
     r->token = o->found.token;
-    if (open_store(&r->hints, &r->token, r->world, &r->store, failure) == 0)
+    if (open_store(&r->hints, &r->token, r->world->rank, &r->store, failure) == 0)
         drain_open(r->store, &r->hints, &r->drain, failure);
     return 0;
 }
@@ -380,7 +378,7 @@ int file_reach_alone(struct file *f)
     if (read_hints(f, &hints, &failure) == 0)
         look(f, &hints, &token, &failure);
     if (!failure.code)
-        open_store(&hints, &token, NULL, &f->alone, &failure);
+        open_store(&hints, &token, 0, &f->alone, &failure);
     if (!failure.code)
         return 0;
     f->not_alone = 1;

@@ -284,9 +284,9 @@ int store_is_unsummed(const struct io_store *s)
 
 int store_let_go(struct io_store *s, struct brg_error *err)
 {
-    if (s->fd >= 0 && store_in_place(&s->token))
-        store_keep(s, NULL);
     if (s->fd >= 0) {
+        if (store_in_place(&s->token))
+            store_keep(s);
         int rc = close(s->fd) ? -errno : 0;
         s->fd = -1;
         if (rc)
@@ -306,12 +306,8 @@ int store_flush(struct io_store *s, struct brg_error *err)
         if (rc)
             return store_failed(err, rc, s->token.path, -1, "sync a part of");
     }
-    int fd = store_descriptor(s); /* what was let go of (store_show) is kept */
-    if (!rc && fd >= 0 && s->sync) {
-        rc = store_io_sync(fd);
-        if (rc)
-            store_failed(err, rc, s->token.path, -1, "sync");
-    }
+    if (!rc && s->sync)
+        rc = store_sync(s, err);
     return rc ? rc : store_let_go(s, err);
 }
 

@@ -149,13 +149,11 @@ int store_publish(struct io_store *store, uint64_t size, struct brg_error *err);
  * now. Any rank: how many it has. */
 int store_resize(struct io_store *store, uint64_t size, struct brg_error *err);
 int store_size(struct io_store *store, uint64_t *size, struct brg_error *err);
-/* fsync: what anybody has written to it on this node, too. */
+/* fsync, if this rank has opened it: what anybody has written to it on this node, too. */
 int store_sync(struct io_store *store, struct brg_error *err);
-/* Of a file in place that store_need_file has opened: its descriptor, which stays the store's. */
+/* Of a file in place that store_need_file has opened: a descriptor of it, which stays the store's,
+ * also when the file was let go of (store_show, store_flush); -1 before. */
 int store_descriptor(const struct io_store *store);
-/* Of a file in place: it stays the one that is open now, whatever becomes of its name: what lets go
- * of it (store_show, store_flush) does this, and it is opened again by what is kept. */
-int store_keep(struct io_store *store, struct brg_error *err);
 /* Before bytes are read that will be written again, as others may write to a file in place
  * meanwhile: waits until nobody who asks the same has them, and keeps them until store_release. 0
  * of other files. -errno: there are no locks, and the bytes must not be written again. */

@@ -33,10 +33,7 @@ int store_size(struct io_store *s, uint64_t *size, struct brg_error *err)
 
 int store_sync(struct io_store *s, struct brg_error *err)
 {
-    int rc = store_descriptor(s) < 0 ? store_need_file(s, err) : 0;
-    if (rc)
-        return rc;
-    rc = store_io_sync(store_descriptor(s));
+    int fd = store_descriptor(s), rc = fd < 0 ? 0 : store_io_sync(fd);
     return rc ? store_failed(err, rc, s->token.path, -1, "sync") : 0;
 }
 
@@ -45,15 +42,10 @@ int store_descriptor(const struct io_store *s)
     return s->fd >= 0 ? s->fd : s->kept;
 }
 
-int store_keep(struct io_store *s, struct brg_error *err)
+void store_keep(struct io_store *s)
 {
-    if (s->kept >= 0)
-        return 0;
-    int rc = store_need_file(s, err);
-    if (rc)
-        return rc;
-    s->kept = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
-    return s->kept < 0 ? store_failed(err, -errno, s->token.path, -1, "keep") : 0;
+    if (s->kept < 0)
+        s->kept = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 /* Where its mode has changed since, the kept one itself, which may have older bytes in memory. */

@@ -23,7 +23,7 @@ struct io_store {
     int sync, checksums, verify, async;
     uint32_t rank;
     int fd;   /* of the data, or -1 */
-    int kept; /* the same file, of store_keep, or -1 */
+    int kept; /* the same file in place, once it was let go of, or -1 */
     int direct_io, uring;
     struct direct *direct;          /* past the page cache, where that is wanted and works */
     uint64_t read;                  /* bytes, for faults */
@@ -52,7 +52,10 @@ struct io_store {
     int push_kind; /* 0: not asked yet */
 };
 
-/* The file that store_keep keeps, opened once more. A descriptor or -errno. */
+/* Of a file in place, before it is let go of: it stays the one that is open now, whatever becomes
+ * of its name. Without a descriptor to spare its name counts. */
+void store_keep(struct io_store *store);
+/* That file, opened once more. A descriptor or -errno. */
 int store_open_kept(const struct io_store *store, int flags);
 
 static inline int store_in_place(const struct store_token *token)
