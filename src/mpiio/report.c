@@ -6,26 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_REASONS 16
-#define MOST_CALLS 32 /* that MPI opened a file for; further ones count as the last */
+#define MOST 32 /* further kinds count as the last */
 
 static _Thread_local const char *in_call = "?";
+
+struct tally {
+    const char *what; /* a literal */
+    uint64_t n;
+};
 
 static struct {
     pthread_mutex_t lock;
     struct {
         uint64_t calls, bytes, ns;
-    } done[2]; /* reads, writes */
-    struct {
-        const char *why;
-        uint64_t calls;
-    } passed[MOST_REASONS];
+    } done[2];                 /* reads, writes */
+    struct tally passed[MOST]; /* calls, by why */
     uint64_t late[LATE_FOR_HINTS + 1];
-    struct {
-        const char *call;
-        uint64_t files;
-    } opened_for[MOST_CALLS];
-    char file[1400]; /* the first word about a file */
+    struct tally opened_for[MOST]; /* files that MPI opened later, by the call */
+    char file[1400];               /* the first word about a file */
     char failure[1024];
 } report = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -40,15 +38,20 @@ int report_is_off(void)
     return is_set_to("off");
 }
 
+static void count(struct tally tallies[MOST], const char *what)
+{
+    int i = 0;
+    while (i < MOST - 1 && tallies[i].what && strcmp(tallies[i].what, what) != 0)
+        i++;
+    if (!tallies[i].what)
+        tallies[i].what = what;
+    tallies[i].n++;
+}
+
 void report_passed(const char *why)
 {
     pthread_mutex_lock(&report.lock);
-    int i = 0;
-    while (i < MOST_REASONS - 1 && report.passed[i].why && strcmp(report.passed[i].why, why))
-        i++;
-    if (!report.passed[i].why)
-        report.passed[i].why = why;
-    report.passed[i].calls++;
+    count(report.passed, why);
     pthread_mutex_unlock(&report.lock);
 }
 
@@ -68,23 +71,12 @@ void report_call(const char *name)
     in_call = name;
 }
 
-static void count_call(const char *name)
-{
-    int i = 0;
-    while (i < MOST_CALLS - 1 && report.opened_for[i].call &&
-           strcmp(report.opened_for[i].call, name) != 0)
-        i++;
-    if (!report.opened_for[i].call)
-        report.opened_for[i].call = name;
-    report.opened_for[i].files++;
-}
-
 void report_late(enum report_late what)
 {
     pthread_mutex_lock(&report.lock);
     report.late[what]++;
     if (what == LATE_BY_MPI)
-        count_call(in_call);
+        count(report.opened_for, in_call);
     pthread_mutex_unlock(&report.lock);
 }
 
@@ -96,6 +88,13 @@ void report_file(const char *path, const char *what)
     pthread_mutex_unlock(&report.lock);
 }
 
+static void print_tallies(const struct tally tallies[MOST], const char *words)
+{
+    for (int i = 0; i < MOST && tallies[i].what; i++)
+        fprintf(stderr, "brigade mpiio: rank 0: %llu %s %s\n", (unsigned long long)tallies[i].n,
+                words, tallies[i].what);
+}
+
 void report_print(int rank)
 {
     static const char *const names[] = {"reads", "writes"};
@@ -105,16 +104,12 @@ void report_print(int rank)
         fprintf(stderr, "brigade mpiio: rank 0: %s: %llu calls taken over, %llu bytes, %.6f s\n",
                 names[i], (unsigned long long)report.done[i].calls,
                 (unsigned long long)report.done[i].bytes, (double)report.done[i].ns / 1e9);
-    for (int i = 0; i < MOST_REASONS && report.passed[i].why; i++)
-        fprintf(stderr, "brigade mpiio: rank 0: %llu calls left to MPI: %s\n",
-                (unsigned long long)report.passed[i].calls, report.passed[i].why);
+    print_tallies(report.passed, "calls left to MPI:");
     if (report.late[LATE_OPENED])
         fprintf(stderr, "brigade mpiio: rank 0: %llu files opened without MPI, %llu by it later\n",
                 (unsigned long long)report.late[LATE_OPENED],
                 (unsigned long long)report.late[LATE_BY_MPI]);
-    for (int i = 0; i < MOST_CALLS && report.opened_for[i].call; i++)
-        fprintf(stderr, "brigade mpiio: rank 0: %llu of these for %s\n",
-                (unsigned long long)report.opened_for[i].files, report.opened_for[i].call);
+    print_tallies(report.opened_for, "of these for");
     if (report.late[LATE_FOR_HINTS])
         fprintf(stderr, "brigade mpiio: rank 0: %llu files opened by MPI to know its hints\n",
                 (unsigned long long)report.late[LATE_FOR_HINTS]);
