@@ -50,13 +50,24 @@ static int64_t sum_of(const char *path)
     return (int64_t)(sum >> 1);
 }
 
-/* Of the node that this process is on. */
-static int64_t place(void)
+/* Whether the ranks are those of several nodes, or cannot say. The communicators that may are all
+ * of the same ranks: they ask each other once. */
+static int are_apart(const struct mpi_interface *mpi, mpi_handle comm)
 {
-    static struct node_mark mark;
-    if (!mark.place)
-        node_mark_self(&mark);
-    return (int64_t)(mark.place >> 1);
+    static int known = -1;
+    struct node_mark mark;
+    if (known >= 0)
+        return known;
+    node_mark_self(&mark);
+    int64_t place = (int64_t)(mark.place >> 1), v[] = {place, -place};
+    known = mpi->files->late->least(comm, v, 2) != 0 || v[0] != -v[1];
+    return known;
+}
+
+/* A pointer of all ranks is out of reach of one where they share no memory. */
+static int may_miss_pointer(int shares)
+{
+    return !shares && asks_for(ASKS_SHARED);
 }
 
 /* Ranks that ask for different things are wrong, but what comes of it is MPI's to say: before
@@ -65,16 +76,9 @@ static int all_suit(const struct mpi_interface *mpi, mpi_handle comm, const char
                     mpi_handle info)
 {
     int64_t sum = sum_of(path);
-    int64_t v[] = {suits(mpi->files, path, mode, info),
-                   mode,
-                   -mode,
-                   sum,
-                   -sum,
-                   place(),
-                   -place(),
-                   !asks_for(ASKS_SHARED)};
-    return mpi->files->late->least(comm, v, sizeof v / sizeof *v) == 0 && v[0] && v[1] == -v[2] &&
-           v[3] == -v[4] && (v[5] == -v[6] || v[7]);
+    int able = !may_miss_pointer(!are_apart(mpi, comm)) && suits(mpi->files, path, mode, info);
+    int64_t v[] = {able, mode, -mode, sum, -sum};
+    return mpi->files->late->least(comm, v, 5) == 0 && v[0] && v[1] == -v[2] && v[3] == -v[4];
 }
 
 static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle info)
@@ -115,7 +119,7 @@ static int agree(struct file *f)
     struct reach *r = &f->all;
     struct brg_error failure;
     int shares = r->world->n_nodes == 1, gives = shares && r->world->rank == 0;
-    int can = f->late && !r->unable && (shares || !asks_for(ASKS_SHARED));
+    int can = f->late && !r->unable && !may_miss_pointer(shares);
     int64_t v[N_VALUES] = {can, INT64_MAX, 1};
     int page = gives ? world_take_page(r->world, 0) : -1;
     if (gives) {
