@@ -24,7 +24,8 @@ static int one_of_each_node(struct file *f, int64_t able, int64_t size,
 int late_set_size(struct file *f, int64_t bytes)
 {
     int code = 0;
-    return one_of_each_node(f, f->can_write && bytes >= 0, bytes, store_resize, &code) && !code;
+    int able = f->can_write && bytes >= 0;
+    return one_of_each_node(f, able, able ? bytes : 0, store_resize, &code) && !code;
 }
 
 static int sync_it(struct io_store *store, uint64_t nothing, struct brg_error *err)
