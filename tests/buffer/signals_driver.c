@@ -63,8 +63,8 @@ static void counted(void)
             mine += piece[i] == 'p';
             theirs += piece[i] == 'R';
         }
-    printf("mine as written %d, theirs as rings %d, size as both %d\n", mine == written,
-           theirs == rings, st.st_size == mine + theirs);
+    printf("mine as written %d, theirs as rings %d, size as both %d, rang %d\n", mine == written,
+           theirs == rings, st.st_size == mine + theirs, rings > 50);
 }
 
 /* A handler that never returns leaves nothing locked. */
@@ -86,7 +86,7 @@ static void away_from_calls(void)
     }
     signal(SIGALRM, SIG_IGN);
     every(0);
-    printf("jumped, writes on %d\n", write(fd, "x", 1) == 1);
+    printf("jumped %d, writes on %d\n", jumps > 20, write(fd, "x", 1) == 1);
 }
 
 static void settings(void)
