@@ -1,52 +1,83 @@
 /* See file_early.h. */
 #include "io/file_early.h"
 
+#include <errno.h>
+
 #include "base/clock.h"
+#include "base/error.h"
 #include "move/early.h"
 
 /* More than this is worth a look whether others failed meanwhile. */
 #define MOST_BYTES (UINT64_C(64) << 20)
 
-static int may(brg_file *f, enum file_action action, const struct io_request *request,
-               const struct io_part *run)
+/* Of what several ranks wrote the highest one's bytes stay; whether there is such a thing shows
+ * only where each has one run. */
+static int may_write(brg_file *f, struct early *early, struct io_part *run)
 {
     struct io_world *w = f->world;
     struct plan_ranks ranks = move_ranks(w);
-    if (action == FILE_WRITE) /* others may not ask now: nothing may be made for it */
-        ranks.past = experience_peek(&w->past, f->token.device, plan_is_long(run->bytes));
-    struct plan_place place = move_place(&f->token, action == FILE_WRITE);
-    if (run->bytes > MOST_BYTES || !plan_may_early(&f->hints, &place, run->bytes, &ranks))
+    struct plan_place place = move_place(&f->token, 1);
+    if (w->n_nodes > 1 || !request_run(early->request, run))
         return 0;
-    if (action == FILE_WRITE)
-        return w->n_nodes == 1 && store_may_early(f->store, run->bytes, run->offset);
-    return request->high <= f->size && (plan_is_long(run->bytes) || !f->hints.verify);
+    /* others may not ask now: nothing may be made for it */
+    ranks.past = experience_peek(&w->past, f->token.device, plan_is_long(run->bytes));
+    return early_may(early, &f->hints, &place, &ranks) &&
+           store_may_early(f->store, run->bytes, run->offset);
+}
+
+static int may_read(const brg_file *f, struct early *early)
+{
+    struct plan_ranks ranks = move_ranks(f->world);
+    struct plan_place place = move_place(&f->token, 0);
+    int is_long = plan_is_long(request_mean_run(early->request));
+    return early->request->high <= f->size && (is_long || !f->hints.verify) &&
+           early_may(early, &f->hints, &place, &ranks);
+}
+
+static int read_all(const struct early *early, struct brg_error *err)
+{
+    uint64_t bytes = early->request->bytes, got;
+    int rc = early_move(early, &got, err);
+    if (!rc && got < bytes)
+        rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
+                           (unsigned long long)early->request->high);
+    return rc;
+}
+
+static void tell(const brg_file *f, uint64_t moved, uint64_t bytes)
+{
+    if (f->progress)
+        f->progress(f->progress_context, moved, bytes);
 }
 
 void file_early_begin(brg_file *f, enum file_action action, const struct io_request *request,
                       int refused)
 {
     struct file_early *e = &f->early;
+    struct early early = {.store = f->store,
+                          .request = request,
+                          .rank = f->world->rank,
+                          .writes = action == FILE_WRITE};
     struct io_part run;
     e->began_ns = brg_clock_ns();
     e->left = e->moved = 0;
     if (refused || !request->bytes || e->failure.code)
         return;
-    e->left = !request_run(request, &run) || !may(f, action, request, &run);
+    e->left = request->bytes > MOST_BYTES ||
+              !(early.writes ? may_write(f, &early, &run) : may_read(f, &early));
     if (e->left)
         return;
-    struct io_call call = {.store = f->store,
-                           .request = request,
-                           .progress = f->progress,
-                           .progress_context = f->progress_context};
-    e->moved = action == FILE_WRITE;
+    e->moved = early.writes;
     e->low = request->low;
     e->high = request->high;
     e->failure.rank = -1;
     e->failure.offset = -1;
-    if (e->moved)
-        early_write(&call, &run, &e->failure);
-    else
-        early_read(&call, &run, &e->failure);
+    tell(f, 0, request->bytes);
+    int rc = early.writes
+                 ? store_write_early(f->store, run.memory, run.bytes, run.offset, &e->failure)
+                 : read_all(&early, &e->failure);
+    if (!rc)
+        tell(f, request->bytes, request->bytes);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)

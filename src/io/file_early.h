@@ -1,6 +1,7 @@
-/* Calls of one meeting: a rank that has one run of bytes moves them before it meets the others, and
- * says so. If nobody has anything left to move, and no two ranks wrote the same byte, the call is
- * over when they have met. Else it begins then: what was written is written again, in its order.
+/* Calls of one meeting: a rank that has one run of bytes, or reads such as lie far apart, moves
+ * them before it meets the others, and says so. If nobody has anything left to move, and no two
+ * ranks wrote the same byte, the call is over when they have met. Else it begins then: what was
+ * written is written again, in its order.
  *
  * Writing so is for the ranks of one node, where every rank's claims are at hand. */
 #ifndef BRG_FILE_EARLY_H

@@ -148,7 +148,7 @@ static void explain_early(brg_file *f, enum file_action action, uint64_t run)
     char why[PLAN_WHY];
     plan_why(why, &f->hints, by_rule, file_past(f, action, run));
     snprintf(f->explained, sizeof f->explained,
-             "transport: direct (%s: each rank has one run, which it moves before they meet)\n"
+             "transport: direct (%s: each rank moves its bytes before they meet)\n"
              "writers: %u of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
              why, w->size, w->size, (unsigned long long)f->token.stripe_bytes, f->token.place,
              w->n_nodes);

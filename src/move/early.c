@@ -3,25 +3,34 @@
 
 #include <string.h>
 
-static int tell(const struct io_call *call, uint64_t moved, int rc)
+#include "move/alone.h"
+
+static enum plan_where planned(enum store_where where)
 {
-    if (!rc && call->progress)
-        call->progress(call->progress_context, moved, call->request->bytes);
-    return rc;
+    return where == STORE_IN_MEMORY ? PLAN_IN_MEMORY
+           : where == STORE_ON_DISK ? PLAN_ON_DISK
+                                    : PLAN_UNKNOWN;
 }
 
-int early_write(const struct io_call *call, const struct io_part *run, struct brg_error *err)
+int early_may(struct early *e, const struct io_hints *hints, const struct plan_place *place,
+              const struct plan_ranks *ranks)
 {
-    tell(call, 0, 0);
-    return tell(call, run->bytes,
-                store_write_early(call->store, run->memory, run->bytes, run->offset, err));
+    struct request_spread spread = request_spread(e->request);
+    struct plan_share share = {
+        .writes = e->writes, .runs = spread.runs, .run = spread.run, .pitch = spread.pitch};
+    if (!e->request->bytes)
+        return 1;
+    e->where = alone_where(e->store, e->request, e->rank, ranks->size);
+    share.where = planned(e->where);
+    return plan_may_early(hints, place, &share, ranks);
 }
 
-int early_read(const struct io_call *call, const struct io_part *run, struct brg_error *err)
+int early_move(const struct early *e, uint64_t *moved, struct brg_error *err)
 {
-    tell(call, 0, 0);
-    return tell(call, run->bytes,
-                store_read_all(call->store, run->memory, run->bytes, run->offset, err));
+    *moved = e->request->bytes;
+    return !*moved     ? 0
+           : e->writes ? alone_write(e->store, e->request, e->where, err)
+                       : alone_read(e->store, e->request, e->where, moved, err);
 }
 
 /* ---- judging ---- */

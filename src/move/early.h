@@ -7,10 +7,22 @@
 
 #define EARLY_MOST_RANKS 256u
 
-/* Moves the run of a request that is one. Local: the call's plan is not looked at.
- * 0, or -errno with *err. */
-int early_write(const struct io_call *call, const struct io_part *run, struct brg_error *err);
-int early_read(const struct io_call *call, const struct io_part *run, struct brg_error *err);
+/* All that a rank moves in a call. */
+struct early {
+    struct io_store *store;
+    const struct io_request *request;
+    uint32_t rank;
+    int writes;
+    enum store_where where; /* early_may finds it out */
+};
+
+/* Whether it may move it so. Local: of several runs it looks whether the file is in memory, for
+ * which it is opened. */
+int early_may(struct early *early, const struct io_hints *hints, const struct plan_place *place,
+              const struct plan_ranks *ranks);
+/* Then: 0 and *moved bytes, fewer than there are only where the file that is read ends; or -errno
+ * with *err. Local. */
+int early_move(const struct early *early, uint64_t *moved, struct brg_error *err);
 
 /* What one rank has written: bytes [low, high), and the blocks [from, until) that these and its
  * stream of checksums lie in, in bytes. Of nothing both are the same. */

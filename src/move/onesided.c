@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "move/move.h"
+#include "move/early.h"
 #include "move/onesided_parts.h"
 #include "world/fault.h"
 
@@ -226,19 +226,26 @@ static size_t move_run(struct onesided_run *run, const struct io_part *part)
     return moved;
 }
 
-/* A rank with one run of a file in place, or none, need not ask the others how to move it: it does
- * so before they meet. 0: it cannot, or there was less to read; then it is moved (once more) with
+/* What of a file in place a rank need not ask the others about, or nothing: it moves that before
+ * they meet. 0: it may not, or there was less to read; then it is moved (once more) with
  * everybody's. */
 static int move_early(struct onesided_run *run, const struct plan_ranks *ranks)
 {
     const struct onesided_call *call = run->call;
-    struct io_part part = {.bytes = 0};
-    if (!call->grows || (call->refused && call->refused->code))
+    struct early early = {.store = call->store,
+                          .request = call->request,
+                          .rank = run->o->pgas->rank,
+                          .writes = run->collect};
+    uint64_t moved;
+    if (!call->grows || (call->refused && call->refused->code) ||
+        !early_may(&early, call->hints, &call->place, ranks))
         return 0;
-    if (call->request->bytes && (!request_run(call->request, &part) ||
-                                 !plan_may_early(call->hints, &call->place, part.bytes, ranks)))
-        return 0;
-    return move_run(run, &part) == part.bytes;
+    if (call->request->bytes)
+        io_fault_kill(IO_FAULT_SLOT);
+    if (!early_move(&early, &moved, &run->failure) && moved)
+        let_go(run);
+    run->o->cost.own_bytes += moved;
+    return moved == call->request->bytes;
 }
 
 /* The same when all have one run and have met: what is past the end is left alone. */
@@ -332,7 +339,8 @@ static int move(const struct onesided_call *call, int collect, uint64_t *size,
     if (!rc)
         run.end = met.extent.high;
     if (early && !rc && met.moved)
-        snprintf(o->last.reason, sizeof o->last.reason, "each rank moved its run before they met");
+        snprintf(o->last.reason, sizeof o->last.reason,
+                 "each rank moved its bytes before they met");
     if (!rc && !met.moved)
         rc = move_rest(&run, &met, &ranks);
     if (rc)

@@ -20,6 +20,15 @@
 #define CROWD 256u
 /* Of so many, a write each costs no more than meeting twice more, however short. */
 #define FEW_RANKS 16u
+/* Several runs of a rank: up to so many of few ranks; or so far apart that windows would be mostly
+ * holes, which writers leave out as well (move_sieve.c) and readers would read. */
+#define FEW_WRITES 2u
+#define FEW_READS 16u
+#define WRITE_HOLE 4096u
+#define WRITE_RUN (16u << 10) /* costs less to write than to copy */
+#define READ_PITCH 4096u
+#define READ_PITCH_DISK (16u << 10)
+#define READ_PITCH_UNKNOWN (64u << 10)
 /* With more nodes, all of them sending to one at a time is what brigade avoids. */
 #define MANY_NODES 32u
 
@@ -54,6 +63,11 @@ static uint64_t window_bytes(const struct io_plan *plan, const struct plan_ranks
 int plan_is_long(uint64_t run)
 {
     return run >= LONG_RUN;
+}
+
+int plan_is_apart(uint64_t run, uint64_t pitch)
+{
+    return pitch >= run + WRITE_HOLE;
 }
 
 void plan_why(char text[PLAN_WHY], const struct io_hints *hints, const char *by_rule,
@@ -106,8 +120,9 @@ static void choose(struct io_plan *plan, const struct io_hints *hints,
              (unsigned long long)extent->run, ranks->size, ranks->n_nodes);
 }
 
-int plan_may_early(const struct io_hints *hints, const struct plan_place *place, uint64_t run,
-                   const struct plan_ranks *ranks)
+/* One run of each rank, or runs that fill stripes. */
+static int may_whole(const struct io_hints *hints, const struct plan_place *place, uint64_t run,
+                     const struct plan_ranks *ranks)
 {
     unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
     if (hints->transport == IO_DIRECT)
@@ -118,6 +133,28 @@ int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
         return ranks->n_nodes == 1 && ranks->size <= FEW_RANKS && !hints->writers;
     return ranks->size <= CROWD &&
            (!ranks->past || experience_choose(ranks->past, IO_DIRECT, candidates) == IO_DIRECT);
+}
+
+/* Several runs, by `pitch` from one run of any rank to the next, should all lie between each
+ * other's. Figures: docs/explanation/onesided.md, "Far apart". */
+static int may_apart(const struct plan_share *s, uint64_t pitch, const struct plan_ranks *ranks)
+{
+    int few = ranks->n_nodes == 1 && ranks->size <= FEW_RANKS;
+    if (s->writes)
+        return ranks->n_nodes == 1 && ((few && s->runs <= FEW_WRITES) ||
+                                       plan_is_apart(s->run, pitch) || s->run >= WRITE_RUN);
+    if (s->where == PLAN_IN_MEMORY)
+        return (few && s->runs <= FEW_READS) || pitch >= READ_PITCH;
+    return pitch >= (s->where == PLAN_ON_DISK ? READ_PITCH_DISK : READ_PITCH_UNKNOWN);
+}
+
+int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
+                   const struct plan_share *share, const struct plan_ranks *ranks)
+{
+    if (share->runs <= 1 || (plan_is_long(share->run) && share->run >= place->stripe_bytes))
+        return may_whole(hints, place, share->run, ranks);
+    return hints->transport == IO_AUTO && !hints->writers && ranks->size <= CROWD &&
+           may_apart(share, share->pitch / ranks->size, ranks);
 }
 
 static uint32_t count_writers(const struct io_hints *hints, const struct plan_ranks *ranks)

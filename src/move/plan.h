@@ -46,6 +46,9 @@ struct io_plan {
 /* Whether runs of that mean length are long: moved from where they are, rather than through
  * windows in shared memory. */
 int plan_is_long(uint64_t run);
+/* Whether runs, by `pitch` from one to the next, are written one by one: more lies between them
+ * than is worth writing again. */
+int plan_is_apart(uint64_t run, uint64_t pitch);
 
 /* Why a transport was taken, for people: it was asked for; what was measured in the past (NULL: not
  * known); or else by_rule. */
@@ -53,10 +56,22 @@ int plan_is_long(uint64_t run);
 void plan_why(char text[PLAN_WHY], const struct io_hints *hints, const char *by_rule,
               const struct experience *past);
 
-/* Whether a rank may move a run of its own before the ranks have met for the call: `direct` is what
- * plan_make would choose if all had such. */
-int plan_may_early(const struct io_hints *hints, const struct plan_place *place, uint64_t run,
-                   const struct plan_ranks *ranks);
+/* What one rank asks of a call, as far as it knows without the others. */
+struct plan_share {
+    int writes;
+    uint64_t runs, run, pitch; /* as struct request_spread has them */
+    enum plan_where {
+        PLAN_UNKNOWN, /* over a network, as a rule */
+        PLAN_ON_DISK, /* of its node */
+        PLAN_IN_MEMORY
+    } where; /* what is there now; asked for only if several runs are read */
+};
+
+/* Whether a rank may move what it asks for before the ranks have met for the call: one run, or long
+ * ones, if `direct` is what plan_make would choose if all had such; several that are so few, or so
+ * far apart, that nobody gains by moving them together. */
+int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
+                   const struct plan_share *share, const struct plan_ranks *ranks);
 
 /* An extent without bytes gives a plan without windows: n_writers is 0. */
 void plan_make(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,

@@ -70,6 +70,16 @@ int request_run(const struct io_request *request, struct io_part *run);
 /* Bytes by parts, roughly; 0 where there are none. */
 uint64_t request_mean_run(const struct io_request *request);
 
+/* How its runs lie in the file, roughly: where there are many, a sample speaks for them. What meets
+ * in the file is one run, wherever it lies in memory. Of nothing all are 0. */
+struct request_spread {
+    uint64_t runs;  /* how many */
+    uint64_t run;   /* their mean length */
+    uint64_t pitch; /* from the beginning of one to that of the next, where they lie close: the
+                       lower quartile; of one run its length */
+};
+struct request_spread request_spread(const struct io_request *request);
+
 struct io_cursor {
     const struct io_request *request;
     size_t piece;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "move/alone.h"
+#include "move/early.h"
 #include "mpiio/late.h"
 #include "mpiio/report.h"
 #include "type/decode.h"
@@ -65,39 +66,22 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
 
 /* ---- before the meeting ---- */
 
-static int may_be_early(const struct file *f, const struct call *call, const struct io_request *r)
-{
-    struct plan_place place = move_place(&f->all.token, call->write);
-    struct plan_ranks ranks = move_ranks(f->all.world);
-    uint64_t run = r->bytes ? request_mean_run(r) : 0;
-    int single = run == r->high - r->low;
-    if (!r->bytes)
-        return 1;
-    return (single || (plan_is_long(run) && run >= f->all.token.stripe_bytes)) &&
-           plan_may_early(&f->all.hints, &place, run, &ranks);
-}
-
+/* Moves all that this rank asks for, if it may: 1, whatever came of it. */
 static int move_early(struct file *f, const struct call *call, struct share *share,
                       struct brg_error *failure)
 {
-    struct io_cursor cursor;
-    struct io_part part;
-    size_t got = 0;
-    int rc = 0;
-    if (!share->request.bytes)
+    struct early early = {.store = f->all.store,
+                          .request = &share->request,
+                          .rank = f->all.world->rank,
+                          .writes = call->write};
+    struct plan_place place = move_place(&f->all.token, call->write);
+    struct plan_ranks ranks = move_ranks(f->all.world);
+    if (!early_may(&early, &f->all.hints, &place, &ranks))
         return 0;
-    cursor_seek(&cursor, &share->request, share->request.low);
-    while (!rc && cursor_next(&cursor, share->request.high, &part)) {
-        rc = call->write
-                 ? store_write(f->all.store, part.memory, part.bytes, part.offset, failure)
-                 : store_read(f->all.store, part.memory, part.bytes, part.offset, &got, failure);
-        share->moved += call->write ? part.bytes : got;
-        if (!call->write && got < part.bytes)
-            break; /* the file ends */
-    }
-    if (!rc && call->write && f->all.world->n_nodes > 1)
-        rc = store_show(f->all.store, failure);
-    return rc;
+    int rc = early_move(&early, &share->moved, failure);
+    if (!rc && call->write && share->moved && f->all.world->n_nodes > 1)
+        store_show(f->all.store, failure);
+    return 1;
 }
 
 /* ---- the meeting ---- */
@@ -207,9 +191,7 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     }
     request_none(&share.request);
     share.why = f->all.unable ? "it cannot be opened beside MPI" : ask(f, call, &share);
-    share.early = !share.why && may_be_early(f, call, &share.request);
-    if (share.early)
-        move_early(f, call, &share, &failure);
+    share.early = !share.why && move_early(f, call, &share, &failure);
     fill_values(f, call, &share, &failure, v);
     int rc = world_minimum(f->all.world, v, N_VALUES, &failure);
     if (!rc && !v[UNABLE]) {
@@ -226,26 +208,26 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
 
 /* ---- without the others ---- */
 
-/* What lies together in memory and in the file MPI does as well, if it has the file open. Short
- * runs are written by MPI: it reads what lies between them and writes that again, which is much
+/* What lies together in the file MPI does as well, if it has the file open. Short runs that lie
+ * close are written by MPI: it reads what lies between them and writes that again, which is much
  * faster than run by run; but others may write there, and we do not. */
 static int is_for_us(const struct file *f, const struct call *call, const struct io_request *r)
 {
-    uint64_t run = r->bytes ? request_mean_run(r) : 0;
-    int single = run == r->high - r->low;
-    if (single)
+    struct request_spread s = request_spread(r);
+    if (s.runs <= 1)
         return late_is_ours(f);
-    return !call->write || plan_is_long(run);
+    return !call->write || plan_is_long(s.run) || plan_is_apart(s.run, s.pitch);
 }
 
 static int move_alone(struct file *f, const struct call *call, struct share *share,
                       struct brg_error *failure)
 {
     struct io_store *store = f->late ? f->all.store : f->alone;
+    enum store_where where = alone_where(store, &share->request, 0, 1);
     if (!call->write)
-        return alone_read(store, &share->request, &share->moved, failure);
+        return alone_read(store, &share->request, where, &share->moved, failure);
     share->moved = share->request.bytes;
-    return alone_write(store, &share->request, failure);
+    return alone_write(store, &share->request, where, failure);
 }
 
 static int done_alone(struct file *f, const struct call *call, int any, uint64_t *moved, int *code)

@@ -69,7 +69,7 @@ static uint64_t before_end(const struct io_request *r, uint64_t size)
 static int write_alone(struct shmem_file *f, const struct io_request *r, struct brg_error *err)
 {
     store_begin_call(f->store);
-    int rc = alone_write(f->store, r, err);
+    int rc = alone_write(f->store, r, alone_where(f->store, r, 0, 1), err);
     return rc ? rc : file_end_stream(f, err);
 }
 
@@ -79,7 +79,7 @@ static int move_alone(struct access *a, uint64_t *moved, struct brg_error *err)
     const struct io_request *r = &a->request;
     int rc = r->bytes == 0 ? 0
              : a->writes   ? write_alone(f, r, err)
-                           : alone_read(f->store, r, moved, err);
+                           : alone_read(f->store, r, alone_where(f->store, r, 0, 1), moved, err);
     if (a->writes && !rc) {
         *moved = r->bytes;
         f->size = r->high > f->size ? r->high : f->size;

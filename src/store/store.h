@@ -127,6 +127,17 @@ int store_read(struct io_store *store, void *buf, size_t bytes, uint64_t offset,
 /* The same, and -ENODATA where there are fewer. */
 int store_read_all(struct io_store *store, void *buf, size_t bytes, uint64_t offset,
                    struct brg_error *err);
+/* Where the byte at `offset` would be read from; opens the file. Past its end there is nothing to
+ * wait for. */
+enum store_where {
+    STORE_UNKNOWN,  /* over a network, as a rule; or parts */
+    STORE_ON_DISK,  /* a disk of this node's */
+    STORE_IN_MEMORY /* of this node */
+};
+enum store_where store_where(struct io_store *store, uint64_t offset);
+/* These bytes will be read or written: what is not in memory begins to come. Of an open file. */
+void store_ask_for(struct io_store *store, uint64_t bytes, uint64_t offset);
+
 /* While a file in one piece is written, without async: whether its bytes can be read at all; and as
  * many of them as are asked for, zeros where it ends. */
 int store_reads_raw(const struct io_store *store);

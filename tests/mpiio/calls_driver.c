@@ -41,16 +41,17 @@ struct world {
     char packed[ROOM], packed_before[ROOM], there[ROOM];
 };
 
-/* The slots of one owner as a type, in one of the ways that MPI has to say it. */
-static MPI_Datatype slots_type(const int *owner, int slots, int who, int etype)
+/* The slots of one owner as a type, in one of the ways that MPI has to say it; `step` etypes from
+ * one slot to the next. */
+static MPI_Datatype slots_type(const int *owner, int slots, int step, int who, int etype)
 {
     MPI_Datatype list, type;
     int places[MOST_SLOTS], n = 0;
     for (int i = 0; i < slots; i++)
         if (owner[i] == who)
-            places[n++] = i;
+            places[n++] = i * step;
     MPI_Type_create_indexed_block(n, 1, places, etypes[etype], &list);
-    MPI_Type_create_resized(list, 0, (MPI_Aint)slots * etype_bytes[etype], &type);
+    MPI_Type_create_resized(list, 0, (MPI_Aint)slots * step * etype_bytes[etype], &type);
     MPI_Type_commit(&type);
     MPI_Type_free(&list);
     return type;
@@ -80,7 +81,7 @@ static MPI_Datatype part_of_matrix(int rows, int columns, int who, int etype)
 static void set_view(struct world *w, int reading)
 {
     int owner[MOST_SLOTS], slots = size + 1 + (int)draw(&common, MOST_SLOTS - 2 * size);
-    int kind = (int)draw(&common, 4), who = reading ? (int)draw(&own, (unsigned)size) : rank;
+    int kind = (int)draw(&common, 5), who = reading ? (int)draw(&own, (unsigned)size) : rank;
     MPI_Offset displacement = draw(&common, 3) ? (MPI_Offset)draw(&common, 100) : 0;
     MPI_Datatype type;
     w->etype = (int)draw(&common, 4);
@@ -88,7 +89,9 @@ static void set_view(struct world *w, int reading)
         owner[i] = i < size ? i : (int)draw(&common, (unsigned)size + 1);
     int block = 1 + (int)draw(&common, 7), hole = (int)draw(&common, 3);
     if (kind == 0)
-        type = slots_type(owner, slots, who, w->etype);
+        type = slots_type(owner, slots, 1, who, w->etype);
+    else if (kind == 4) /* far apart: over pages, as a rule */
+        type = slots_type(owner, slots, 200 + (int)draw(&common, 4000), who, w->etype);
     else if (kind == 1)
         type = turns_type(block, hole, who, w->etype);
     else if (kind == 2)

@@ -63,6 +63,10 @@ def test_independent_reads_with_gaps_are_taken_over_as_well(tmp_path: Path) -> N
     assert "reads:" in report and "reads: 0 calls taken over" not in report
 
 
+def test_they_are_where_every_call_goes_through_windows(tmp_path: Path) -> None:
+    make("openmpi", tmp_path, 3, 400, 40, BRIGADE_IO="*:transport=simple")
+
+
 @needs_nodes
 def test_they_are_between_nodes(tmp_path: Path) -> None:
     wrapper = tmp_path / "as-nodes"

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Measure collective MPI-IO whose runs lie far apart, beneath `brigade mpiio` and with Open MPI's
+OMPIO and ROMIO: on the local disk, with the file in memory and not, and on the lab's MooseFS.
+
+    python bench/apart.py                        3 minutes
+    python bench/apart.py --fs disk --ranks 4
+
+Each job writes and reads the file several times; jobs of the three take turns. Writes
+OUT/apart-FS.json (raw samples) and prints medians. Needs Open MPI with mpicc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support import places
+from support.options import numbers
+from support.samples import save
+
+from brigade.bench import component
+from brigade.bench.checkpoint.plan import size_name
+from brigade.lab import Lab
+
+SOURCE = Path(__file__).parent / "support/apart.c"
+VARIANTS = ("ompio", "romio321", component.PRELOADED)
+#: bytes of a run, and from one run of any rank to the next
+PATTERNS = [(20, 4 << 10), (20, 16 << 10), (20, 64 << 10), (20, 256 << 10)]
+PATTERNS += [(4 << 10, 8 << 10), (4 << 10, 64 << 10), (16 << 10, 16 << 10), (64 << 10, 64 << 10)]
+PATTERNS_IN_LAB = [(20, 16 << 10), (20, 64 << 10), (20, 256 << 10), (64 << 10, 256 << 10)]
+EXTENT = {"disk": 32 << 20, "moosefs": 16 << 20}
+Start = Callable[[list[str]], str]
+
+
+def main() -> int:
+    options = arguments()
+    places.prepare(options)
+    options.cache.mkdir(parents=True, exist_ok=True)
+    program = options.cache / "apart"
+    subprocess.run([options.mpicc, "-O2", "-o", program, SOURCE], check=True)
+    for fs in options.fs:
+        with place(fs, options) as (folder, launcher, start):
+            samples = list(measure(fs, options, folder, [*launcher, "-n"], start, program))
+        settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
+        path = options.out / f"apart-{fs}.json"
+        save(path, "apart", settings, samples)
+        print(f"\n{places.title(fs)}\n")
+        print_table(samples)
+        print(f"raw samples: {path}")
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    places.add_options(parser, "apart")
+    parser.add_argument("--ranks", type=numbers, default=[4, 16], help="of the lab only the first")
+    parser.add_argument("--jobs", type=int, default=3, help="of each variant and pattern")
+    parser.add_argument("--rounds", type=int, default=5, help="in each job")
+    return parser.parse_args()
+
+
+@contextmanager
+def place(fs: str, options: argparse.Namespace) -> Iterator[tuple[str, list[str], Start]]:
+    """A folder on the file system, a launcher, and how a command is started there."""
+    if fs == "disk":
+        launcher = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]
+        yield options.dir, launcher, lambda command: _start(subprocess.run, command)
+        return
+    lab = Lab.up(name=options.lab, nodes=places.NODES, fs=fs)
+    try:
+        yield str(lab.shared), ["mpirun"], lambda command: _start(lab.run, command)
+    finally:
+        lab.down()
+
+
+def _start(start: Callable[..., Any], command: list[str]) -> str:
+    done = start(command, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+    said: str = done.stdout
+    return said
+
+
+def measure(
+    fs: str,
+    options: argparse.Namespace,
+    folder: str,
+    launcher: Sequence[str],
+    start: Start,
+    program: Path,
+) -> Iterator[dict[str, Any]]:
+    widths = options.ranks if fs == "disk" else options.ranks[:1]
+    states = ("warm", "cold") if fs == "disk" else ("cold",)
+    patterns = PATTERNS if fs == "disk" else PATTERNS_IN_LAB
+    for ranks in widths:
+        for state in states:
+            for run, pitch in patterns:
+                count = max(1, EXTENT[fs] // pitch // ranks)
+                words = [run, pitch, count, options.rounds, state]
+                words = [str(program), f"{folder}/apart.dat", *map(str, words)]
+                for job in range(options.jobs):
+                    for which in VARIANTS[job % 3 :] + VARIANTS[: job % 3]:
+                        command, more = component.job([*launcher, str(ranks)], words, which)
+                        said = start(["env", *(f"{k}={v}" for k, v in more.items()), *command])
+                        for line in said.splitlines():
+                            yield {
+                                "ranks": ranks,
+                                "state": state,
+                                "run": run,
+                                "pitch": pitch,
+                                "variant": which,
+                                "job": job,
+                                **json.loads(line),
+                            }
+                print(f"-- {ranks} ranks, {state}, {run} bytes every {pitch}", flush=True)
+
+
+def print_table(samples: Sequence[dict[str, Any]]) -> None:
+    """Medians in ms; how many times faster than the better peer."""
+    print("| ranks | file | run | one every |  | OMPIO ms | ROMIO ms | Brigade ms | of the best |")
+    print("|--:|---|--:|--:|---|--:|--:|--:|--:|")
+    keys = ("ranks", "state", "run", "pitch")
+    for cell in dict.fromkeys(tuple(one[key] for key in keys) for one in samples):
+        same = [one for one in samples if tuple(one[key] for key in keys) == cell]
+        ranks, state, run, pitch = cell
+        for way in ("write", "read"):
+            ms = {
+                which: 1e3 * statistics.median(s[way] for s in same if s["variant"] == which)
+                for which in VARIANTS
+            }
+            best = min(ms[which] for which in VARIANTS[:2])
+            cells = [str(ranks), state, size_name(run), size_name(pitch), way]
+            cells += [f"{ms[which]:.2f}" for which in VARIANTS]
+            print("|", " | ".join([*cells, f"{best / ms[VARIANTS[2]]:.1f}"]), "|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
