@@ -1,6 +1,7 @@
 /* What goes wrong, or is not for Brigade: FILE WHAT, and a line of each rank.
  *   full     each rank writes 1 MiB and a short strided piece; which error, how often its handler
  *            was called, and whether the next call, that reads, succeeds
+ *   apart    each rank writes 100 runs of 10 bytes, far apart, and reads them
  *   tiles    rank 1 alone reads by a view whose tiles lie in each other: one tile, then two
  *   atomic   a call in atomic mode, and one after it
  *   closes   a split call fails, and its handler closes the file, opens another, and begins a split
@@ -43,6 +44,22 @@ static void full(const char *path)
     printf("rank %d: %s, %s, %s; handled %d\n", rank, word(class_of(first)), word(class_of(second)),
            word(class_of(third)), handled);
     MPI_Errhandler_free(&handler);
+    MPI_File_close(&file);
+}
+
+static void apart(const char *path)
+{
+    MPI_File file = open_on(MPI_COMM_WORLD, path);
+    MPI_Datatype runs, view;
+    MPI_Type_vector(100, 10, 20000, MPI_BYTE, &runs);
+    MPI_Type_create_resized(runs, 0, 100 * 20000, &view);
+    MPI_Type_commit(&view);
+    MPI_File_set_view(file, rank * 10000, MPI_BYTE, view, "native", MPI_INFO_NULL);
+    int first = MPI_File_write_at_all(file, 0, block, SHORT, MPI_BYTE, MPI_STATUS_IGNORE);
+    int second = MPI_File_read_at_all(file, 0, block, SHORT, MPI_BYTE, MPI_STATUS_IGNORE);
+    printf("rank %d: %s, %s\n", rank, word(class_of(first)), word(class_of(second)));
+    MPI_Type_free(&view);
+    MPI_Type_free(&runs);
     MPI_File_close(&file);
 }
 
@@ -149,8 +166,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*make)(const char *path);
-    } all[] = {{"full", full},   {"closes", closes},      {"closes_other", closes_other},
-               {"tiles", tiles}, {"atomic", atomic_mode}, {"comm", two_files}};
+    } all[] = {{"full", full},     {"apart", apart},
+               {"closes", closes}, {"closes_other", closes_other},
+               {"tiles", tiles},   {"atomic", atomic_mode},
+               {"comm", two_files}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -40,6 +40,21 @@ def test_a_full_disk_is_the_same_error_on_every_rank_and_its_handler_is_called(
     assert "at byte 2048576: No space left on device" in report
 
 
+@pytest.mark.parametrize(
+    ("fault", "said", "report"),
+    [
+        ("io.write:500@1", "no space, success", "at byte 1010000: No space left on device"),
+        ("io.eio:0@0", "io, success", "at byte 0: Input/output error"),
+        ("io.short:3@1", "success, success", "1000 bytes"),
+        ("io.eintr:0@0", "success, success", "1000 bytes"),
+        ("io.read:700@1", "success, io", "read /"),
+    ],
+)
+def test_runs_far_apart_fail_alike_on_every_rank(mpi, driver, tmp_path, fault, said, report):
+    heard, told = run(mpi, driver, tmp_path / "f", "apart", BRIGADE_FAULT=fault)
+    assert heard == {said} and report in told
+
+
 @pytest.mark.parametrize("what", ["closes", "closes_other"])
 def test_a_handler_may_close_the_file_of_a_split_call(mpi, driver, tmp_path, what):
     fault = "io.write:1000000@1"
