@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,90 @@ def test_an_editable_install_and_an_entry_point(
     )
     script.chmod(0o755)
     assert_same(pair, [script])
+
+
+OWN_LOADER = """
+class Loader:
+    def __init__(self, spec):
+        self.spec = spec
+    def load_module(self, name):
+        module = importlib.util.module_from_spec(self.spec)
+        module.__loader__ = self
+        sys.modules[name] = module
+        exec(self.spec.loader.get_code(name), module.__dict__)
+        return module
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None or spec.loader.get_code(name) is None:
+            return None
+        places = spec.submodule_search_locations
+        own = importlib.machinery.ModuleSpec(
+            name, Loader(spec), origin=spec.origin, is_package=places is not None)
+        if places is not None:
+            own.submodule_search_locations += places
+        return own
+sys.meta_path.insert(0, Finder())
+"""
+# a module as those of Cython: it makes its only object again, and executes that once
+ONLY_ONCE = """
+#include <Python.h>
+static PyObject *only;
+static PyObject *fails(PyObject *module, PyObject *none)
+{
+    (void)none;
+    PyErr_SetString(PyObject_GetAttrString(module, "Failed"), "of itself");
+    return NULL;
+}
+static PyMethodDef methods[] = {{"fails", fails, METH_NOARGS, 0}, {0}};
+static PyObject *create(PyObject *spec, PyModuleDef *definition)
+{
+    (void)definition;
+    if (only) { Py_INCREF(only); return only; }
+    PyObject *module = PyModule_NewObject(PyObject_GetAttrString(spec, "name"));
+    PyModule_AddFunctions(module, methods);
+    return module;
+}
+static int execute(PyObject *module)
+{
+    if (module == only) return 0;
+    only = module;
+    Py_INCREF(only);
+    PyObject *errors = PyImport_ImportModule("whole.errors");
+    if (!errors) return -1;
+    return PyModule_AddObject(module, "Failed", PyObject_GetAttrString(errors, "Failed"));
+}
+static PyModuleDef_Slot slots[] = {{Py_mod_create, create}, {Py_mod_exec, execute}, {0}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "fast", 0, 0, 0, slots, 0, 0, 0};
+PyMODINIT_FUNC PyInit_fast(void) { return PyModuleDef_Init(&definition); }
+"""
+CATCHES = """
+import whole.fast, whole.errors
+try:
+    whole.fast.fails()
+except whole.errors.Failed as error:
+    print("caught", error)
+print(list(sys.modules))
+"""
+
+
+@pytest.mark.parametrize("of", ["the program's", "a package's"])
+def test_modules_in_c_of_a_package_whose_others_are_loaded_by_a_loader_like_gpaw_s(
+    pair: Differential, tree: Path, python: Path, of: str
+) -> None:
+    """Its loader executes the package anew in each rank; what is in C is executed there, too."""
+    site = site_packages(tree)
+    (site / "whole").mkdir()
+    (site / "whole/__init__.py").write_text("")
+    (site / "whole/errors.py").write_text("class Failed(Exception): pass\n")
+    include = sysconfig.get_path("include")
+    build = ["cc", "-x", "c", "-", "-shared", "-fPIC", f"-I{include}", "-o", site / "whole/fast.so"]
+    subprocess.run(build, input=ONLY_ONCE, text=True, check=True)
+    loader = f"import importlib.machinery, importlib.util, sys\n{OWN_LOADER}"
+    if of == "a package's":  # which is left
+        (site / "loads.py").write_text(f"import os; os.getpid()\n{loader}")
+        loader = "import loads, sys\n"
+    assert_same(pair, [python, program(tree, loader + CATCHES)])
 
 
 PLUGIN = """

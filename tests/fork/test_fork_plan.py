@@ -147,6 +147,7 @@ def test_a_description_tells_the_whole_plan(trial: list[RankModules]) -> None:
         ("a output 1", "writes output (1)"),
         ("a device /dev/mem", "opens a device (/dev/mem)"),
         ("a write /tmp/x", "writes to the file system (/tmp/x)"),
+        ("a loader Own", "is loaded by a loader of the program's own (Own)"),
         ("a unheard-of ", "unheard-of"),
     ],
 )

@@ -33,6 +33,15 @@ TREE = {
     "tries.py": "try:\n  import fails\nexcept ImportError: pass\n",
     "dynamic.py": "import importlib\nimportlib.import_module('home')\n",
     "function.py": "def f():\n  import home\nf()\n",
+    "loads.py": "import sys\nfrom importlib.machinery import PathFinder, SourceFileLoader\n"
+    "class Loader(SourceFileLoader): pass\n"
+    "class Finder:\n"
+    "  def __init__(self, loader): self.loader = loader\n"
+    "  def find_spec(self, name, path=None, target=None):\n"
+    "    spec = PathFinder.find_spec(name, path)\n"
+    "    spec.loader = self.loader(name, spec.origin)\n"
+    "    return spec\n"
+    "def begin(loader=Loader): sys.meta_path.insert(0, Finder(loader))\n",
 }
 
 
@@ -160,6 +169,19 @@ def test_a_module_that_is_there_already_is_asked_for(
 ) -> None:
     found = asked(tree.watch(f"import {first}\nimport {module}"), module)
     assert expected is None or expected in found
+
+
+def test_a_module_asks_for_the_one_in_which_its_loader_s_class_lies(tree: Tree) -> None:
+    done = tree.watch("import below, loads\nloads.begin()\nfrom pkg import part")
+    assert all("loads" in asked(done, name) for name in ("pkg", "pkg.part"))
+    assert not [name for name in asked(done, "below") if "importlib" in name]  # of Python's own
+    assert not [e for e in events(done) if e[1] == "loader"]
+
+
+def test_a_loader_of_the_program_s_own_is_told_of_each_module(tree: Tree) -> None:
+    text = "import loads\nclass Own(loads.Loader): pass\nloads.begin(Own)\nimport pkg, home"
+    told = [e for e in events(tree.watch(text)) if e[1] == "loader"]
+    assert sorted(told) == [("home", "loader", "Own"), ("pkg", "loader", "Own")]
 
 
 def test_an_execution_that_fails_has_begun_once_and_has_ended(tree: Tree) -> None:

@@ -5,11 +5,13 @@ src/view/record.h): what the process then does is that module's doing. Records, 
 _brigade_record.py (docs/design/0023-fork.md):
 
     imported   order    a module's execution begins; by: the one that asked, itself being executed
-    imported   0        a module that is there already is asked for in the execution of another
+    imported   0        a module that is there already is asked for in the execution of another, or
+                        the class of its loader lies in it
     executed   order    that execution has ended, in whatever way
     event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
                         `setenv`: writes, so that it is known whose work a changed value is;
-                        `called`: see _brigade_calls.py
+                        `called`: see _brigade_calls.py; `loader`: its loader's class is one of
+                        the program itself
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
 the interpreter adds no frame to a traceback that Python does not take out again.
@@ -22,6 +24,7 @@ from _brigade_common import ReadDict, borrow, words
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
+_IMPORTLIB_S = ("_frozen_importlib", "_frozen_importlib_external")
 
 
 class _State:
@@ -68,6 +71,7 @@ def _watch_executions(load_unlocked):
         order = str(_State.order)
         origin = words(getattr(spec, "origin", None))
         _State.write(("imported", order, by, name, origin))
+        _note_loader(name, getattr(spec, "loader", None))
         stack.append(name)
         _tell()
         try:
@@ -81,6 +85,18 @@ def _watch_executions(load_unlocked):
             _State.write(("executed", order, by, name, ""))
 
     return _load_unlocked
+
+
+def _note_loader(name, loader):
+    """Where the class of its loader is not there, or not in use yet, a module is another one."""
+    kind = loader if isinstance(loader, type) else type(loader)
+    home = words(kind.__module__)
+    if loader is None or home in _IMPORTLIB_S:
+        return
+    if home == "__main__":
+        _once("event", "0", name, "loader", kind.__name__)
+    elif home != name:
+        _once("imported", "0", name, home, "")
 
 
 def _watch_names(handle_fromlist):
