@@ -47,7 +47,8 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_early",
         "_brigade_watch",
     ),
-    *("_brigade_store", "_brigade_warm", "_brigade_show", "_brigade_streams", "_brigade_fork"),
+    *("_brigade_store", "_brigade_warm", "_brigade_renew", "_brigade_show"),
+    *("_brigade_streams", "_brigade_fork"),
 )
 _MESSAGE = b"/.brigade/record/"
 _FLAGS = _posix.O_WRONLY | _posix.O_CREAT | _posix.O_APPEND | _posix.O_CLOEXEC

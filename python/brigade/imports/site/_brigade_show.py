@@ -25,7 +25,6 @@ from _brigade_finders import Finder
 from _brigade_given import give_back
 from _brigade_nodes import (
     ABSENT,
-    ATEXIT,
     ATTRIBUTE,
     DEP,
     ENVIRON,
@@ -41,8 +40,9 @@ from _brigade_nodes import (
     filters_changed,
     watched_lists,
 )
+from _brigade_renew import carry_out, renew
 from _brigade_state import Settings, anything_changed
-from _brigade_store import FORGOTTEN, KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
+from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
@@ -99,20 +99,21 @@ class Store:
         of_load = _bootstrap._load_unlocked.__code__
         of_import = _bootstrap._find_and_load_unlocked.__code__
         table, frame_at = self._table, sys._getframe
-        index, states, failed, again = table.index, table.states, table.failed, table.again
+        index, states, failed = table.index, table.states, table.failed
 
         def module_from_spec(spec):
             number = index.get(spec.name)
             if number is not None and states[number] == STORED and not failed[number]:
                 frame = frame_at(1)
                 if frame.f_code is of_load and frame.f_back.f_code is of_import:
+                    before = table.modules[number]
                     if self._show(number, spec):
                         spec.loader = _Shown(spec, table.nodes[number].spec)
                         return _modules[spec.name]
-            module = original(spec)
-            if number in again and states[number] == FORGOTTEN:
-                self._renew(number, module)
-            return module
+                    module = original(spec)
+                    renew(table, self._extras, number, spec, module, before)
+                    return module
+            return original(spec)
 
         for name in ("__module__", "__qualname__", "__doc__"):
             setattr(module_from_spec, name, getattr(original, name))
@@ -354,32 +355,12 @@ class Store:
         for kind, what in done:
             if kind == DEP:
                 self._table.shown(what[0])
-            elif kind == ENVIRON:
-                name, value = what
-                environ = _modules["os"].environb
-                if value is None:
-                    environ.pop(name, None)
-                else:
-                    environ[name] = value
-            elif kind == ATTRIBUTE:
-                setattr(sys, *what)
-            elif kind == ATEXIT:
-                function, arguments, named = what
-                _modules["atexit"].register(function, *arguments, **named)
+            else:
+                carry_out(kind, what)
 
     def _do_again(self, number):
         for action in self._table.again.get(number, ()):
             action(self._table.modules[number])
-
-    def _renew(self, number, module):
-        """A module in C that is executed anew may be what it was: then nothing was executed, and
-        what a rank does again is done. One that is to be executed yet has no such parts."""
-        if self._table.nodes[number].kind is _external.ExtensionFileLoader:
-            try:
-                for action in self._table.again[number]:
-                    action(module)
-            except AttributeError:
-                pass
 
     def _bind(self, number):
         """Give its package the module. (package or None, name in it, what it had before)."""

@@ -65,6 +65,7 @@ _TEMPLATE = (
         "_brigade_watch",
         "_brigade_store",
         "_brigade_warm",
+        "_brigade_renew",
         "_brigade_show",
         "_brigade_streams",
         "_brigade_fork",
