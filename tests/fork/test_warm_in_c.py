@@ -93,3 +93,10 @@ def test_nothing_shows_that_its_imports_are_made_for_it(folders: Warm, kind: str
     arguments = ["-c", f"import os, sys\n{ELSEWHERE}os.environ['FAIL'] = '1'\nimport in_c\n"]
     plain, (rank,) = folders.plain(arguments), folders.ranks(arguments)
     assert "of thing" in plain.stderr and rank.said() == plain.said()
+
+
+def test_what_it_asks_for_that_is_there_already_is_a_part_of_its_import(folders: Warm) -> None:
+    build(folders.cwd, folders.python, MULTIPHASE, "thing json")
+    folders.trial(["-c", "import thing, json, in_c"])
+    said = same(folders, "import in_c; show()")
+    assert "'json.decoder'" in said

@@ -140,6 +140,7 @@ class Warmer:
         new_module = _bootstrap._new_module
         find_and_load, import_original = _bootstrap._find_and_load, _builtins.__import__
         of_import = _bootstrap._find_and_load_unlocked.__code__
+        of_c = _bootstrap._call_with_frames_removed.__code__
         stack = self._stack
 
         def _new_module(name):
@@ -175,6 +176,17 @@ class Warmer:
                 self._requested(name, globals, fromlist, level)
             return module
 
+        def is_initializing(spec):
+            """Asked of a module that is there: all that is seen of it if code in C imports it."""
+            if stack and sys._getframe(1).f_code is of_c:
+                if spec.name in _modules and spec.name not in self._base:
+                    self._note()
+                    stack[-1].dep(spec.name)
+            return spec.__dict__.get("_initializing", False)
+
+        def set_initializing(spec, value):
+            spec.__dict__["_initializing"] = value
+
         places = [
             (_bootstrap, "_new_module", new_module, _new_module),
             (_bootstrap, "_load_unlocked", load, _load_unlocked),
@@ -187,8 +199,10 @@ class Warmer:
             self._stand_ins[id(ours)] = ours, original
         if "atexit" in _modules:
             self._watch_atexit(_modules["atexit"])
+        _bootstrap.ModuleSpec._initializing = property(is_initializing, set_initializing)
 
         def restore():
+            del _bootstrap.ModuleSpec._initializing
             for place, name, original, _ours in places:
                 setattr(place, name, original)
             self._forget_stand_ins()
