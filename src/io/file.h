@@ -3,7 +3,7 @@
 #define BRG_IO_FILE_H
 
 #include "drain/drain.h"
-#include "move/move.h"
+#include "move/early.h"
 #include "drain/watch.h"
 
 /* What a rank has come for, when all meet. The least of all ranks' is done; those who came for
@@ -50,6 +50,7 @@ struct brg_file {
         int left;  /* this rank has bytes to move in the call that begins */
         int moved; /* it has written [low, high) of it */
         uint64_t low, high, began_ns;
+        struct early own;         /* the request, while ranks meet for it */
         struct brg_error failure; /* the others have not heard of it */
     } early;
     struct brg_error failure; /* code != 0: every later call fails with it */

@@ -34,50 +34,71 @@ static int may_read(const brg_file *f, struct early *early)
            early_may(early, &f->hints, &place, &ranks);
 }
 
-static int read_all(const struct early *early, struct brg_error *err)
-{
-    uint64_t bytes = early->request->bytes, got;
-    int rc = early_move(early, &got, err);
-    if (!rc && got < bytes)
-        rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
-                           (unsigned long long)early->request->high);
-    return rc;
-}
-
 static void tell(const brg_file *f, uint64_t moved, uint64_t bytes)
 {
     if (f->progress)
         f->progress(f->progress_context, moved, bytes);
 }
 
+static int read_all(const brg_file *f, struct brg_error *err)
+{
+    const struct io_request *r = f->early.own.request;
+    uint64_t got;
+    tell(f, 0, r->bytes);
+    int rc = early_move(&f->early.own, &got, err);
+    if (!rc && got < r->bytes)
+        rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
+                           (unsigned long long)r->high);
+    if (!rc)
+        tell(f, r->bytes, r->bytes);
+    return rc;
+}
+
+static int write_all(const brg_file *f, const struct io_part *run, struct brg_error *err)
+{
+    tell(f, 0, run->bytes);
+    int rc = store_write_early(f->store, run->memory, run->bytes, run->offset, err);
+    if (!rc)
+        tell(f, run->bytes, run->bytes);
+    return rc;
+}
+
 void file_early_begin(brg_file *f, enum file_action action, const struct io_request *request,
                       int refused)
 {
     struct file_early *e = &f->early;
-    struct early early = {.store = f->store,
-                          .request = request,
-                          .rank = f->world->rank,
-                          .writes = action == FILE_WRITE};
+    int writes = action == FILE_WRITE;
     struct io_part run;
     e->began_ns = brg_clock_ns();
     e->left = e->moved = 0;
+    e->own = (struct early){
+        .store = f->store, .request = request, .rank = f->world->rank, .share = {.writes = writes}};
     if (refused || !request->bytes || e->failure.code)
         return;
-    e->left = request->bytes > MOST_BYTES ||
-              !(early.writes ? may_write(f, &early, &run) : may_read(f, &early));
+    e->left = !(writes ? may_write(f, &e->own, &run) : may_read(f, &e->own)) ||
+              request->bytes > MOST_BYTES;
     if (e->left)
         return;
-    e->moved = early.writes;
+    e->moved = writes;
     e->low = request->low;
     e->high = request->high;
     e->failure.rank = -1;
     e->failure.offset = -1;
-    tell(f, 0, request->bytes);
-    int rc = early.writes
-                 ? store_write_early(f->store, run.memory, run.bytes, run.offset, &e->failure)
-                 : read_all(&early, &e->failure);
-    if (!rc)
-        tell(f, request->bytes, request->bytes);
+    if (writes)
+        write_all(f, &run, &e->failure);
+    else
+        read_all(f, &e->failure);
+}
+
+int file_early_scattered(brg_file *f, const struct io_extent *extent, const int64_t *v, int *rc)
+{
+    struct plan_ranks ranks = move_ranks(f->world);
+    if (!early_is_scattered(&f->early.own, v + EARLY_LEFT, &f->hints, extent, &ranks))
+        return 0;
+    if (f->early.left)
+        read_all(f, &f->failure);
+    *rc = world_failure(f->world, &f->failure);
+    return 1;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -106,6 +127,8 @@ void file_early_say(const brg_file *f, int64_t *v)
     v[EARLY_FROM] = (int64_t)from;
     v[EARLY_UNTIL] = (int64_t)until;
     v[EARLY_FAILED] = world_failure_key(f->world, &e->failure);
+    early_say_left(e->left && !e->own.share.writes && !f->hints.verify ? &e->own : NULL,
+                   v + EARLY_LEFT);
 }
 
 int file_early_judge(void *file, int64_t *values)

@@ -17,7 +17,8 @@ enum early_value {
     EARLY_FROM,
     EARLY_UNTIL,
     EARLY_FAILED, /* its rank, if it failed in that, or after the last call; else INT64_MAX */
-    EARLY_VALUES
+    EARLY_LEFT,   /* reading: what it has left */
+    EARLY_VALUES = EARLY_LEFT + LEFT_VALUES
 };
 
 /* Before the meeting. `refused`: this rank refuses what it was asked. */
@@ -27,6 +28,11 @@ void file_early_say(const brg_file *f, int64_t *v);
 
 /* `alone` of the meeting, whose values begin with these. */
 int file_early_judge(void *file, int64_t *least);
+
+/* Reading, when the ranks have met: 1 if each reads what it has left by itself, and has done so;
+ * *rc is what they agreed on. Collective, the same everywhere. */
+int file_early_scattered(brg_file *f, const struct io_extent *extent, const int64_t *least,
+                         int *rc);
 
 enum file_early_end {
     FILE_EARLY_KEEP,  /* the call is over, and the file has bytes up to `high` */

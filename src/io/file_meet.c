@@ -148,7 +148,7 @@ static void explain_early(brg_file *f, enum file_action action, uint64_t run)
     char why[PLAN_WHY];
     plan_why(why, &f->hints, by_rule, file_past(f, action, run));
     snprintf(f->explained, sizeof f->explained,
-             "transport: direct (%s: each rank moves its bytes before they meet)\n"
+             "transport: direct (%s: each rank moves its own bytes)\n"
              "writers: %u of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
              why, w->size, w->size, (unsigned long long)f->token.stripe_bytes, f->token.place,
              w->n_nodes);
@@ -185,6 +185,10 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                            .progress_context = f->progress_context};
     int rc = 0;
     ranks.past = file_past(f, action, extent.run);
+    if (action == FILE_READ && file_early_scattered(f, &extent, v, &rc)) {
+        explain_early(f, action, extent.run);
+        return rc;
+    }
     plan_make(&plan, &f->hints, &place, &extent, &ranks);
     explain(f, &plan);
     if (action == FILE_READ)

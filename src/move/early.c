@@ -5,32 +5,47 @@
 
 #include "move/alone.h"
 
-static enum plan_where planned(enum store_where where)
-{
-    return where == STORE_IN_MEMORY ? PLAN_IN_MEMORY
-           : where == STORE_ON_DISK ? PLAN_ON_DISK
-                                    : PLAN_UNKNOWN;
-}
-
 int early_may(struct early *e, const struct io_hints *hints, const struct plan_place *place,
               const struct plan_ranks *ranks)
 {
     struct request_spread spread = request_spread(e->request);
-    struct plan_share share = {
-        .writes = e->writes, .runs = spread.runs, .run = spread.run, .pitch = spread.pitch};
+    e->share.runs = spread.runs;
+    e->share.run = spread.run;
+    e->share.pitch = spread.pitch;
     if (!e->request->bytes)
         return 1;
-    e->where = alone_where(e->store, e->request, e->rank, ranks->size);
-    share.where = planned(e->where);
-    return plan_may_early(hints, place, &share, ranks);
+    e->share.where = alone_where(e->store, e->request, e->rank, ranks->size);
+    return plan_may_early(hints, place, &e->share, ranks);
 }
 
 int early_move(const struct early *e, uint64_t *moved, struct brg_error *err)
 {
     *moved = e->request->bytes;
-    return !*moved     ? 0
-           : e->writes ? alone_write(e->store, e->request, e->where, err)
-                       : alone_read(e->store, e->request, e->where, moved, err);
+    if (!*moved)
+        return 0;
+    if (e->share.writes)
+        return alone_write(e->store, e->request, e->share.where, err);
+    return alone_read(e->store, e->request, e->share.where, moved, err);
+}
+
+/* ---- when the ranks have met ---- */
+
+void early_say_left(const struct early *e, int64_t v[LEFT_VALUES])
+{
+    int left = e && e->share.runs;
+    v[LEFT_RUNS] = left ? -(int64_t)e->share.runs : 0;
+    v[LEFT_PITCH] = left ? (int64_t)e->share.pitch : INT64_MAX;
+    v[LEFT_WHERE] = left ? (int64_t)e->share.where : STORE_IN_MEMORY;
+}
+
+int early_is_scattered(struct early *e, const int64_t v[LEFT_VALUES], const struct io_hints *hints,
+                       const struct io_extent *extent, const struct plan_ranks *ranks)
+{
+    e->share.runs = (uint64_t)-v[LEFT_RUNS];
+    e->share.run = extent->run;
+    e->share.pitch = (uint64_t)v[LEFT_PITCH];
+    e->share.where = (enum store_where)v[LEFT_WHERE];
+    return plan_is_scattered(hints, extent, &e->share, ranks);
 }
 
 /* ---- judging ---- */

@@ -12,8 +12,7 @@ struct early {
     struct io_store *store;
     const struct io_request *request;
     uint32_t rank;
-    int writes;
-    enum store_where where; /* early_may finds it out */
+    struct plan_share share; /* what it is like: writes is given, early_may finds out the rest */
 };
 
 /* Whether it may move it so. Local: of several runs it looks whether the file is in memory, for
@@ -23,6 +22,20 @@ int early_may(struct early *early, const struct io_hints *hints, const struct pl
 /* Then: 0 and *moved bytes, fewer than there are only where the file that is read ends; or -errno
  * with *err. Local. */
 int early_move(const struct early *early, uint64_t *moved, struct brg_error *err);
+
+/* Where some could not, each may move its own by itself when they have met: what a rank says of
+ * what it has left (after early_may; early NULL: nothing), the least of all ranks' of each value,
+ * and whether they do. Then early_move, and an agreement. */
+enum early_left {
+    LEFT_RUNS,
+    LEFT_PITCH,
+    LEFT_WHERE,
+    LEFT_VALUES
+};
+void early_say_left(const struct early *early, int64_t values[LEFT_VALUES]);
+int early_is_scattered(struct early *early, const int64_t least[LEFT_VALUES],
+                       const struct io_hints *hints, const struct io_extent *extent,
+                       const struct plan_ranks *ranks);
 
 /* What one rank has written: bytes [low, high), and the blocks [from, until) that these and its
  * stream of checksums lie in, in bytes. Of nothing both are the same. */

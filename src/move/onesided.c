@@ -158,11 +158,12 @@ struct met {
     struct io_extent extent; /* of what all ask for */
     int one_run;             /* of each */
     int moved;               /* by each, all that it asks for */
+    int64_t left[LEFT_VALUES];
 };
 
-/* Fills run->size as well: what anybody knows. early: this rank has moved its bytes, or has
- * run->failure instead. */
-static int meet(struct onesided_run *run, int early, struct met *met)
+/* Fills run->size as well: what anybody knows. moved: this rank has moved its bytes, or has
+ * run->failure instead; else `early` is what it has. */
+static int meet(struct onesided_run *run, const struct early *early, int moved, struct met *met)
 {
     const struct onesided_call *call = run->call;
     struct onesided *o = run->o;
@@ -175,15 +176,17 @@ static int meet(struct onesided_run *run, int early, struct met *met)
         FAILED,
         ONE_RUN,
         MOVED,
-        N_VALUES
+        LEFT,
+        N_VALUES = LEFT + LEFT_VALUES
     };
     int64_t me = (int64_t)p->rank;
     int64_t v[N_VALUES] = {[SIZE] = -(int64_t)call->size,
                            [REFUSED] = call->refused && call->refused->code ? me : NONE,
                            [FAILED] = run->failure.code ? me : NONE,
                            [ONE_RUN] = !r->bytes || request_run(r, &part),
-                           [MOVED] = early};
+                           [MOVED] = moved};
     extent_say(r, v);
+    early_say_left(moved ? NULL : early, v + LEFT);
     if (o->marks) /* a call that failed leaves some */
         memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks);
     o->cost.meetings++;
@@ -195,7 +198,8 @@ static int meet(struct onesided_run *run, int early, struct met *met)
         return rounds_hear_failure(run, (uint32_t)v[FAILED]);
     if (rc)
         run->failure = err;
-    *met = (struct met){extent_heard(v), v[ONE_RUN] != 0, v[MOVED] != 0};
+    *met = (struct met){extent_heard(v), v[ONE_RUN] != 0, v[MOVED] != 0, {0}};
+    memcpy(met->left, v + LEFT, sizeof met->left);
     run->size = (uint64_t)-v[SIZE];
     return rc;
 }
@@ -226,26 +230,30 @@ static size_t move_run(struct onesided_run *run, const struct io_part *part)
     return moved;
 }
 
+/* This rank's bytes of a file in place. 0: there was less to read. */
+static int move_own(struct onesided_run *run, const struct early *early)
+{
+    uint64_t moved;
+    if (early->request->bytes)
+        io_fault_kill(IO_FAULT_SLOT);
+    if (!early_move(early, &moved, &run->failure) && moved)
+        let_go(run);
+    run->o->cost.own_bytes += moved;
+    return moved == early->request->bytes;
+}
+
 /* What of a file in place a rank need not ask the others about, or nothing: it moves that before
  * they meet. 0: it may not, or there was less to read; then it is moved (once more) with
  * everybody's. */
-static int move_early(struct onesided_run *run, const struct plan_ranks *ranks)
+static int move_early(struct onesided_run *run, struct early *early, const struct plan_ranks *ranks)
 {
     const struct onesided_call *call = run->call;
-    struct early early = {.store = call->store,
-                          .request = call->request,
-                          .rank = run->o->pgas->rank,
-                          .writes = run->collect};
-    uint64_t moved;
-    if (!call->grows || (call->refused && call->refused->code) ||
-        !early_may(&early, call->hints, &call->place, ranks))
-        return 0;
-    if (call->request->bytes)
-        io_fault_kill(IO_FAULT_SLOT);
-    if (!early_move(&early, &moved, &run->failure) && moved)
-        let_go(run);
-    run->o->cost.own_bytes += moved;
-    return moved == call->request->bytes;
+    *early = (struct early){.store = call->store,
+                            .request = call->request,
+                            .rank = run->o->pgas->rank,
+                            .share = {.writes = run->collect}};
+    return call->grows && !(call->refused && call->refused->code) &&
+           early_may(early, call->hints, &call->place, ranks) && move_own(run, early);
 }
 
 /* The same when all have one run and have met: what is past the end is left alone. */
@@ -293,8 +301,18 @@ static void remember(struct onesided *o, const struct io_plan *plan)
     memcpy(o->last.reason, plan->reason, sizeof o->last.reason);
 }
 
+/* Each moves its own, when they have met. */
+static int move_scattered(struct onesided_run *run, const struct early *early)
+{
+    int64_t none = NONE;
+    snprintf(run->o->last.reason, sizeof run->o->last.reason,
+             "each rank moved its bytes: they lie far apart");
+    move_own(run, early);
+    return rounds_agree(run, &none);
+}
+
 /* What is left to do when the ranks have met. */
-static int move_rest(struct onesided_run *run, const struct met *met,
+static int move_rest(struct onesided_run *run, const struct met *met, struct early *early,
                      const struct plan_ranks *ranks)
 {
     const struct onesided_call *call = run->call;
@@ -305,10 +323,12 @@ static int move_rest(struct onesided_run *run, const struct met *met,
     run->end = run->collect || extent->high < run->size ? extent->high : run->size;
     if (extent->low >= run->end)
         return 0;
+    struct io_extent there = {extent->low, run->end, extent->run, extent->grain};
+    if (call->grows && early_is_scattered(early, met->left, call->hints, &there, ranks))
+        return move_scattered(run, early);
     if (run->o->world) {
-        struct io_extent some = {extent->low, run->end, extent->run, extent->grain};
         struct plan_ranks of_world = move_ranks(run->o->world);
-        plan_make(&run->plan, call->hints, &call->place, &some, &of_world);
+        plan_make(&run->plan, call->hints, &call->place, &there, &of_world);
         remember(run->o, &run->plan);
         return move_by_messages(run);
     }
@@ -334,15 +354,16 @@ static int move(const struct onesided_call *call, int collect, uint64_t *size,
     struct plan_ranks ranks = {
         .size = p->size, .n_nodes = p->n_nodes, .order = p->order, .room_bytes = o->window_bytes};
     o->last = (struct onesided_last){.before = o->cost, .called = 1, .reason = "no bytes"};
-    int early = move_early(&run, &ranks);
-    int rc = meet(&run, early, &met);
+    struct early early;
+    int moved = move_early(&run, &early, &ranks);
+    int rc = meet(&run, &early, moved, &met);
     if (!rc)
         run.end = met.extent.high;
-    if (early && !rc && met.moved)
+    if (moved && !rc && met.moved)
         snprintf(o->last.reason, sizeof o->last.reason,
                  "each rank moved its bytes before they met");
     if (!rc && !met.moved)
-        rc = move_rest(&run, &met, &ranks);
+        rc = move_rest(&run, &met, &early, &ranks);
     if (rc)
         *err = run.failure;
     else

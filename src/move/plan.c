@@ -143,9 +143,14 @@ static int may_apart(const struct plan_share *s, uint64_t pitch, const struct pl
     if (s->writes)
         return ranks->n_nodes == 1 && ((few && s->runs <= FEW_WRITES) ||
                                        plan_is_apart(s->run, pitch) || s->run >= WRITE_RUN);
-    if (s->where == PLAN_IN_MEMORY)
+    if (s->where == STORE_IN_MEMORY)
         return (few && s->runs <= FEW_READS) || pitch >= READ_PITCH;
-    return pitch >= (s->where == PLAN_ON_DISK ? READ_PITCH_DISK : READ_PITCH_UNKNOWN);
+    return pitch >= (s->where == STORE_ON_DISK ? READ_PITCH_DISK : READ_PITCH_UNKNOWN);
+}
+
+static int may_leave_windows(const struct io_hints *hints, const struct plan_ranks *ranks)
+{
+    return hints->transport == IO_AUTO && !hints->writers && ranks->size <= CROWD;
 }
 
 int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
@@ -153,8 +158,16 @@ int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
 {
     if (share->runs <= 1 || (plan_is_long(share->run) && share->run >= place->stripe_bytes))
         return may_whole(hints, place, share->run, ranks);
-    return hints->transport == IO_AUTO && !hints->writers && ranks->size <= CROWD &&
-           may_apart(share, share->pitch / ranks->size, ranks);
+    return may_leave_windows(hints, ranks) && may_apart(share, share->pitch / ranks->size, ranks);
+}
+
+int plan_is_scattered(const struct io_hints *hints, const struct io_extent *extent,
+                      const struct plan_share *share, const struct plan_ranks *ranks)
+{
+    if (share->runs <= 1 || extent->low >= extent->high || !may_leave_windows(hints, ranks))
+        return 0;
+    uint64_t pitch = (extent->high - extent->low) / share->runs / ranks->size;
+    return may_apart(share, pitch < share->pitch ? pitch : share->pitch, ranks);
 }
 
 static uint32_t count_writers(const struct io_hints *hints, const struct plan_ranks *ranks)

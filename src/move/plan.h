@@ -2,6 +2,7 @@
 #ifndef BRG_IO_PLAN_H
 #define BRG_IO_PLAN_H
 
+#include "store/store.h"
 #include "world/experience.h"
 
 #define PLAN_MAX_WRITERS 1024u
@@ -60,11 +61,7 @@ void plan_why(char text[PLAN_WHY], const struct io_hints *hints, const char *by_
 struct plan_share {
     int writes;
     uint64_t runs, run, pitch; /* as struct request_spread has them */
-    enum plan_where {
-        PLAN_UNKNOWN, /* over a network, as a rule */
-        PLAN_ON_DISK, /* of its node */
-        PLAN_IN_MEMORY
-    } where; /* what is there now; asked for only if several runs are read */
+    enum store_where where;    /* what is there now */
 };
 
 /* Whether a rank may move what it asks for before the ranks have met for the call: one run, or long
@@ -72,6 +69,11 @@ struct plan_share {
  * far apart, that nobody gains by moving them together. */
 int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
                    const struct plan_share *share, const struct plan_ranks *ranks);
+
+/* The same when they have met, of several runs, where it is known how far those of all ranks reach.
+ * share: the most runs of any rank, the least of all else. */
+int plan_is_scattered(const struct io_hints *hints, const struct io_extent *extent,
+                      const struct plan_share *share, const struct plan_ranks *ranks);
 
 /* An extent without bytes gives a plan without windows: n_writers is 0. */
 void plan_make(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,

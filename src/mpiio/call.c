@@ -23,9 +23,10 @@
 /* This rank's part of the call, and where its individual pointer is. */
 struct share {
     struct io_request request;
-    int64_t etypes;  /* before the call */
-    const char *why; /* NULL; or why it cannot be done here */
-    int early;       /* `moved` bytes were moved already: all that there are */
+    int64_t etypes;     /* before the call */
+    const char *why;    /* NULL; or why it cannot be done here */
+    struct early early; /* how it may be moved without the others */
+    int is_moved;       /* it was, and `moved` bytes are all that there are */
     uint64_t asked, moved;
     uint64_t began_ns;
 };
@@ -66,28 +67,33 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
 
 /* ---- before the meeting ---- */
 
-/* Moves all that this rank asks for, if it may: 1, whatever came of it. */
-static int move_early(struct file *f, const struct call *call, struct share *share,
-                      struct brg_error *failure)
+static void move_it(struct file *f, struct share *share, struct brg_error *failure)
 {
-    struct early early = {.store = f->all.store,
-                          .request = &share->request,
-                          .rank = f->all.world->rank,
-                          .writes = call->write};
+    int rc = early_move(&share->early, &share->moved, failure);
+    if (!rc && share->early.share.writes && share->moved && f->all.world->n_nodes > 1)
+        store_show(f->all.store, failure);
+    share->is_moved = 1;
+}
+
+/* Moves all that this rank asks for, if it may. */
+static void move_early(struct file *f, const struct call *call, struct share *share,
+                       struct brg_error *failure)
+{
     struct plan_place place = move_place(&f->all.token, call->write);
     struct plan_ranks ranks = move_ranks(f->all.world);
-    if (!early_may(&early, &f->all.hints, &place, &ranks))
-        return 0;
-    int rc = early_move(&early, &share->moved, failure);
-    if (!rc && call->write && share->moved && f->all.world->n_nodes > 1)
-        store_show(f->all.store, failure);
-    return 1;
+    share->early = (struct early){.store = f->all.store,
+                                  .request = &share->request,
+                                  .rank = f->all.world->rank,
+                                  .share = {.writes = call->write}};
+    if (early_may(&share->early, &f->all.hints, &place, &ranks))
+        move_it(f, share, failure);
 }
 
 /* ---- the meeting ---- */
 
 enum {
-    UNABLE = EXTENT_VALUES,
+    LEFT = EXTENT_VALUES,
+    UNABLE = LEFT + LEFT_VALUES,
     SIZE,   /* reading: of the file, as rank 0 sees it */
     EARLY,  /* 1: all have moved all */
     FAILED, /* meanwhile */
@@ -100,7 +106,8 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
     struct io_request nothing;
     uint64_t bytes;
     request_none(&nothing);
-    extent_say(share->early ? &nothing : &share->request, v);
+    extent_say(share->is_moved ? &nothing : &share->request, v);
+    early_say_left(share->is_moved ? NULL : &share->early, v + LEFT);
     v[SIZE] = INT64_MAX;
     if (!share->why && !call->write && f->all.world->rank == 0) {
         if (store_size(f->all.store, &bytes, NULL))
@@ -109,7 +116,7 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
             v[SIZE] = (int64_t)bytes;
     }
     v[UNABLE] = share->why ? 0 : 1;
-    v[EARLY] = share->early;
+    v[EARLY] = share->is_moved;
     v[FAILED] = world_failure_key(f->all.world, failure);
 }
 
@@ -128,14 +135,19 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
                            .plan = &plan,
                            .store = r->store,
                            .drain = r->drain,
-                           .request = share->early ? &nothing : &share->request};
+                           .request = share->is_moved ? &nothing : &share->request};
     if (extent.high > (uint64_t)v[SIZE])
         extent.high = (uint64_t)v[SIZE];
     move.size = extent.high;
     request_none(&nothing);
-    if (!call->write && !share->early)
+    if (early_is_scattered(&share->early, v + LEFT, &r->hints, &extent, &ranks)) {
+        if (!share->is_moved)
+            move_it(f, share, failure);
+        return world_failure(w, failure);
+    }
+    if (!call->write && !share->is_moved)
         request_clip(&share->request, (uint64_t)v[SIZE]);
-    if (!share->early)
+    if (!share->is_moved)
         share->moved = share->request.bytes;
     plan_make(&plan, &r->hints, &place, &extent, &ranks);
     int rc = call->write ? move_write(&move, failure) : move_read(&move, failure);
@@ -191,7 +203,8 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     }
     request_none(&share.request);
     share.why = f->all.unable ? "it cannot be opened beside MPI" : ask(f, call, &share);
-    share.early = !share.why && move_early(f, call, &share, &failure);
+    if (!share.why)
+        move_early(f, call, &share, &failure);
     fill_values(f, call, &share, &failure, v);
     int rc = world_minimum(f->all.world, v, N_VALUES, &failure);
     if (!rc && !v[UNABLE]) {

@@ -129,7 +129,7 @@ int store_read_all(struct io_store *store, void *buf, size_t bytes, uint64_t off
                    struct brg_error *err);
 /* Where the byte at `offset` would be read from; opens the file. Past its end there is nothing to
  * wait for. */
-enum store_where {
+enum store_where {  /* the least is the slowest */
     STORE_UNKNOWN,  /* over a network, as a rule; or parts */
     STORE_ON_DISK,  /* a disk of this node's */
     STORE_IN_MEMORY /* of this node */

@@ -95,7 +95,7 @@ static void the_middle_is_looked_at_too(void)
 static struct io_hints hints;
 static struct plan_place place = {.stripe_bytes = 1 << 20};
 
-static int may(int writes, uint64_t runs, uint64_t run, uint64_t pitch, enum plan_where where,
+static int may(int writes, uint64_t runs, uint64_t run, uint64_t pitch, enum store_where where,
                uint32_t size, uint32_t nodes)
 {
     struct plan_share share = {
@@ -107,40 +107,68 @@ static int may(int writes, uint64_t runs, uint64_t run, uint64_t pitch, enum pla
 static void runs_far_apart_are_moved_by_their_rank(void)
 {
     hints_default(&hints);
-    CHECK(may(0, 1000, 20, 4 * 4096, PLAN_IN_MEMORY, 4, 1), "read from memory");
-    CHECK(!may(0, 1000, 20, 4 * 4096 - 4, PLAN_IN_MEMORY, 4, 1), "closer");
-    CHECK(!may(0, 1000, 20, 4 * 4096, PLAN_IN_MEMORY, 8, 1), "others lie between");
-    CHECK(!may(0, 1000, 20, 4 * 4096, PLAN_ON_DISK, 4, 1), "a disk reads on by itself");
-    CHECK(may(0, 1000, 20, 4 << 14, PLAN_ON_DISK, 4, 1), "not so far");
-    CHECK(!may(0, 1000, 20, 4 << 14, PLAN_UNKNOWN, 4, 1), "over a network");
-    CHECK(may(0, 1000, 20, 4 << 16, PLAN_UNKNOWN, 4, 4), "not so far, on any number of nodes");
-    CHECK(may(1, 1000, 20, 4 * 4116, PLAN_ON_DISK, 4, 1), "written");
-    CHECK(!may(1, 1000, 20, 4 * 4115, PLAN_IN_MEMORY, 4, 1), "holes that are filled");
-    CHECK(!may(1, 1000, 20, 1 << 20, PLAN_UNKNOWN, 4, 4), "nodes that write side by side");
-    CHECK(may(1, 1000, 16 << 10, 64 << 10, PLAN_ON_DISK, 4, 1), "too long to be copied");
+    CHECK(may(0, 1000, 20, 4 * 4096, STORE_IN_MEMORY, 4, 1), "read from memory");
+    CHECK(!may(0, 1000, 20, 4 * 4096 - 4, STORE_IN_MEMORY, 4, 1), "closer");
+    CHECK(!may(0, 1000, 20, 4 * 4096, STORE_IN_MEMORY, 8, 1), "others lie between");
+    CHECK(!may(0, 1000, 20, 4 * 4096, STORE_ON_DISK, 4, 1), "a disk reads on by itself");
+    CHECK(may(0, 1000, 20, 4 << 14, STORE_ON_DISK, 4, 1), "not so far");
+    CHECK(!may(0, 1000, 20, 4 << 14, STORE_UNKNOWN, 4, 1), "over a network");
+    CHECK(may(0, 1000, 20, 4 << 16, STORE_UNKNOWN, 4, 4), "not so far, on any number of nodes");
+    CHECK(may(1, 1000, 20, 4 * 4116, STORE_ON_DISK, 4, 1), "written");
+    CHECK(!may(1, 1000, 20, 4 * 4115, STORE_IN_MEMORY, 4, 1), "holes that are filled");
+    CHECK(!may(1, 1000, 20, 1 << 20, STORE_UNKNOWN, 4, 4), "nodes that write side by side");
+    CHECK(may(1, 1000, 16 << 10, 64 << 10, STORE_ON_DISK, 4, 1), "too long to be copied");
+}
+
+/* When it is known how far all reach. */
+static int scattered(int writes, uint64_t runs, uint64_t run, uint64_t pitch, uint64_t reach,
+                     enum store_where where, uint32_t size)
+{
+    struct plan_share share = {
+        .writes = writes, .runs = runs, .run = run, .pitch = pitch, .where = where};
+    struct plan_ranks ranks = {.size = size, .n_nodes = 1, .room_bytes = 8 << 20};
+    struct io_extent extent = {.low = 1000, .high = 1000 + reach, .run = run};
+    return plan_is_scattered(&hints, &extent, &share, &ranks);
+}
+
+static void runs_that_turn_out_to_lie_far_apart_are_as_well(void)
+{
+    uint64_t all =
+        64 * 8192; /* of 8 ranks, 64 runs each: one every 8 KiB if they lie side by side */
+    hints_default(&hints);
+    CHECK(scattered(0, 64, 20, 8192, 8 * all, STORE_IN_MEMORY, 8), "side by side");
+    CHECK(!may(0, 64, 20, 8192, STORE_IN_MEMORY, 8, 1), "which no rank knows before");
+    CHECK(!scattered(0, 64, 20, 8192, 3 * all, STORE_IN_MEMORY, 8), "they lie in each other");
+    CHECK(!scattered(0, 64, 20, 4000, 8 * all, STORE_IN_MEMORY, 8), "one rank's lie close");
+    CHECK(!scattered(0, 64, 20, 8192, 8 * all, STORE_ON_DISK, 8), "one rank would wait");
+    CHECK(scattered(1, 64, 20, 8192, 8 * all, STORE_ON_DISK, 8), "written");
+    CHECK(!scattered(0, 1, 20, 8192, 8 * all, STORE_IN_MEMORY, 8), "one run each");
+    CHECK(!scattered(0, 64, 20, 8192, 0, STORE_IN_MEMORY, 8), "past the end");
+    hints.writers = 1;
+    CHECK(!scattered(0, 64, 20, 8192, 8 * all, STORE_IN_MEMORY, 8), "one writer");
 }
 
 static void few_runs_are_as_one(void)
 {
     hints_default(&hints);
-    CHECK(may(0, 16, 20, 100, PLAN_IN_MEMORY, 4, 1), "read");
-    CHECK(!may(0, 17, 20, 100, PLAN_IN_MEMORY, 4, 1), "more");
-    CHECK(!may(0, 16, 20, 100, PLAN_ON_DISK, 4, 1), "which wait");
-    CHECK(!may(0, 16, 20, 100, PLAN_IN_MEMORY, 17, 1), "of many ranks");
-    CHECK(!may(0, 16, 20, 100, PLAN_IN_MEMORY, 4, 2), "on several nodes");
-    CHECK(may(1, 2, 20, 100, PLAN_IN_MEMORY, 4, 1), "written");
-    CHECK(!may(1, 3, 20, 100, PLAN_IN_MEMORY, 4, 1), "more");
-    CHECK(!may(1, 2, 20, 100, PLAN_IN_MEMORY, 17, 1), "by many ranks");
+    CHECK(may(0, 16, 20, 100, STORE_IN_MEMORY, 4, 1), "read");
+    CHECK(!may(0, 17, 20, 100, STORE_IN_MEMORY, 4, 1), "more");
+    CHECK(!may(0, 16, 20, 100, STORE_ON_DISK, 4, 1), "which wait");
+    CHECK(!may(0, 16, 20, 100, STORE_IN_MEMORY, 17, 1), "of many ranks");
+    CHECK(!may(0, 16, 20, 100, STORE_IN_MEMORY, 4, 2), "on several nodes");
+    CHECK(may(1, 2, 20, 100, STORE_IN_MEMORY, 4, 1), "written");
+    CHECK(!may(1, 3, 20, 100, STORE_IN_MEMORY, 4, 1), "more");
+    CHECK(!may(1, 2, 20, 100, STORE_IN_MEMORY, 17, 1), "by many ranks");
 }
 
 static void who_asks_for_a_way_gets_it(void)
 {
     hints_default(&hints);
     hints.transport = IO_SIMPLE;
-    CHECK(!may(0, 1000, 20, 4 << 20, PLAN_IN_MEMORY, 4, 1), "simple");
+    CHECK(!may(0, 1000, 20, 4 << 20, STORE_IN_MEMORY, 4, 1), "simple");
     hints_default(&hints);
     hints.writers = 2;
-    CHECK(!may(1, 1000, 20, 4 << 20, PLAN_IN_MEMORY, 4, 1), "two writers");
+    CHECK(!may(1, 1000, 20, 4 << 20, STORE_IN_MEMORY, 4, 1), "two writers");
 }
 
 int main(void)
@@ -151,6 +179,7 @@ int main(void)
     a_third_of_close_ones_is_enough();
     the_middle_is_looked_at_too();
     runs_far_apart_are_moved_by_their_rank();
+    runs_that_turn_out_to_lie_far_apart_are_as_well();
     few_runs_are_as_one();
     who_asks_for_a_way_gets_it();
     return failures != 0;
