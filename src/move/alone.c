@@ -9,7 +9,6 @@
 
 #define ROOM_BYTES (256u << 10) /* what is moved through memory of ours, at a time */
 #define LONG_BYTES (32u << 10)  /* from here on a part moves by itself */
-#define GAP_BYTES 4096u         /* a larger one is not read */
 #define PAGE_BYTES 4096u        /* what the kernel reads before a part of it can be written */
 #define AHEAD_PARTS 128u
 
@@ -149,7 +148,7 @@ static void find_stretch(struct io_cursor cursor, struct stretch *s)
     struct io_part part;
     *s = (struct stretch){0};
     while (cursor_next(&cursor, UINT64_MAX, &part)) {
-        if (s->parts && (part.offset > s->end + GAP_BYTES || part.bytes >= LONG_BYTES ||
+        if (s->parts && (part.offset > s->end + REQUEST_GAP || part.bytes >= LONG_BYTES ||
                          part.offset + part.bytes > s->at + ROOM_BYTES))
             return;
         if (!s->parts++)

@@ -9,8 +9,10 @@ int early_may(struct early *e, const struct io_hints *hints, const struct plan_p
               const struct plan_ranks *ranks)
 {
     struct request_spread spread = request_spread(e->request);
+    e->share.stretches = spread.stretches;
     e->share.runs = spread.runs;
     e->share.run = spread.run;
+    e->share.length = spread.length;
     e->share.pitch = spread.pitch;
     if (!e->request->bytes)
         return 1;
@@ -33,7 +35,9 @@ int early_move(const struct early *e, uint64_t *moved, struct brg_error *err)
 void early_say_left(const struct early *e, int64_t v[LEFT_VALUES])
 {
     int left = e && e->share.runs;
+    v[LEFT_STRETCHES] = left ? -(int64_t)e->share.stretches : 0;
     v[LEFT_RUNS] = left ? -(int64_t)e->share.runs : 0;
+    v[LEFT_LENGTH] = left ? -(int64_t)e->share.length : 0;
     v[LEFT_PITCH] = left ? (int64_t)e->share.pitch : INT64_MAX;
     v[LEFT_WHERE] = left ? (int64_t)e->share.where : STORE_IN_MEMORY;
 }
@@ -41,8 +45,10 @@ void early_say_left(const struct early *e, int64_t v[LEFT_VALUES])
 int early_is_scattered(struct early *e, const int64_t v[LEFT_VALUES], const struct io_hints *hints,
                        const struct io_extent *extent, const struct plan_ranks *ranks)
 {
+    e->share.stretches = (uint64_t)-v[LEFT_STRETCHES];
     e->share.runs = (uint64_t)-v[LEFT_RUNS];
     e->share.run = extent->run;
+    e->share.length = (uint64_t)-v[LEFT_LENGTH];
     e->share.pitch = (uint64_t)v[LEFT_PITCH];
     e->share.where = (enum store_where)v[LEFT_WHERE];
     return plan_is_scattered(hints, extent, &e->share, ranks);

@@ -27,7 +27,9 @@ int early_move(const struct early *early, uint64_t *moved, struct brg_error *err
  * what it has left (after early_may; early NULL: nothing), the least of all ranks' of each value,
  * and whether they do. Then early_move, and an agreement. */
 enum early_left {
+    LEFT_STRETCHES,
     LEFT_RUNS,
+    LEFT_LENGTH,
     LEFT_PITCH,
     LEFT_WHERE,
     LEFT_VALUES

@@ -24,6 +24,8 @@
  * holes, which writers leave out as well (move_sieve.c) and readers would read. */
 #define FEW_WRITES 2u
 #define FEW_READS 16u
+#define FEW_READ_BYTES (64u << 10) /* that nobody asked for */
+#define FEW_RUNS 4u                /* of a stretch: more are written as one from a window */
 #define WRITE_HOLE 4096u
 #define WRITE_RUN (16u << 10) /* costs less to write than to copy */
 #define READ_PITCH 4096u
@@ -135,17 +137,22 @@ static int may_whole(const struct io_hints *hints, const struct plan_place *plac
            (!ranks->past || experience_choose(ranks->past, IO_DIRECT, candidates) == IO_DIRECT);
 }
 
-/* Several runs, by `pitch` from one run of any rank to the next, should all lie between each
- * other's. Figures: docs/explanation/onesided.md, "Far apart". */
+/* Several runs, by `pitch` from one stretch of any rank to the next, should all lie between each
+ * other's. A rank that reads reads what lies between the runs of a stretch as well; one that writes
+ * writes run by run. Figures: docs/explanation/onesided.md, "Far apart". */
 static int may_apart(const struct plan_share *s, uint64_t pitch, const struct plan_ranks *ranks)
 {
     int few = ranks->n_nodes == 1 && ranks->size <= FEW_RANKS;
+    uint64_t bytes = s->run * s->runs / s->stretches;
+    uint64_t holes = s->length > bytes ? s->length - bytes : 0;
     if (s->writes)
-        return ranks->n_nodes == 1 && ((few && s->runs <= FEW_WRITES) ||
-                                       plan_is_apart(s->run, pitch) || s->run >= WRITE_RUN);
+        return ranks->n_nodes == 1 &&
+               ((few && s->runs <= FEW_WRITES) || s->run >= WRITE_RUN ||
+                (s->runs <= s->stretches * FEW_RUNS && plan_is_apart(s->length, pitch)));
     if (s->where == STORE_IN_MEMORY)
-        return (few && s->runs <= FEW_READS) || pitch >= READ_PITCH;
-    return pitch >= (s->where == STORE_ON_DISK ? READ_PITCH_DISK : READ_PITCH_UNKNOWN);
+        return (few && s->stretches <= FEW_READS && s->stretches * holes <= FEW_READ_BYTES) ||
+               pitch >= READ_PITCH + holes;
+    return pitch >= (s->where == STORE_ON_DISK ? READ_PITCH_DISK : READ_PITCH_UNKNOWN) + holes;
 }
 
 static int may_leave_windows(const struct io_hints *hints, const struct plan_ranks *ranks)
@@ -166,7 +173,7 @@ int plan_is_scattered(const struct io_hints *hints, const struct io_extent *exte
 {
     if (share->runs <= 1 || extent->low >= extent->high || !may_leave_windows(hints, ranks))
         return 0;
-    uint64_t pitch = (extent->high - extent->low) / share->runs / ranks->size;
+    uint64_t pitch = (extent->high - extent->low) / share->stretches / ranks->size;
     return may_apart(share, pitch < share->pitch ? pitch : share->pitch, ranks);
 }
 

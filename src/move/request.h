@@ -71,12 +71,15 @@ int request_run(const struct io_request *request, struct io_part *run);
 uint64_t request_mean_run(const struct io_request *request);
 
 /* How its runs lie in the file, roughly: where there are many, a sample speaks for them. What meets
- * in the file is one run, wherever it lies in memory. Of nothing all are 0. */
+ * in the file is one run, wherever it lies in memory; runs with at most so many bytes between them
+ * are one stretch. Of nothing all are 0. */
+#define REQUEST_GAP 4096u
 struct request_spread {
-    uint64_t runs;  /* how many */
-    uint64_t run;   /* their mean length */
-    uint64_t pitch; /* from the beginning of one to that of the next, where they lie close: the
-                       lower quartile; of one run its length */
+    uint64_t stretches, runs; /* how many */
+    uint64_t run;             /* mean length of a run */
+    uint64_t length;          /* and of a stretch, what lies between its runs included */
+    uint64_t pitch;           /* from the beginning of a stretch to that of the next, where they lie
+                                 close: the lower quartile; of one its length */
 };
 struct request_spread request_spread(const struct io_request *request);
 

@@ -2,12 +2,12 @@
 #include "move/request.h"
 
 /* Parts that are looked at, from the beginning and again from the middle. */
-#define SAMPLE 32u
+#define SAMPLE 64u
 
 struct sample {
     uint64_t pitch[2 * SAMPLE]; /* rising */
     uint32_t pitches;
-    uint64_t runs, bytes;
+    uint64_t stretches, runs, bytes, length;
     int all; /* there is no more than this */
 };
 
@@ -19,23 +19,25 @@ static void add_pitch(struct sample *s, uint64_t pitch)
     s->pitch[at] = pitch;
 }
 
-/* Parts that meet in the file are one run, wherever they lie in memory. */
 static void look(struct sample *s, const struct io_request *request, uint64_t from)
 {
     struct io_cursor cursor;
     struct io_part part;
-    uint64_t run = 0, end = 0;
+    uint64_t begin = 0, end = 0;
     uint32_t n = 0;
     cursor_seek(&cursor, request, from);
     for (; n < SAMPLE && cursor_next(&cursor, UINT64_MAX, &part); n++) {
-        if (n && part.offset != end)
-            add_pitch(s, part.offset - run);
-        if (!n || part.offset != end) {
-            run = part.offset;
-            s->runs++;
+        int goes_on = n && part.offset - end <= REQUEST_GAP;
+        if (n && !goes_on)
+            add_pitch(s, part.offset - begin);
+        if (!goes_on) {
+            begin = end = part.offset;
+            s->stretches++;
         }
-        end = part.offset + part.bytes;
+        s->runs += !n || part.offset != end || begin == end;
+        s->length += part.offset + part.bytes - end;
         s->bytes += part.bytes;
+        end = part.offset + part.bytes;
     }
     s->all = cursor.ended;
 }
@@ -45,14 +47,21 @@ struct request_spread request_spread(const struct io_request *request)
     uint64_t span = request->high - request->low;
     struct sample s = {.pitches = 0};
     if (!request->bytes)
-        return (struct request_spread){0, 0, 0};
+        return (struct request_spread){.runs = 0};
     if (request->bytes == span)
-        return (struct request_spread){1, span, span};
+        return (struct request_spread){
+            .stretches = 1, .runs = 1, .run = span, .length = span, .pitch = span};
     look(&s, request, request->low);
-    if (s.all)
-        return (struct request_spread){s.runs, s.bytes / s.runs, s.pitch[s.pitches / 4]};
-    look(&s, request, request->low + span / 2);
-    uint64_t run = s.bytes / s.runs;
-    return (struct request_spread){request->bytes / run, run,
-                                   s.pitches ? s.pitch[s.pitches / 4] : run};
+    if (!s.all)
+        look(&s, request, request->low + span / 2);
+    struct request_spread spread = {.stretches = s.stretches,
+                                    .runs = s.runs,
+                                    .run = s.bytes / s.runs,
+                                    .length = s.length / s.stretches};
+    if (s.bytes < request->bytes) {
+        spread.runs = request->bytes / spread.run;
+        spread.stretches = spread.runs * s.stretches / s.runs;
+    }
+    spread.pitch = s.pitches ? s.pitch[s.pitches / 4] : spread.length;
+    return spread;
 }

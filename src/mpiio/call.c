@@ -229,7 +229,8 @@ static int is_for_us(const struct file *f, const struct call *call, const struct
     struct request_spread s = request_spread(r);
     if (s.runs <= 1)
         return late_is_ours(f);
-    return !call->write || plan_is_long(s.run) || plan_is_apart(s.run, s.pitch);
+    return !call->write || plan_is_long(s.run) ||
+           (s.runs == s.stretches && plan_is_apart(s.run, s.pitch));
 }
 
 static int move_alone(struct file *f, const struct call *call, struct share *share,
