@@ -16,3 +16,13 @@ struct io_extent extent_heard(const int64_t v[EXTENT_VALUES])
                               .run = (uint64_t)v[EXTENT_RUN],
                               .grain = (uint32_t)v[EXTENT_GRAIN]};
 }
+
+void extent_cut(struct io_extent *extent, uint64_t end)
+{
+    uint32_t grain = (uint32_t)__builtin_ctzll(end | UINT64_C(1) << 31);
+    if (extent->high <= end)
+        return;
+    extent->high = end;
+    if (grain < extent->grain)
+        extent->grain = grain;
+}

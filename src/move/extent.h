@@ -16,5 +16,7 @@ enum extent_value {
 
 void extent_say(const struct io_request *request, int64_t values[EXTENT_VALUES]);
 struct io_extent extent_heard(const int64_t least[EXTENT_VALUES]);
+/* What is read, where the file ends at `end`. */
+void extent_cut(struct io_extent *extent, uint64_t end);
 
 #endif

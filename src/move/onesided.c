@@ -323,7 +323,8 @@ static int move_rest(struct onesided_run *run, const struct met *met, struct ear
     run->end = run->collect || extent->high < run->size ? extent->high : run->size;
     if (extent->low >= run->end)
         return 0;
-    struct io_extent there = {extent->low, run->end, extent->run, extent->grain};
+    struct io_extent there = *extent;
+    extent_cut(&there, run->end);
     if (call->grows && early_is_scattered(early, met->left, call->hints, &there, ranks))
         return move_scattered(run, early);
     if (run->o->world) {

@@ -37,7 +37,7 @@ uint32_t request_grain(const struct io_request *request)
 {
     uint64_t bits = request->low | request->high;
     if (request->view)
-        return 0;
+        bits |= view_bits(request);
     for (int d = 0; d < request->ndims; d++) {
         int last = d == request->ndims - 1;
         bits |= last ? request->count[d] : request->count[d] > 1 ? request->file_stride[d] : 0;

@@ -61,7 +61,7 @@ void request_destroy(struct io_request *request);
  * copied to the others. */
 void request_repeat(const struct io_request *request);
 
-/* All runs of a request with bytes begin and end on a multiple of 1 << this (0 of a view). */
+/* All parts of a request with bytes begin and end in the file on a multiple of 1 << this. */
 uint32_t request_grain(const struct io_request *request);
 
 /* Whether all its bytes lie together, in memory and in the file: 1, and *run. Of none: 0. */

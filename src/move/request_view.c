@@ -22,6 +22,15 @@ uint64_t view_mean_run(const struct io_request *request)
     return least(run, request->bytes);
 }
 
+/* Where memory goes on elsewhere, the lengths of its runs have come by. */
+uint64_t view_bits(const struct io_request *request)
+{
+    const struct placed *seen = &request->view->data;
+    return request->bytes
+               ? (uint64_t)seen->at | seen->layout->places | request->into.layout->lengths
+               : 0;
+}
+
 /* The bytes of memory, and whether the view has as many; 0 or -errno. */
 static int measure(struct io_request *r, const struct type *type, uint64_t count,
                    struct brg_error *err)

@@ -6,6 +6,9 @@
 
 uint64_t view_mean_run(const struct io_request *request);
 
+/* In the file, parts begin and end on multiples of this number's lowest bit. */
+uint64_t view_bits(const struct io_request *request);
+
 /* As cursor_seek, of a request that has bytes. */
 void view_seek(struct io_cursor *cursor, uint64_t offset);
 

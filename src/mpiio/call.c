@@ -136,8 +136,7 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
                            .store = r->store,
                            .drain = r->drain,
                            .request = share->is_moved ? &nothing : &share->request};
-    if (extent.high > (uint64_t)v[SIZE])
-        extent.high = (uint64_t)v[SIZE];
+    extent_cut(&extent, (uint64_t)v[SIZE]);
     move.size = extent.high;
     request_none(&nothing);
     if (early_is_scattered(&share->early, v + LEFT, &r->hints, &extent, &ranks)) {

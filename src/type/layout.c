@@ -48,7 +48,9 @@ int layout_data(uint64_t bytes, struct placed *out)
                          .bytes = bytes,
                          .runs = 1,
                          .high = (int64_t)bytes,
-                         .end = (int64_t)bytes};
+                         .end = (int64_t)bytes,
+                         .places = bytes,
+                         .lengths = bytes};
     out->layout = l;
     return 0;
 }
@@ -70,6 +72,8 @@ static int measure_row(struct layout *row)
     row->end = (int64_t)(reach + child->end);
     row->rising = child->rising && row->stride >= child->last;
     row->apart = child->apart && row->stride >= child->high; /* apart, it begins with its lowest */
+    row->places = child->places | (uint64_t)row->stride;
+    row->lengths = child->lengths;
     row->runs = UINT64_MAX;
     if (child->runs > INT64_MAX)
         return 0;
@@ -228,6 +232,8 @@ static int measure_list(struct layout *list)
             list->depth = child->depth;
         list->rising &= (!child || child->rising) && (i == 0 || at >= last);
         list->apart &= (!child || child->apart) && (i == 0 || from >= reach);
+        list->places |= (uint64_t)list->entries[i].at | (child ? child->places : (uint64_t)bytes);
+        list->lengths |= child ? child->lengths : (uint64_t)bytes;
         if (i && end == at)
             its--; /* it goes on where the one before ended */
         runs = its > UINT64_MAX - runs ? UINT64_MAX : runs + its;

@@ -46,7 +46,10 @@ struct layout {
     int64_t low, high; /* hull of all bytes: low <= 0 < high */
     int64_t last;      /* where the last run begins */
     int64_t end;       /* where the last run ends */
-    uint64_t count;    /* of a row's or a list's children */
+    /* of the lowest bit that is set in it: all runs begin and end on a multiple (from the first
+     * byte on); their lengths are multiples */
+    uint64_t places, lengths;
+    uint64_t count; /* of a row's or a list's children */
     int64_t stride;
     struct layout *child; /* of a row */
     /* of a list */

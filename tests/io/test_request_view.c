@@ -68,6 +68,18 @@ static int write_out(const struct map *file, const struct map *memory, int64_t s
     return 1;
 }
 
+static void check_grain(const struct io_request *r)
+{
+    struct io_cursor c;
+    struct io_part part;
+    uint64_t grain = UINT64_C(1) << request_grain(r);
+    cursor_seek(&c, r, 0);
+    while (cursor_next(&c, UINT64_MAX, &part))
+        CHECK(part.offset % grain == 0 && part.bytes % grain == 0,
+              "round %d: %zu bytes at %llu, grain %llu", round_now, part.bytes,
+              (unsigned long long)part.offset, (unsigned long long)grain);
+}
+
 static int one_round(void)
 {
     static char buffer[16];
@@ -91,6 +103,7 @@ static int one_round(void)
         CHECK((int64_t)r.low == low && (int64_t)r.high == high, "round %d: hull", round_now);
         CHECK((request_mean_run(&r) > 0) == (r.bytes > 0), "round %d", round_now);
         check_parts(&r, memory, 0, FILE_BYTES);
+        check_grain(&r);
         check_parts(&r, memory, below(FILE_BYTES), 1 + below(700));
         request_destroy(&r);
         file_view_destroy(&view);
@@ -131,6 +144,46 @@ static void what_does_not_fit_is_refused(void)
     type_release(byte);
 }
 
+/* Every 6,144 bytes `run` bytes, from `shift` on; the request begins at `position`, and lies in
+ * memory in pieces. */
+static uint32_t grain_of(int64_t run, int64_t shift, uint64_t position, int64_t piece)
+{
+    static char memory[1 << 20];
+    struct type *byte, *runs, *tile, *pieces;
+    struct file_view view;
+    struct io_request r;
+    uint32_t grain;
+    type_basic(1, &byte, NULL);
+    type_hvector(4, run, 6144, byte, &runs, NULL);
+    type_resized(runs, 0, 4 * 6144, &tile, NULL);
+    type_hvector(12288 / piece, piece, 2 * piece, byte, &pieces, NULL);
+    CHECK(!file_view_create(&view, shift, byte, tile, NULL) &&
+              !request_of_view(&r, &view, position, pieces, 1, memory, NULL),
+          "a view of runs of %lld bytes", (long long)run);
+    check_grain(&r);
+    grain = request_grain(&r);
+    request_destroy(&r);
+    file_view_destroy(&view);
+    type_release(pieces);
+    type_release(tile);
+    type_release(runs);
+    type_release(byte);
+    return grain;
+}
+
+static void the_grain_is_that_of_runs_and_pieces_of_memory(void)
+{
+    CHECK(grain_of(1536, 0, 0, 12288) == 9, "runs of 3 x 512");
+    CHECK(grain_of(1536, 512, 0, 12288) == 9, "displaced by one of these");
+    CHECK(grain_of(1536, 64, 0, 12288) == 6, "by less");
+    CHECK(grain_of(1536, 0, 8, 12288) == 3, "begun in a run");
+    CHECK(grain_of(1536, 0, 1536, 12288) == 9, "at the next one");
+    CHECK(grain_of(1536, 0, 0, 24) == 3, "memory in pieces");
+    CHECK(grain_of(1536, 0, 0, 1) == 0, "of a byte");
+    CHECK(grain_of(1500, 0, 0, 12288) == 2, "runs of 4 x 375");
+    CHECK(grain_of(6144, 0, 0, 12288) == 12, "no holes");
+}
+
 int main(void)
 {
     int compared = 0;
@@ -140,6 +193,7 @@ int main(void)
     }
     CHECK(compared > ROUNDS / 2, "%d of %d", compared, ROUNDS);
     what_does_not_fit_is_refused();
+    the_grain_is_that_of_runs_and_pieces_of_memory();
     printf("%d failures\n", failures);
     return failures != 0;
 }

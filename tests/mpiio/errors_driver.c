@@ -2,6 +2,8 @@
  *   full     each rank writes 1 MiB and a short strided piece; which error, how often its handler
  *            was called, and whether the next call, that reads, succeeds
  *   apart    each rank writes 100 runs of 10 bytes, far apart, and reads them
+ *   cut      runs of 192 bytes in turns, read by the other rank than wrote them; the file ends 50
+ *            bytes before the last one does
  *   tiles    rank 1 alone reads by a view whose tiles lie in each other: one tile, then two
  *   atomic   a call in atomic mode, and one after it
  *   closes   a split call fails, and its handler closes the file, opens another, and begins a split
@@ -59,6 +61,31 @@ static void apart(const char *path)
     int second = MPI_File_read_at_all(file, 0, block, SHORT, MPI_BYTE, MPI_STATUS_IGNORE);
     printf("rank %d: %s, %s\n", rank, word(class_of(first)), word(class_of(second)));
     MPI_Type_free(&view);
+    MPI_Type_free(&runs);
+    MPI_File_close(&file);
+}
+
+static void cut(const char *path)
+{
+    MPI_File file = open_on(MPI_COMM_WORLD, path);
+    MPI_Datatype runs;
+    MPI_Status status;
+    int n = 0, bytes = 192 * 1000, wrong = 0, wanted = rank == 1 ? bytes - 50 : bytes;
+    MPI_Type_vector(1000, 192, 192 * 2, MPI_BYTE, &runs);
+    MPI_Type_commit(&runs);
+    MPI_File_set_view(file, (1 - rank) * 192, MPI_BYTE, runs, "native", MPI_INFO_NULL);
+    for (int i = 0; i < bytes; i++)
+        block[i] = (char)(i * 7 + rank);
+    MPI_File_write_at_all(file, 0, block, bytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_set_size(file, (MPI_Offset)bytes * 2 - 50);
+    memset(block, 'x', sizeof block);
+    MPI_File_set_view(file, rank * 192, MPI_BYTE, runs, "native", MPI_INFO_NULL);
+    MPI_File_read_at_all(file, 0, block, bytes, MPI_BYTE, &status);
+    MPI_Get_elements(&status, MPI_BYTE, &n);
+    for (int i = 0; i < bytes; i++)
+        wrong += block[i] != (i < wanted ? (char)(i * 7 + 1 - rank) : 'x');
+    printf("rank %d: %s, %d missing, %d wrong\n", rank, n == wanted ? "right" : "short", wanted - n,
+           wrong);
     MPI_Type_free(&runs);
     MPI_File_close(&file);
 }
@@ -166,9 +193,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*make)(const char *path);
-    } all[] = {{"full", full},     {"apart", apart},
-               {"closes", closes}, {"closes_other", closes_other},
-               {"tiles", tiles},   {"atomic", atomic_mode},
+    } all[] = {{"full", full},
+               {"apart", apart},
+               {"cut", cut},
+               {"closes", closes},
+               {"closes_other", closes_other},
+               {"tiles", tiles},
+               {"atomic", atomic_mode},
                {"comm", two_files}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

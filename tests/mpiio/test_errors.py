@@ -55,6 +55,12 @@ def test_runs_far_apart_fail_alike_on_every_rank(mpi, driver, tmp_path, fault, s
     assert heard == {said} and report in told
 
 
+@pytest.mark.parametrize("hints", ["share=yes", "share=no", "share=no:transport=brigade"])
+def test_what_the_file_ends_in_the_middle_of_is_read_up_to_there(mpi, driver, tmp_path, hints):
+    said, report = run(mpi, driver, tmp_path / "f", "cut", BRIGADE_IO=f"*:{hints}")
+    assert said == {"right, 0 missing, 0 wrong"} and "reads: 1 calls" in report
+
+
 @pytest.mark.parametrize("what", ["closes", "closes_other"])
 def test_a_handler_may_close_the_file_of_a_split_call(mpi, driver, tmp_path, what):
     fault = "io.write:1000000@1"
