@@ -1,21 +1,30 @@
 /* See store.h: what of a file lies in this node's memory, and asking for what does not. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 
 #include "store/store_inside.h"
 
-/* The kernel reads the byte if it need not wait for it. */
+static int is_memory(int fd)
+{
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+/* The kernel reads the byte if it need not wait for it. Not all file systems can say so. */
 enum store_where store_where(struct io_store *s, uint64_t offset)
 {
     char byte;
     struct iovec one = {.iov_base = &byte, .iov_len = 1};
     if (s->token.layout == IO_PARTS || store_need_file(s, NULL))
         return STORE_UNKNOWN;
-    ssize_t got = preadv2(s->fd, &one, 1, (off_t)offset, RWF_NOWAIT);
-    if (got >= 0)
+    if (preadv2(s->fd, &one, 1, (off_t)offset, RWF_NOWAIT) >= 0)
         return STORE_IN_MEMORY;
-    return errno == EAGAIN ? STORE_ON_DISK : STORE_UNKNOWN;
+    if (errno == EAGAIN)
+        return STORE_ON_DISK;
+    return is_memory(s->fd) ? STORE_IN_MEMORY : STORE_UNKNOWN;
 }
 
 void store_ask_for(struct io_store *s, uint64_t bytes, uint64_t offset)

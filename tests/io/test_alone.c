@@ -174,6 +174,22 @@ static void it_is_asked_for_some_pieces_at_a_time(void)
     store_close(store);
 }
 
+static void a_file_system_in_memory_needs_no_look(void)
+{
+    char kept[sizeof path];
+    snprintf(kept, sizeof kept, "%s", path);
+    snprintf(path, sizeof path, "/dev/shm/brigade-alone-%d", (int)getpid());
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+    struct io_store *store = fd < 0 ? NULL : opened();
+    where = -EOPNOTSUPP;
+    CHECK(store && store_where(store, 0) == STORE_IN_MEMORY, "is /dev/shm no tmpfs?");
+    if (store)
+        store_close(store);
+    close(fd);
+    unlink(path);
+    snprintf(path, sizeof path, "%s", kept);
+}
+
 static void ranks_look_at_places_of_their_own(void)
 {
     static const struct {
@@ -213,6 +229,7 @@ int main(void)
     small_gaps_are_read_with_what_lies_around();
     what_is_on_disk_is_asked_for_before();
     of_what_is_not_known_only_reading_asks();
+    a_file_system_in_memory_needs_no_look();
     ranks_look_at_places_of_their_own();
     it_is_asked_for_some_pieces_at_a_time();
     unlink(path);
