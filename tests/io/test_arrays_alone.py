@@ -289,3 +289,23 @@ def test_a_damaged_index_is_one_clear_error_and_its_bytes_can_still_be_read(tmp_
         path.write_bytes(good[:cut])
         with brigade.io.open(None, path) as f, pytest.raises(brigade.io.BrigadeIOError):
             f["a"]
+
+
+def test_a_name_that_c_would_cut_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="null"):
+        brigade.io.open(None, f"{tmp_path}/f\0g", "w")
+    with pytest.raises(ValueError, match="null"):
+        brigade.io.open(None, tmp_path / "f", "w", transport="auto\0")
+    with brigade.io.open(None, tmp_path / "f", "w", sync=False) as f:
+        f.write_array("a", numpy.ones(3))
+        for refused in (
+            lambda: f.write_array("a\0b", numpy.ones(3)),
+            lambda: f.attrs.update({"x\0y": 1}),
+        ):
+            with pytest.raises(ValueError, match="null"):
+                refused()
+    with brigade.io.open(None, tmp_path / "f", "r") as f:
+        assert list(f) == ["a"] and not f.attrs
+        with pytest.raises(ValueError, match="null"):
+            f["a\0b"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "f.sums"]

@@ -116,6 +116,14 @@ def function(name: str) -> Any:
     return getattr(_library, "brg_" + name)
 
 
+def text(words: str | bytes) -> bytes:
+    """What C is given for a name: it would take one with a NUL for another."""
+    found = words.encode() if isinstance(words, str) else words
+    if b"\0" in found:
+        raise ValueError(f"embedded null character in {words!r}")
+    return found
+
+
 def call(name: str, *arguments: Any) -> None:
     """Calls a function whose last argument is the error; raises BrigadeIOError if it fails."""
     error = NativeError()

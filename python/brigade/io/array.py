@@ -25,14 +25,14 @@ class Attributes(MutableMapping[str, Any]):
 
     def __init__(self, file: File, array: str | None) -> None:
         self._file = file
-        self._array = None if array is None else array.encode()
+        self._array = None if array is None else _lib.text(array)
 
     def _get(self, name: str) -> tuple[int, int, bytes]:
         """(brg_type, number of elements, their bytes)."""
         number, count, values = ctypes.c_int(), ctypes.c_size_t(), ctypes.c_void_p()
         try:
             _lib.call(
-                "file_get_attribute", self._file.handle, self._array, name.encode(),
+                "file_get_attribute", self._file.handle, self._array, _lib.text(name),
                 ctypes.byref(number), ctypes.byref(count), ctypes.byref(values),
             )  # fmt: skip
         except BrigadeIOError as error:
@@ -69,7 +69,7 @@ class Attributes(MutableMapping[str, Any]):
         if len(data) > _lib.ATTRIBUTE_BYTES:
             raise ValueError(f"attribute {name} has {len(data)} bytes: make it an array")
         _lib.call(
-            "file_set_attribute", self._file.handle, self._array, name.encode(),
+            "file_set_attribute", self._file.handle, self._array, _lib.text(name),
             number, count, data,
         )  # fmt: skip
 

@@ -33,7 +33,7 @@ def open_file(
     if mode not in _MODES:
         raise ValueError(f"mode {mode!r}: it is one of {', '.join(_MODES)}")
     name, handle = os.fspath(path), ctypes.c_void_p()
-    arguments = os.fsencode(name), _MODES[mode], info.encode(), ctypes.byref(handle)
+    arguments = _lib.text(os.fsencode(name)), _MODES[mode], _lib.text(info), ctypes.byref(handle)
     if comm is None:
         _lib.call("file_open_alone", *arguments)
     else:
@@ -221,7 +221,7 @@ class File:
         memory: _buffer.Memory | None,
     ) -> None:
         _lib.call(
-            "file_write_array", self.handle, name.encode(), number, len(shape),
+            "file_write_array", self.handle, _lib.text(name), number, len(shape),
             _lib.numbers(shape), _lib.numbers(start),
             _lib.numbers(count if count is not None else [0] * len(shape)),
             _lib.signed(memory.strides) if memory else None,
@@ -260,7 +260,7 @@ class File:
             if len(block) != array.ndim:
                 raise ValueError(f"array {name} has {array.ndim} dimensions, not {len(block)}")
             _lib.call(
-                "file_read_array", self.handle, name.encode(), _lib.numbers(first),
+                "file_read_array", self.handle, _lib.text(name), _lib.numbers(first),
                 _lib.numbers(block), _lib.signed(memory.strides), memory.address,
             )  # fmt: skip
         return out  # type: ignore[no-any-return]
@@ -269,7 +269,7 @@ class File:
         """Local. The array of that name, or KeyError."""
         raw = _lib.RawArray()
         try:
-            _lib.call("file_find_array", self.handle, name.encode(), ctypes.byref(raw))
+            _lib.call("file_find_array", self.handle, _lib.text(name), ctypes.byref(raw))
         except BrigadeIOError as error:
             if error.errno == errno.ENOENT:
                 raise KeyError(error.strerror) from None
