@@ -132,3 +132,12 @@ def test_clean_leaves_what_may_be_of_a_living_job(alone: Path, tmp_path: Path):
     holder.close()
     assert "removed" in ask("clean", "--force", tmp_path)
     assert names(tmp_path) == []
+
+
+def test_info_shows_text_that_would_move_the_cursor_escaped(tmp_path: Path) -> None:
+    with brigade_io.open(None, tmp_path / "f", "w", sync=False) as f:
+        f.attrs["title"] = "one\n\x1b[2Jtwo, é"
+        f.write_array("a\tb", array("d", [1]))
+    said = ask("info", tmp_path / "f").splitlines()
+    assert r"attribute  title = one\n\x1b[2Jtwo, é" in said
+    assert r"array      a\tb: float64 [1]" in said

@@ -10,6 +10,7 @@ import click
 
 from brigade.cli.file_tool import ask
 from brigade.errors import BrigadeIOError
+from brigade.printable import printable
 
 _SHOWN = 30  #: arrays; more are counted
 
@@ -32,7 +33,7 @@ def command(file: str, as_json: bool) -> None:
         click.echo(json.dumps(facts, indent=1, default=str))
         return
     for label, text in _rows(facts):
-        click.echo(f"{label:10} {text}")
+        click.echo(f"{label:10} {printable(text)}")
 
 
 def _named(file: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from brigade.errors import UsageError
 from brigade.image.compare import Difference
 from brigade.image.layout import ABSENT, FILE, KIND_NAMES, Entry
 from brigade.image.reader import Image
+from brigade.printable import printable
 
 _META_SHOWN = (("program", "for"), ("created", "made"), ("host", "made on"), ("brigade", "made by"))
 
@@ -171,13 +172,6 @@ def summary(difference: Difference) -> str:
         f"{len(difference.removed)} only in the first, {len(difference.added)} only in the second, "
         f"{len(difference.changed)} changed"
     )
-
-
-def printable(text: str) -> str:
-    """A path that may hold anything, safe for a terminal: what cannot be shown is escaped."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _error_name(number: int) -> str:

@@ -7,6 +7,8 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from brigade.printable import printable
+
 _MOST_SEARCHED = 6
 _MOST_LINES = 12
 _WIDTH = 100
@@ -39,7 +41,7 @@ class Diagnosis:
         if self.mend:
             found.append(f"  to mend:  {self.mend[0]}")
             found += [f"            {one}" for one in self.mend[1:]]
-        return [_printable(line) for line in found]
+        return [printable(line) for line in found]
 
 
 def tell(diagnoses: list[Diagnosis], out: IO[str]) -> None:
@@ -60,8 +62,3 @@ def _wrapped(lines: list[str]) -> list[str]:
         lines[0], _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     return [*first, *lines[1:]]
-
-
-def _printable(text: str) -> str:
-    """Without what would move a terminal's cursor, or could not be written."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
