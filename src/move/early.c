@@ -8,12 +8,7 @@
 int early_may(struct early *e, const struct io_hints *hints, const struct plan_place *place,
               const struct plan_ranks *ranks)
 {
-    struct request_spread spread = request_spread(e->request);
-    e->share.stretches = spread.stretches;
-    e->share.runs = spread.runs;
-    e->share.run = spread.run;
-    e->share.length = spread.length;
-    e->share.pitch = spread.pitch;
+    e->share.spread = request_spread(e->request);
     if (!e->request->bytes)
         return 1;
     e->share.where = alone_where(e->store, e->request, e->rank, ranks->size);
@@ -34,22 +29,23 @@ int early_move(const struct early *e, uint64_t *moved, struct brg_error *err)
 
 void early_say_left(const struct early *e, int64_t v[LEFT_VALUES])
 {
-    int left = e && e->share.runs;
-    v[LEFT_STRETCHES] = left ? -(int64_t)e->share.stretches : 0;
-    v[LEFT_RUNS] = left ? -(int64_t)e->share.runs : 0;
-    v[LEFT_LENGTH] = left ? -(int64_t)e->share.length : 0;
-    v[LEFT_PITCH] = left ? (int64_t)e->share.pitch : INT64_MAX;
+    const struct request_spread *s = e ? &e->share.spread : NULL;
+    int left = s && s->runs;
+    v[LEFT_STRETCHES] = left ? -(int64_t)s->stretches : 0;
+    v[LEFT_RUNS] = left ? -(int64_t)s->runs : 0;
+    v[LEFT_LENGTH] = left ? -(int64_t)s->length : 0;
+    v[LEFT_PITCH] = left ? (int64_t)s->pitch : INT64_MAX;
     v[LEFT_WHERE] = left ? (int64_t)e->share.where : STORE_IN_MEMORY;
 }
 
 int early_is_scattered(struct early *e, const int64_t v[LEFT_VALUES], const struct io_hints *hints,
                        const struct io_extent *extent, const struct plan_ranks *ranks)
 {
-    e->share.stretches = (uint64_t)-v[LEFT_STRETCHES];
-    e->share.runs = (uint64_t)-v[LEFT_RUNS];
-    e->share.run = extent->run;
-    e->share.length = (uint64_t)-v[LEFT_LENGTH];
-    e->share.pitch = (uint64_t)v[LEFT_PITCH];
+    e->share.spread = (struct request_spread){.stretches = (uint64_t)-v[LEFT_STRETCHES],
+                                              .runs = (uint64_t)-v[LEFT_RUNS],
+                                              .run = extent->run,
+                                              .length = (uint64_t)-v[LEFT_LENGTH],
+                                              .pitch = (uint64_t)v[LEFT_PITCH]};
     e->share.where = (enum store_where)v[LEFT_WHERE];
     return plan_is_scattered(hints, extent, &e->share, ranks);
 }

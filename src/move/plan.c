@@ -143,14 +143,16 @@ static int may_whole(const struct io_hints *hints, const struct plan_place *plac
 static int may_apart(const struct plan_share *s, uint64_t pitch, const struct plan_ranks *ranks)
 {
     int few = ranks->n_nodes == 1 && ranks->size <= FEW_RANKS;
-    uint64_t bytes = s->run * s->runs / s->stretches;
-    uint64_t holes = s->length > bytes ? s->length - bytes : 0;
+    uint64_t bytes = s->spread.run * s->spread.runs / s->spread.stretches;
+    uint64_t holes = s->spread.length > bytes ? s->spread.length - bytes : 0;
     if (s->writes)
         return ranks->n_nodes == 1 &&
-               ((few && s->runs <= FEW_WRITES) || s->run >= WRITE_RUN ||
-                (s->runs <= s->stretches * FEW_RUNS && plan_is_apart(s->length, pitch)));
+               ((few && s->spread.runs <= FEW_WRITES) || s->spread.run >= WRITE_RUN ||
+                (s->spread.runs <= s->spread.stretches * FEW_RUNS &&
+                 plan_is_apart(s->spread.length, pitch)));
     if (s->where == STORE_IN_MEMORY)
-        return (few && s->stretches <= FEW_READS && s->stretches * holes <= FEW_READ_BYTES) ||
+        return (few && s->spread.stretches <= FEW_READS &&
+                s->spread.stretches * holes <= FEW_READ_BYTES) ||
                pitch >= READ_PITCH + holes;
     return pitch >= (s->where == STORE_ON_DISK ? READ_PITCH_DISK : READ_PITCH_UNKNOWN) + holes;
 }
@@ -163,18 +165,20 @@ static int may_leave_windows(const struct io_hints *hints, const struct plan_ran
 int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
                    const struct plan_share *share, const struct plan_ranks *ranks)
 {
-    if (share->runs <= 1 || (plan_is_long(share->run) && share->run >= place->stripe_bytes))
-        return may_whole(hints, place, share->run, ranks);
-    return may_leave_windows(hints, ranks) && may_apart(share, share->pitch / ranks->size, ranks);
+    if (share->spread.runs <= 1 ||
+        (plan_is_long(share->spread.run) && share->spread.run >= place->stripe_bytes))
+        return may_whole(hints, place, share->spread.run, ranks);
+    return may_leave_windows(hints, ranks) &&
+           may_apart(share, share->spread.pitch / ranks->size, ranks);
 }
 
 int plan_is_scattered(const struct io_hints *hints, const struct io_extent *extent,
                       const struct plan_share *share, const struct plan_ranks *ranks)
 {
-    if (share->runs <= 1 || extent->low >= extent->high || !may_leave_windows(hints, ranks))
+    if (share->spread.runs <= 1 || extent->low >= extent->high || !may_leave_windows(hints, ranks))
         return 0;
-    uint64_t pitch = (extent->high - extent->low) / share->stretches / ranks->size;
-    return may_apart(share, pitch < share->pitch ? pitch : share->pitch, ranks);
+    uint64_t pitch = (extent->high - extent->low) / share->spread.stretches / ranks->size;
+    return may_apart(share, pitch < share->spread.pitch ? pitch : share->spread.pitch, ranks);
 }
 
 static uint32_t count_writers(const struct io_hints *hints, const struct plan_ranks *ranks)

@@ -2,6 +2,7 @@
 #ifndef BRG_IO_PLAN_H
 #define BRG_IO_PLAN_H
 
+#include "move/request.h"
 #include "store/store.h"
 #include "world/experience.h"
 
@@ -60,8 +61,8 @@ void plan_why(char text[PLAN_WHY], const struct io_hints *hints, const char *by_
 /* What one rank asks of a call, as far as it knows without the others. */
 struct plan_share {
     int writes;
-    uint64_t stretches, runs, run, length, pitch; /* as struct request_spread has them */
-    enum store_where where;                       /* what is there now */
+    struct request_spread spread;
+    enum store_where where; /* what is there now */
 };
 
 /* Whether a rank may move what it asks for before the ranks have met for the call: one run, or long
@@ -71,8 +72,7 @@ int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
                    const struct plan_share *share, const struct plan_ranks *ranks);
 
 /* The same when they have met, of several runs, where it is known how far those of all ranks reach.
- * share: the most stretches, runs and length of any
- * rank, the least of all else. */
+ * share: the most stretches, runs and length of any rank, the least of all else. */
 int plan_is_scattered(const struct io_hints *hints, const struct io_extent *extent,
                       const struct plan_share *share, const struct plan_ranks *ranks);
 

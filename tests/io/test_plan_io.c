@@ -147,8 +147,8 @@ static void turns(int round)
     plan_make(&plan, &hints, &there, &e, &ranks);
     CHECK(plan.transport == IO_SIMPLE && plan.n_writers == 1 && plan.writers[0] == 0);
     CHECK(strstr(plan.reason, "nodes would wait") && plan.window_bytes == 1 << 20);
-    CHECK(!plan_may_early(&hints, &there,
-                          &(struct plan_share){.runs = 1, .run = e.run, .pitch = e.run}, &ranks));
+    CHECK(!plan_may_early(&hints, &there, &(struct plan_share){.spread = {.runs = 1, .run = e.run}},
+                          &ranks));
     e.low = UINT64_C(65) << 20, e.high = UINT64_C(130) << 20;
     plan_make(&plan, &hints, &there, &e, &ranks);
     CHECK(plan.n_writers == 2 && plan.writers[0] == 4 && plan.writers[1] == 8);
@@ -162,8 +162,8 @@ static void turns(int round)
     e.run = 64 << 20; /* a rank's own */
     plan_make(&plan, &hints, &there, &e, &ranks);
     CHECK(plan.transport == IO_DIRECT &&
-          plan_may_early(&hints, &there,
-                         &(struct plan_share){.runs = 1, .run = e.run, .pitch = e.run}, &ranks));
+          plan_may_early(&hints, &there, &(struct plan_share){.spread = {.runs = 1, .run = e.run}},
+                         &ranks));
     e.run = 4 << 20;
     ranks.n_nodes = 40, ranks.size = 40;
     plan_make(&plan, &hints, &there, &e, &ranks);
@@ -171,8 +171,8 @@ static void turns(int round)
     ranks.n_nodes = 1; /* one client: nobody else to wait for */
     plan_make(&plan, &hints, &there, &e, &ranks);
     CHECK(plan.transport == IO_DIRECT && plan.n_writers == 2 &&
-          plan_may_early(&hints, &there,
-                         &(struct plan_share){.runs = 1, .run = e.run, .pitch = e.run}, &ranks));
+          plan_may_early(&hints, &there, &(struct plan_share){.spread = {.runs = 1, .run = e.run}},
+                         &ranks));
     ranks.n_nodes = 4, e.high = 64 << 20;
     hints.writers = 4; /* as asked */
     plan_make(&plan, &hints, &there, &e, &ranks);

@@ -96,13 +96,10 @@ static struct plan_place place = {.stripe_bytes = 1 << 20};
 /* Runs of 20 bytes, each a stretch. */
 static struct plan_share share_of(int writes, uint64_t runs, uint64_t pitch, enum store_where where)
 {
-    return (struct plan_share){.writes = writes,
-                               .stretches = runs,
-                               .runs = runs,
-                               .run = 20,
-                               .length = 20,
-                               .pitch = pitch,
-                               .where = where};
+    return (struct plan_share){
+        .writes = writes,
+        .spread = {.stretches = runs, .runs = runs, .run = 20, .length = 20, .pitch = pitch},
+        .where = where};
 }
 
 static int may(const struct plan_share *share, uint32_t size, uint32_t nodes)
@@ -137,7 +134,7 @@ static void runs_far_apart_are_moved_by_their_rank(void)
     CHECK(!may_write(4 * 4115, 1), "holes that are filled");
     CHECK(!may_write(1 << 20, 4), "nodes that write side by side");
     struct plan_share longer = share_of(1, 1000, 64 << 10, STORE_ON_DISK);
-    longer.run = longer.length = 16 << 10;
+    longer.spread.run = longer.spread.length = 16 << 10;
     CHECK(may(&longer, 4, 1), "too long to be copied");
 }
 
@@ -145,17 +142,17 @@ static void what_lies_within_a_stretch_is_read_as_well_and_written_run_by_run(vo
 {
     struct plan_share read = share_of(0, 5000, 4 * (4096 + 900), STORE_IN_MEMORY), write = read;
     hints_default(&hints);
-    read.stretches = 1000;
-    read.length = 1000;
+    read.spread.stretches = 1000;
+    read.spread.length = 1000;
     CHECK(may(&read, 4, 1), "900 bytes that nobody wants");
-    read.pitch -= 4;
+    read.spread.pitch -= 4;
     CHECK(!may(&read, 4, 1), "closer");
     write.writes = 1;
-    write.pitch = 1 << 20;
-    write.runs = 4000;
-    write.stretches = 1000;
+    write.spread.pitch = 1 << 20;
+    write.spread.runs = 4000;
+    write.spread.stretches = 1000;
     CHECK(may(&write, 4, 1), "four runs a stretch");
-    write.runs = 4001;
+    write.spread.runs = 4001;
     CHECK(!may(&write, 4, 1), "more");
 }
 
@@ -170,10 +167,10 @@ static void few_runs_are_as_one(void)
     CHECK(!may(&read, 4, 1), "which wait");
     read = share_of(0, 17, 100, STORE_IN_MEMORY);
     CHECK(!may(&read, 4, 1), "more");
-    read.stretches = 1;
-    read.length = 340 + (64 << 10);
+    read.spread.stretches = 1;
+    read.spread.length = 340 + (64 << 10);
     CHECK(may(&read, 4, 1), "in one stretch");
-    read.length++;
+    read.spread.length++;
     CHECK(!may(&read, 4, 1), "of too much that nobody wants");
     write = share_of(1, 2, 100, STORE_IN_MEMORY);
     CHECK(may(&write, 4, 1) && !may(&write, 17, 1), "written");
