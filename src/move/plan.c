@@ -137,6 +137,14 @@ static int may_whole(const struct io_hints *hints, const struct plan_place *plac
            (!ranks->past || experience_choose(ranks->past, IO_DIRECT, candidates) == IO_DIRECT);
 }
 
+/* Of stretches of any rank, one every `pitch` bytes, that are written: whether the holes between
+ * them are too large to be filled. A page that is in memory is written to as it is. */
+static int has_large_holes(const struct plan_share *s, uint64_t pitch)
+{
+    int in_pages = s->where == STORE_IN_MEMORY && pitch >= WRITE_HOLE;
+    return plan_is_apart(s->spread.length, pitch) || (in_pages && s->spread.length <= pitch / 4);
+}
+
 /* Several runs, by `pitch` from one stretch of any rank to the next, should all lie between each
  * other's. A rank that reads reads what lies between the runs of a stretch as well; one that writes
  * writes run by run. Figures: docs/explanation/onesided.md, "Far apart". */
@@ -148,8 +156,7 @@ static int may_apart(const struct plan_share *s, uint64_t pitch, const struct pl
     if (s->writes)
         return ranks->n_nodes == 1 &&
                ((few && s->spread.runs <= FEW_WRITES) || s->spread.run >= WRITE_RUN ||
-                (s->spread.runs <= s->spread.stretches * FEW_RUNS &&
-                 plan_is_apart(s->spread.length, pitch)));
+                (s->spread.runs <= s->spread.stretches * FEW_RUNS && has_large_holes(s, pitch)));
     if (s->where == STORE_IN_MEMORY)
         return (few && s->spread.stretches <= FEW_READS &&
                 s->spread.stretches * holes <= FEW_READ_BYTES) ||

@@ -133,6 +133,10 @@ static void runs_far_apart_are_moved_by_their_rank(void)
     CHECK(may_write(4 * 4116, 1), "written");
     CHECK(!may_write(4 * 4115, 1), "holes that are filled");
     CHECK(!may_write(1 << 20, 4), "nodes that write side by side");
+    struct plan_share page = share_of(1, 1000, 4 * 4096, STORE_IN_MEMORY);
+    CHECK(may(&page, 4, 1), "one in each page");
+    page.spread.run = page.spread.length = 1025;
+    CHECK(!may(&page, 4, 1), "much of each page");
     struct plan_share longer = share_of(1, 1000, 64 << 10, STORE_ON_DISK);
     longer.spread.run = longer.spread.length = 16 << 10;
     CHECK(may(&longer, 4, 1), "too long to be copied");
