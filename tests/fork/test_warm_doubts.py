@@ -117,6 +117,16 @@ SURPRISES = {
     "changes_the_umask": ("import os; os.umask(0o77)", "the umask"),
     "keeps_a_file_open": ("f = open('/dev/null')", "a descriptor that stays open"),
     "stops_collecting": ("import gc; gc.disable()", "the garbage collector"),
+    "imports_otherwise": (
+        "import builtins\nreal = builtins.__import__\n"
+        "builtins.__import__ = lambda *given: real(*given)",
+        "changed builtins.__import__",
+    ),
+    "finds_otherwise": (
+        "from importlib.machinery import PathFinder\nreal = PathFinder.find_spec\n"
+        "PathFinder.find_spec = lambda *given: real(*given)",
+        "changed PathFinder.find_spec",
+    ),
     "reads_all_variables": ("import os; x = dict(os.environ)", "all of the environment"),
     "starts_a_thread": (
         "import threading, time\n"

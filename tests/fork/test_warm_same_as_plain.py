@@ -99,6 +99,18 @@ try: import made
 except ValueError: traceback.print_exc()
 import json; json.loads('{')
 """,
+    "a_module_that_has_finders_asked_for_no_distributions": """
+import os, sys
+from importlib.machinery import PathFinder
+from importlib.metadata import distributions
+if not os.path.exists('forbids.py'):  # as the package importlib_metadata does
+    with open('forbids.py', 'w') as f:
+        f.write('from importlib.machinery import PathFinder\\ndel PathFinder.find_distributions\\n')
+        f.write('import statistics\\n')
+print(hasattr(PathFinder, 'find_distributions'), len(list(distributions())) > 3)
+import forbids, csv
+print(hasattr(PathFinder, 'find_distributions'), len(list(distributions())), list(sys.modules))
+""",
     "questions_without_an_import": """
 import importlib.util, pkgutil, sys
 for name in ('json', 'decimal', 'absent'):

@@ -5,6 +5,7 @@
     json(value)      JSON; the json package is not the program's import
     read_whole(path) a file's bytes
     ReadDict         a dict that tells what is read of it
+    MISSING          in the place of a value that is not there
     is_one_of(name, patterns)   whether a name is among those; `*` at the end: all that begin so
 
 What must stay true: the rules of _brigade_view.py.
@@ -16,6 +17,7 @@ _modules = sys.modules
 _posix = sys.modules["posix"]
 _READ = _posix.O_RDONLY | _posix.O_CLOEXEC
 _PIECE_BYTES = 1 << 16
+MISSING = object()
 
 
 def borrow(name):

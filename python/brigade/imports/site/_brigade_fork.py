@@ -22,7 +22,7 @@ from _brigade_channel import REPORT_BYTES, Channel
 from _brigade_common import is_one_of, json, read_whole
 from _brigade_early import RENEW, look
 from _brigade_loaders import Source
-from _brigade_nodes import warning_filters
+from _brigade_nodes import warning_filters, with_importers
 from _brigade_show import Store, rank_begins
 from _brigade_state import Settings, _Tally
 from _brigade_streams import Streams, coerced, differs, parse
@@ -88,7 +88,7 @@ class _Template:
         if not warmer.problems:
             self._probe(warmer, plan)
         if warmer.problems:
-            self._found.update(warmer.importers())
+            self._found.update(with_importers(warmer.nodes, warmer.problems))
             self._start_again()
             name, why = next(iter(warmer.problems.items()))
             self.refused = f"{name} {why}"

@@ -11,6 +11,7 @@ module stands in that module's own node. Replaying the ops of a node does what t
     ENVIRON (key, value)  it set a variable, or took it away (None)
     ATTRIBUTE (name, value)   it gave `sys` one that there was not
     GIVEN (name, attribute, value)   it gave this to a module that had been executed before
+    PART (holder, name, before, value)   it changed a part of the import system (_brigade_parts.py)
     READ (key, value)     it read a variable, which had this value (None: there was none)
     READ_SET (key, value)     the same of one that an import had set
     READ_ALL (names, {key: value})   it read all variables, of which those with such names count
@@ -21,13 +22,14 @@ What must stay true: the rules of _brigade_view.py.
 
 import sys
 
+from _brigade_common import MISSING
+
 _modules = sys.modules
 _stat = sys.modules["posix"].stat
 _warnings = sys.modules["_warnings"]
 
 DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
-ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN = range(7, 12)
-MISSING = object()
+ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN, PART = range(7, 13)
 
 
 def stamp_of(spec, trusted):
@@ -120,3 +122,17 @@ def apply_change(change, items):
     """Make the change in the list `items` itself."""
     front, away, end = change
     items[:] = front + [item for item in items if item not in away] + end
+
+
+def with_importers(nodes, problems):
+    """{module: why} of what cannot be warm, with all that import it."""
+    why = {name: text for name, text in problems.items() if name in nodes}
+    grown = True
+    while grown:
+        grown = False
+        for node in nodes.values():
+            met = [name for name in [*node.known, node.name.rpartition(".")[0]] if name in why]
+            if met and node.name not in why:
+                why[node.name] = f"imports {met[0]}"
+                grown = True
+    return {**problems, **why}

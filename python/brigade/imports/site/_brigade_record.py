@@ -44,6 +44,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_again",
         "_brigade_nodes",
         "_brigade_given",
+        "_brigade_parts",
         "_brigade_early",
         "_brigade_watch",
     ),

@@ -25,10 +25,12 @@ from _brigade_nodes import (
     EXTRA,
     GIVEN,
     LIST,
+    PART,
     apply_change,
     filters_changed,
     watched_lists,
 )
+from _brigade_parts import set_part
 from _brigade_store import KIND_BITS, KINDS, NAME
 
 _bootstrap = sys.modules["_frozen_importlib"]
@@ -48,6 +50,9 @@ def carry_out(kind, what):
             environ[name] = value
     elif kind == ATTRIBUTE:
         setattr(sys, *what)
+    elif kind == PART:
+        holder, name, _before, value = what
+        set_part(holder, name, value)
     elif kind == ATEXIT:
         function, arguments, named = what
         _modules["atexit"].register(function, *arguments, **named)

@@ -33,6 +33,7 @@ from _brigade_nodes import (
     GIVEN,
     LIST,
     MISSING,
+    PART,
     READ,
     READ_ALL,
     READ_SET,
@@ -215,6 +216,8 @@ class Store:
                 self._compare(kind, what, done)
             else:
                 if kind == ATTRIBUTE and hasattr(sys, what[0]):
+                    raise _Otherwise(what)
+                if kind == PART and what[0].__dict__.get(what[1], MISSING) is not what[2]:
                     raise _Otherwise(what)
                 done.append((kind, what))
 

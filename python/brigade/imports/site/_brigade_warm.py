@@ -24,6 +24,7 @@ from _brigade_nodes import (
     FOUND,
     LIST,
     MISSING,
+    PART,
     READ,
     READ_SET,
     Node,
@@ -31,6 +32,7 @@ from _brigade_nodes import (
     filters_changed,
     watched_lists,
 )
+from _brigade_parts import FOR_METADATA, Parts, in_words
 from _brigade_store import modules_of_one_block
 from _brigade_watch import Variables, Watch
 
@@ -85,6 +87,7 @@ class Warmer:
         self.began = self._lists[:3]
         self._block = modules_of_one_block(len(self.warm))
         restore = self._stand_in()
+        self._parts = Parts()
         try:
             for name in self.warm:
                 if name not in self.nodes and name not in self._base and not self._inside(name):
@@ -225,8 +228,7 @@ class Warmer:
             raise ImportError(f"brigade: {reason}", name=spec.name)
         stack, name = self._stack, spec.name
         if stack:
-            self._note()
-            self._given.note(stack[-1].ops)
+            self._note_all()
             stack[-1].dep(name)
         node = self.nodes[name] = Node(spec, self.trusted)
         self._known.add(name)
@@ -245,8 +247,7 @@ class Warmer:
         finally:
             if stack:
                 self._size = -1  # a look at all names, whatever their number
-                self._note()
-                self._given.note(node.ops)
+                self._note_all()
                 changed = self._without_new(self.watch.changes(before, self.watch.look()), before)
                 if changed and blamed == len(self.problems):
                     self._blame(f"changed {', '.join(changed)}")
@@ -315,6 +316,17 @@ class Warmer:
                 self.extras[name] = None
                 node.ops.append((EXTRA, name))
 
+    def _note_all(self):
+        """At an end of an execution, or between two: with what costs more to look at."""
+        self._note()
+        node = self._stack[-1]
+        self._given.note(node.ops)
+        for what in self._parts.changes():
+            if what[1] == FOR_METADATA:
+                node.ops.append((PART, what))
+            else:
+                self._blame(f"changed {in_words(*what[:2])}")
+
     def _watch_environ(self):
         """Let os.environ tell what is read; what makes it the plain one again."""
         os, plain = _modules["os"], _posix.environ
@@ -370,6 +382,7 @@ class Warmer:
         for name in self.extras:
             self.extras[name] = _modules.pop(name, None)
         take_away(self.nodes)
+        self._parts.put_back()
 
     @staticmethod
     def _unbind(node, parent, child):
@@ -381,16 +394,3 @@ class Warmer:
             delattr(parent, child)
         else:
             setattr(parent, child, node.before)
-
-    def importers(self):
-        """{module: why} of what cannot be warm, with all that import it."""
-        why = {name: text for name, text in self.problems.items() if name in self.nodes}
-        grown = True
-        while grown:
-            grown = False
-            for node in self.nodes.values():
-                met = [name for name in [*node.known, node.name.rpartition(".")[0]] if name in why]
-                if met and node.name not in why:
-                    why[node.name] = f"imports {met[0]}"
-                    grown = True
-        return {**self.problems, **why}

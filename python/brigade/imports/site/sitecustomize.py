@@ -55,11 +55,14 @@ def _restore(environ, folder):
 
 # Brigade's parts, in the order in which they need each other; the last one has start()
 _RECORDER = ("_brigade_common", "_brigade_record")
-_WATCHING_RECORDER = ("_brigade_common", "_brigade_calls", "_brigade_trial", "_brigade_record")
+_WATCHING_RECORDER = (
+    *("_brigade_common", "_brigade_parts", "_brigade_calls", "_brigade_trial", "_brigade_record"),
+)
 _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
 _TEMPLATE = (
     *_VIEW,
     *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_given"),
+    "_brigade_parts",
     *(
         "_brigade_early",
         "_brigade_watch",

@@ -1,0 +1,93 @@
+"""The parts of the import system that somebody may change: `__import__`, importlib's functions, the
+attributes of its classes.
+
+    parts = Parts()
+    parts.changes()      what is otherwise than at the last look: [(holder, name, before, now)]
+    parts.put_back()     finders are asked for installed distributions as at the first look
+    set_part(holder, name, value)
+    in_words(holder, name)
+
+What is changed sees, or makes, each import that follows; with one exception: FOR_METADATA is what
+`importlib.metadata` asks finders for, and no import. The package importlib_metadata takes it from
+Python's own finder.
+
+What must stay true: the rules of _brigade_view.py; a look happens twice a module, and is cheap.
+"""
+
+import sys
+
+from _brigade_common import MISSING
+
+FOR_METADATA = "find_distributions"
+_bootstrap = sys.modules["_frozen_importlib"]
+_external = sys.modules["_frozen_importlib_external"]
+_builtins = sys.modules["builtins"]
+_Function = type(lambda: None)
+_MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE: its attributes can be set
+
+
+def _holders():
+    """[(module or class, names that count, None: all)]"""
+    held, classes = [(_builtins, ("__import__",))], {}
+    for module in (_bootstrap, _external, sys.modules.get("zipimport")):
+        names = getattr(module, "__dict__", {})
+        functions = [name for name, value in names.items() if type(value) is _Function]
+        held.append((module, tuple(functions)))
+        for value in names.values():
+            if isinstance(value, type) and value.__flags__ & _MADE_IN_PYTHON:
+                classes[id(value)] = value, None
+    return [*held, *classes.values()]
+
+
+class Parts:
+    def __init__(self):
+        self._holders = [(holder, names) for holder, names in _holders() if holder is not None]
+        self._first = self._then = self._look()
+        self._ids = self._look_at_ids()
+
+    def _values(self):
+        return [
+            holder.__dict__.values() if names is None else map(holder.__dict__.get, names)
+            for holder, names in self._holders
+        ]
+
+    def _look_at_ids(self):
+        return [list(map(id, values)) for values in self._values()]
+
+    def _look(self):
+        return [
+            dict(holder.__dict__)
+            if names is None
+            else {name: holder.__dict__.get(name, MISSING) for name in names}
+            for holder, names in self._holders
+        ]
+
+    def changes(self):
+        ids = self._look_at_ids()
+        if ids == self._ids:
+            return []
+        before, self._then, self._ids = self._then, self._look(), ids
+        return [
+            (holder, name, old.get(name, MISSING), new.get(name, MISSING))
+            for (holder, _names), old, new in zip(self._holders, before, self._then)
+            for name in {**old, **new}
+            if old.get(name, MISSING) is not new.get(name, MISSING)
+        ]
+
+    def put_back(self):
+        for (holder, names), first in zip(self._holders, self._first):
+            if names is None:
+                set_part(holder, FOR_METADATA, first.get(FOR_METADATA, MISSING))
+
+
+def set_part(holder, name, value):
+    if holder.__dict__.get(name, MISSING) is value:
+        return
+    if value is MISSING:
+        delattr(holder, name)
+    else:
+        setattr(holder, name, value)
+
+
+def in_words(holder, name):
+    return f"{holder.__name__}.{name}"
