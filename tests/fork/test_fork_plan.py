@@ -196,6 +196,14 @@ def test_nothing_is_warm_after_what_the_program_itself_has_begun() -> None:
     assert plan.left["b"].why == "before it the program itself starts a thread (/l/x.so)"
 
 
+@pytest.mark.parametrize("who", ["", "b"])
+def test_nothing_is_warm_after_somebody_has_changed_how_modules_are_imported(who: str) -> None:
+    plan = make([rank_of("a", "b", "c", "d", events=(f"{who} imports builtins.__import__@2",))])
+    assert [module.name for module in plan.warm] == (["a"] if who else ["a", "b"])
+    doing = f"{who or 'the program itself'} changes how modules are imported (builtins.__import__)"
+    assert {plan.left[name].why for name in "cd"} == {f"before it {doing}"}
+
+
 def test_a_rank_that_did_otherwise_leaves_the_module() -> None:
     one, two = rank_of("a", "b", "c"), rank_of("a", "c", rank=1)
     two.executions[1] = Execution("c", "/other/c.py", "")

@@ -184,6 +184,25 @@ def test_a_loader_of_the_program_s_own_is_told_of_each_module(tree: Tree) -> Non
     assert sorted(told) == [("home", "loader", "Own"), ("pkg", "loader", "Own")]
 
 
+@pytest.mark.parametrize(
+    ("who", "text"),
+    [
+        ("", "import home\n{}\nimport late"),
+        ("changes", "open('lib/changes.py', 'w').write({!r})\nimport changes, home"),
+    ],
+)
+def test_who_changes_how_modules_are_imported_is_told(tree: Tree, who: str, text: str) -> None:
+    change = (
+        "import builtins\nfrom importlib.machinery import PathFinder, SourceFileLoader\n"
+        "real, builtins.__import__ = __import__, lambda *given: real(*given)\n"
+        "PathFinder.find_spec = PathFinder.find_spec\nSourceFileLoader.mine = 1\n"
+        "del PathFinder.find_distributions"
+    )
+    told = {e for e in events(tree.watch(text.format(change))) if e[1] == "imports"}
+    parts = "builtins.__import__", "PathFinder.find_spec", "SourceFileLoader.mine"
+    assert told == {(who, "imports", part) for part in parts}
+
+
 def test_an_execution_that_fails_has_begun_once_and_has_ended(tree: Tree) -> None:
     done = tree.watch("import tries")
     began = [r.status for r in done.records if r.kind == "imported" and r.path == "fails"]

@@ -30,6 +30,7 @@ from brigade.trial.record import Trial
 VERSION = 1
 # what the program does itself, after which a template would not be where the program is
 _ENDS = frozenset(["thread", "child", "socket", "output", "device", "write", "folder"])
+_MACHINERY = "imports"  # by whomever: what follows goes through what was put there
 _PYTHON_S_OWN = frozenset(["__main__", "sitecustomize", "usercustomize"])
 
 
@@ -242,17 +243,18 @@ def _judge(
 
 
 def _end(rank: RankModules, own: dict[str, Left], rules: tuple[Rule, ...]) -> None:
-    """After what the program does itself nothing is certain."""
+    """After what the program does itself, or anyone to the import system, nothing is certain."""
     ends = [
         event
         for event in rank.events
-        if not event.module and event.what in _ENDS and not _is_harmless(event, rules)
+        if (event.what == _MACHINERY or not event.module and event.what in _ENDS)
+        and not _is_harmless(event, rules)
     ]
     if not ends:
         return
     first = min(ends, key=lambda event: event.executed)
     for execution in rank.executions[first.executed :]:
-        why = f"before it the program itself {event_words(first)}"
+        why = f"before it {first.module or 'the program itself'} {event_words(first)}"
         own.setdefault(execution.module, Left(why))
 
 

@@ -20,6 +20,7 @@ _WORDS = {
     "device": "opens a device",
     "write": "writes to the file system",
     "folder": "changes the working directory",
+    "imports": "changes how modules are imported",
     "loader": "is loaded by a loader of the program's own",
     "library": "brings a library that may read all of the environment unseen",
     "unread": "brings a library that could not be looked at",

@@ -10,7 +10,8 @@ _brigade_record.py (docs/design/0023-fork.md):
     executed   order    that execution has ended, in whatever way
     event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
                         `setenv`: writes, so that it is known whose work a changed value is;
-                        `called`: see _brigade_calls.py; `loader`: its loader's class is one of
+                        `called`: see _brigade_calls.py; `imports`: a part of the import system
+                        is another than before; `loader`: its loader's class is one of
                         the program itself
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
@@ -21,6 +22,7 @@ import sys
 
 from _brigade_calls import Calls
 from _brigade_common import ReadDict, borrow, words
+from _brigade_parts import FOR_METADATA, Parts, in_words
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
@@ -32,6 +34,7 @@ class _State:
     thread = None
     settle = None
     calls = None
+    parts = None
     order = 0
     stacks = {}  # thread: names of modules that it is executing
     said = set()  # what has been recorded
@@ -65,6 +68,7 @@ def _watch_executions(load_unlocked):
     def _load_unlocked(spec):
         name, by = words(getattr(spec, "name", "")), _asker()
         stack = _State.stacks.setdefault(_State.thread(), [])
+        _note_parts()
         if not stack:
             _State.calls.pause()
         _State.order += 1
@@ -77,6 +81,7 @@ def _watch_executions(load_unlocked):
         try:
             return load_unlocked(spec)
         finally:
+            _note_parts()
             stack.pop()
             if not stack:
                 _State.stacks.pop(_State.thread(), None)
@@ -85,6 +90,13 @@ def _watch_executions(load_unlocked):
             _State.write(("executed", order, by, name, ""))
 
     return _load_unlocked
+
+
+def _note_parts():
+    """What was changed of the import system since the last look is the work of who executes."""
+    for holder, name, _before, _now in _State.parts.changes():
+        if name != FOR_METADATA:
+            _once("event", "0", _asker(), "imports", in_words(holder, name))
 
 
 def _note_loader(name, loader):
@@ -199,5 +211,6 @@ def start(write):
     locks.__enter__ = _watch_locks(locks.__enter__)
     _bootstrap.ModuleSpec._initializing = property(_is_initializing, _set_initializing)
     _watch_environment(_modules["posix"])
+    _State.parts = Parts()
     _State.calls = Calls(lambda what: _once("event", "0", "", "called", what))
     _State.calls.go_on()
