@@ -130,8 +130,11 @@ MODULES = {
     "b": "name = 'b'\n",
     "c": "import b\n",
     "d": "import b, c\n",
-    "tries": "try: import maybe\nexcept ImportError: maybe = None\n",
+    "tries": "try: import maybe\nexcept ImportError: maybe = None\n"
+    "def bye(): print('bye of another')\n",
     "leaves": "import atexit\ndef bye(): print('bye')\natexit.register(bye)\n",
+    "leaves_another_s": "import atexit, functools, tries\natexit.register(tries.bye)\n"
+    "atexit.register(functools.partial(print, 'a part'))\n",
     "filters": "import warnings\nwarnings.filterwarnings('ignore', 'of mine')\n",
     "marks": "import sys\nsys._marked = 'by it'\n",
     "asks": "import os\nvalue, mark = os.environ.get('ASKED'), os.environ.get('SET')\n",
@@ -155,6 +158,8 @@ ORDERS = {
     "what_is_called_at_the_end": "import atexit; atexit.register(print, 'first')\n"
     "import leaves; atexit.register(print, 'last')",
     "what_is_called_at_the_end_of_what_was_not_imported": "import b, atexit",
+    "what_of_another_module_is_called_at_the_end": "import atexit, tries\n"
+    "atexit.register(print, 'first')\nimport leaves_another_s; atexit.register(print, 'last')",
     "filters_in_front_of_the_program_s": "import warnings; warnings.simplefilter('error')\n"
     "print(len(warnings.filters)); import filters; print([f[0] for f in warnings.filters])",
     "what_an_import_gives_to_sys": "import sys; print(hasattr(sys, '_marked'))\n"
@@ -180,9 +185,8 @@ ORDERS = {
 def test_a_rank_that_imports_otherwise_than_the_trial_sees(own: Warm, name: str) -> None:
     for module, text in MODULES.items():
         (own.cwd / f"{module}.py").write_text(text)
-    own.trial(
-        ["-c", "import d, tries, leaves, filters, marks, sets, asks, lazy, gives, importlib.util"]
-    )
+    names = "tries, leaves, leaves_another_s, filters, marks, sets, asks, lazy, gives"
+    own.trial(["-c", f"import d, {names}, importlib.util"])
     program = ["-c", ORDERS[name]]
     plain = own.plain(program)
     (rank,) = own.ranks(program)

@@ -350,9 +350,11 @@ class Warmer:
         original, stack = module.register, self._stack
 
         def register(func, *args, **kwargs):
-            """What a module registers of its own is registered when the program imports it; what
-            it makes others register (weakref.finalize) has been noted by them, and is done."""
-            if not stack or getattr(func, "__module__", None) != stack[-1].name:
+            """What a module registers is registered when the program imports it; what it makes
+            others register (weakref.finalize) has been noted by them, and is done."""
+            caller, name = sys._getframe(1), stack and stack[-1].name
+            own = name == caller.f_globals.get("__name__") and "register" in caller.f_code.co_names
+            if not stack or not (own or name == getattr(func, "__module__", None)):
                 return original(func, *args, **kwargs)
             stack[-1].ops.append((ATEXIT, (func, args, kwargs)))
             return func
