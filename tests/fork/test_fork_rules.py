@@ -53,6 +53,7 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("logging", "clock", "*"): ("logging", ""),
     ("multiprocessing.process", "random", "*"): ("multiprocessing.process", ""),
     ("_strptime", "clock", "*"): ("_strptime", ""),
+    ("astropy.extern._strptime", "clock", "*"): ("astropy.extern._strptime", ""),
     ("pandas._libs.tslibs.strptime", "clock", "*"): ("pandas._libs.tslibs.strptime", ""),
     ("dateutil.parser._parser", "clock", "*"): ("dateutil.parser._parser", ""),
     ("numpy.f2py.rules", "clock", "*"): ("numpy.f2py.rules", ""),
@@ -89,6 +90,13 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("numba.core.config", "environ", "*"): ("numba.core.config", ""),
     ("numba.core.config", "cpus", "*"): ("numba.core.config", ""),
     ("numba.core.types.functions", "terminal", "*"): ("numba.core.types.functions", ""),
+    ("dask.config", "environ", "*"): ("dask.config", ""),
+    ("dask.system", "cpus", "*"): ("dask.system", ""),
+    ("dask.system", "pid", ""): ("dask.system", ""),
+    ("dask.system", "process", "*"): ("dask.system", ""),
+    ("psutil._pslinux", "pid", ""): ("psutil._pslinux", ""),
+    ("networkx", "environ", "*"): ("networkx", ""),
+    ("tqdm.std", "environ", "*"): ("tqdm.std", ""),
     ("uvloop.loop", "library", "*/uvloop/loop*"): ("uvloop.loop", ""),
 }
 

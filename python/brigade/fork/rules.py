@@ -48,6 +48,7 @@ _ARROW = (
 _JOBLIB = "the name of a semaphore that is gone when the import has ended"
 _SPLITTER = "a default of private classes, to which every estimator gives a generator of its own"
 _COMMANDS = "gives it to the commands that it starts, which is not at import"
+_COUNTED = "only counts processors, of which ranks of a template may use the same number"
 _MPI = "reads it when MPI starts, and what starts MPI is left"
 _TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
 
@@ -86,6 +87,8 @@ RULES = (
     Rule("multiprocessing.process", "random", "the process's secret is made again",
          action="multiprocessing-key"),
     Rule("_strptime", "clock", "the names of time zones, for which only the year counts"),
+    Rule("astropy.extern._strptime", "clock", "the names of time zones, for which only the year"
+         " counts"),
     Rule("pandas._libs.tslibs.strptime", "clock",
          "the names of time zones, for which only the year counts"),
     Rule("dateutil.parser._parser", "clock", "the current year only"),
@@ -131,6 +134,13 @@ RULES = (
          " them"),
     Rule("numba.core.types.functions", "terminal", "how wide a line of its errors may be is asked"
          " again", action="numba-width"),
+    Rule("dask.config", "environ", "of all variables only its own count", names=("DASK_*",)),
+    Rule("dask.system", "cpus", _COUNTED),
+    Rule("dask.system", "pid", _COUNTED, detail=""),
+    Rule("dask.system", "process", _COUNTED),
+    Rule("psutil._pslinux", "pid", "looks which files the kernel has of a process", detail=""),
+    Rule("networkx", "environ", "of all variables only its own count", names=("NETWORKX_*",)),
+    Rule("tqdm.std", "environ", "of all variables only its own count", names=("TQDM_*",)),
     Rule("uvloop.loop", "library", _COMMANDS, detail="*/uvloop/loop*"),
 )  # fmt: skip
 
