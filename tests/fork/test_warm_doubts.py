@@ -198,6 +198,20 @@ def test_a_module_that_is_now_another_file_is_left(own: Warm) -> None:
     assert "imports thing, which is /" in own.report["left"]["above"]
 
 
+def test_a_module_that_is_not_found_is_left_and_needs_no_second_try(own: Warm) -> None:
+    (own.cwd / "elsewhere").mkdir()
+    (own.cwd / "elsewhere/far.py").write_text("x = 1")
+    program = ["-c", f"import sys; sys.path.append('elsewhere'); import far; {SAY}"]
+    program[1] = program[1].replace("MODULE", "far")
+    own.trial(program)
+    own.tries = False
+    plain = own.plain(program)
+    (rank,) = own.ranks(program)
+    assert (rank.refused, rank.said()) == ("", plain.said())
+    assert own.report["left"] == {"far": "No module named 'far'"}
+    assert int(own.report["warm"]) > 3  # csv, and what it imports
+
+
 def test_a_file_that_the_program_writes_anew_before_it_imports_it(own: Warm) -> None:
     (own.cwd / "thing.py").write_text("x = 'old'")
     text = "open('thing.py', 'w').write('x = \"new, and longer\"')\nimport thing; print(thing.x)"

@@ -87,6 +87,7 @@ class _Template:
         warmer.run(_first_entry())
         if not warmer.problems:
             self._probe(warmer, plan)
+        self._found.update(warmer.absent)
         if warmer.problems:
             self._found.update(with_importers(warmer.nodes, warmer.problems))
             self._start_again()

@@ -43,9 +43,7 @@ _modules = sys.modules
 _FREEZE_EVERY = 32  # modules
 _LISTS = ("sys.path", "sys.meta_path", "sys.path_hooks", "warnings.filters")
 # attributes of sys and builtins that imports may change, or that warming itself does
-_IGNORED = (
-    "__import__", "_", "last_type", "last_value", "last_traceback", "last_exc",
-)  # fmt: skip
+_IGNORED = ("__import__", "_", "last_type", "last_value", "last_traceback", "last_exc")
 
 
 class Warmer:
@@ -61,6 +59,7 @@ class Warmer:
         self.attributes = {}  # attributes that they gave sys
         self.extras = {}  # what modules put into sys.modules themselves
         self.problems = {}  # module: why it, and so this process, cannot be used
+        self.absent = {}  # module that is not found: what Python said
         self.variables = None
         self._stack = []
         self._block = []  # modules to be
@@ -118,6 +117,9 @@ class Warmer:
         except BaseException as error:
             self._stack.clear()
             culprit = self._raised[1] if self._raised[0] is error else name
+            if type(error) is ModuleNotFoundError and error.name == culprit not in self.nodes:
+                self.absent[name] = str(error)  # nothing of it has been executed
+                return
             self._blame(f"{type(error).__name__}: {error}", culprit)
 
     def _blame(self, why, name=None):
