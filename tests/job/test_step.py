@@ -50,6 +50,13 @@ def test_the_end_of_a_step_is_told_and_not_looked_for(monkeypatch: pytest.Monkey
     assert run_step(sh("sleep 0.3; exit 4"), lambda done, total: None)[2] == 4
 
 
+def test_a_step_that_has_ended_leaves_no_stream_open() -> None:
+    step = begin_step(sh("echo a word; echo one more >&2"), lambda done, total: None)
+    step.finish()
+    assert step.child.stdout and step.child.stderr
+    assert (step.child.stdout.closed, step.child.stderr.closed) == (True, True)
+
+
 def test_where_nothing_tells_of_a_steps_end_it_is_looked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -169,9 +169,10 @@ class Step:
             thread.join(timeout=limit_s)
 
     def _listen(self, stream: IO[str]) -> None:
-        for line in stream:
-            with self._lock:
-                self._hear(line)
+        with stream:  # Python warns of one that nobody closes where the user has it warn
+            for line in stream:
+                with self._lock:
+                    self._hear(line)
 
     def _hear(self, line: str) -> None:
         if self._pulses.hear(line):
