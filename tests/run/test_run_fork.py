@@ -345,3 +345,39 @@ def test_what_a_program_sets_before_an_import_is_what_the_import_reads(
     left = explained(site)
     assert "before it the program itself" in left["pkg.made"]
     assert "other" not in left
+
+
+# what a program puts in the place of a part of the standard library, and who holds it from then on
+REPLACES = {
+    "a_function": ("time.sleep = lambda _: 'mine'", "from time import sleep\nvalue = sleep(0)"),
+    "one_of_a_module_in_python": ("json.dumps = str", "from json import dumps\nvalue = dumps({1})"),
+    "a_path": ("os.path.exists = id", "from os.path import exists\nvalue = exists is id"),
+    "a_builtin": ("builtins.mine = 5", "import builtins\nvalue = getattr(builtins, 'mine', 0)"),
+    "output": ("sys.stdout = sys.stderr", "import sys\nvalue = sys.stdout is sys.stderr"),
+    "arguments": ("sys.argv[1:] = ['mine']", "import sys\nvalue = sys.argv[1:]"),
+}
+
+
+@pytest.mark.parametrize("name", REPLACES)
+def test_what_a_program_puts_into_the_standard_library_is_what_an_import_holds(
+    site: Site, name: str
+) -> None:
+    sets, holds = REPLACES[name]
+    text = "import builtins, json, os, pkg, sys, time\nsay = sys.stdout\n"
+    site.app.write_text(f"{text}{sets}\nimport pkg.made\nprint(pkg.made.value, file=say)\n")
+    (site.package / "made.py").write_text(holds)
+    plain = site.plain()
+    under = site.brigade(run=FORK)
+    assert plain.returncode == 0
+    assert set(under.stdout.splitlines()) == {plain.stdout.strip()}
+    assert site.report()["fork"]["ranks"] == 4
+    assert "before it the program itself calls or changes" in explained(site)["pkg.made"]
+
+
+def test_what_is_asked_of_the_standard_library_when_it_is_used_leaves_nothing(site: Site) -> None:
+    text = "import platform, sys, warnings\nwith warnings.catch_warnings():\n"
+    text += "    sys.path.append('/nowhere'); platform.uname()\n"
+    site.app.write_text(text + "    import pkg.made\nprint(pkg.made.value)\n")
+    (site.package / "made.py").write_text("import platform, sys, warnings\nvalue = 1")
+    assert site.brigade(run=FORK).stdout.splitlines() == ["1"] * 4
+    assert "pkg.made" not in explained(site)

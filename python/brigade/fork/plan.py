@@ -272,7 +272,9 @@ def _after_calls(
         if _is_harmless(event, rules):
             continue
         done.add(package)
-        inside = _inside(package, modules) if package != "*" else list(modules)
+        inside = list(modules) if package in ("*", "builtins") else _inside(package, modules)
+        # of what was there before the first module, it is known only who asked for it
+        inside += [by for by, name in rank.asked if by in modules and _is_in(package, name)]
         later = {execution.module for execution in rank.executions[event.executed :]}
         reached = _reached(inside, importers)
         for name in reached & later:  # those that import only such as come later follow from them
@@ -371,7 +373,11 @@ def pinned(plan: Plan, warm: Iterable[str] = (), leave: Iterable[str] = ()) -> P
 
 
 def _inside(package: str, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name == package or name.startswith(package + ".")]
+    return [name for name in names if _is_in(package, name)]
+
+
+def _is_in(package: str, name: str) -> bool:
+    return name == package or name.startswith(package + ".")
 
 
 def pins(plan: Plan, wanted: Plan) -> dict[str, str]:

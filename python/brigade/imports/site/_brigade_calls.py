@@ -2,7 +2,8 @@
 
     calls = Calls(record)     record("module.function") for each function outside the standard
                               library that is called from another package, and once for each
-                              module of which a name, or the generator, is another than before;
+                              module of which a name, or the generator, is another than before,
+                              of the standard library a public one;
                               "*" after very many calls
     calls.pause()             an import of the program's begins: what happens is that module's doing
     calls.go_on()             it has ended
@@ -11,6 +12,10 @@
 import of a module that makes something at once: a template would import it without. Python tells
 of calls (sys.setprofile) as long as the program has set no such function itself; not of those of
 Cython's functions, which the generator of NumPy has: its state is compared.
+
+The standard library is a module like any other to who puts something else in its place:
+`socket.socket = ...`, `sys.stdout = ...`, gevent. A later `from socket import socket` holds what
+was put there. Private names there are caches, mostly.
 
 What must stay true: the program runs as it would; a call in another thread than the main one is not
 seen.
@@ -21,8 +26,15 @@ import sys
 _modules = sys.modules
 _Module = type(sys)
 _MINE = "__main__"
+_OURS = "_brigade", "sitecustomize", "usercustomize"
 # of the standard library, what sets something that a later import may read
 _SETTERS = {"random": (), "decimal": ("getcontext", "setcontext"), "locale": ("setlocale",)}
+# of the standard library, names that others look at when they are used; "": all
+_USED_LATE = {
+    "warnings": ("",), "mimetypes": ("",),
+    "sys": ("path", "meta_path", "path_hooks", "ps1", "ps2", "last_type", "last_value",
+            "last_traceback", "last_exc"),
+}  # fmt: skip
 _MOST = 200_000  # calls between two imports; what is imported after so many is not looked into
 _NUMPY = "numpy.random.mtrand"
 
@@ -51,14 +63,16 @@ class Calls:
             if now.get(name, before) != before and self._differs(name, before, now[name]):
                 self._say(name)
 
-    @staticmethod
-    def _differs(module, before, after):
+    def _differs(self, module, before, after):
         """Whether more has changed than importlib does when an import has ended."""
         before, after = dict(zip(*before)), dict(zip(*after))
+        library = self._is_harmless(module.partition(".")[0])
+        late = _USED_LATE.get(module, ()) if library else ()
         return any(
             before.get(name) != after.get(name) and f"{module}.{name}" not in _modules
             for name in {**before, **after}
             if name != "__warningregistry__"
+            and not (library and (str(name).startswith("_") or name in late or "" in late))
         )
 
     def _say(self, what):
@@ -126,13 +140,15 @@ class Calls:
         return origin.startswith(library) and "/site-packages/" not in origin
 
     def _look(self):
-        """Of each module that is nobody's but a package's: its names, and what they refer to."""
+        """Of each module but the program and Brigade's: its names, and what they refer to."""
         seen = {}
         for name, module in list(_modules.items()):
-            if type(module) is _Module and name != _MINE:
-                if not self._is_harmless(name.partition(".")[0]):
-                    names = module.__dict__
-                    seen[name] = list(names), list(map(id, names.values()))
+            if type(module) is _Module and name != _MINE and not name.startswith(_OURS):
+                names = module.__dict__
+                seen[name] = list(names), list(map(id, names.values()))
+        if "sys" in seen:
+            names, values = seen["sys"]
+            seen["sys"] = [*names, "argv, in it"], [*values, list(getattr(sys, "argv", ()))]
         try:
             state = _modules[_NUMPY]._rand.get_state(legacy=False)["state"]
             values = [getattr(value, "tobytes", value.__repr__)() for value in state.values()]
