@@ -135,6 +135,8 @@ MODULES = {
     "leaves": "import atexit\ndef bye(): print('bye')\natexit.register(bye)\n",
     "leaves_another_s": "import atexit, functools, tries\natexit.register(tries.bye)\n"
     "atexit.register(functools.partial(print, 'a part'))\n",
+    "shows": "import logging, warnings\nlogging.setLogRecordFactory(print)\n"
+    "warnings.showwarning = lambda *given: print('shown', given[0])\n",
     "filters": "import warnings\nwarnings.filterwarnings('ignore', 'of mine')\n",
     "marks": "import sys\nsys._marked = 'by it'\n",
     "asks": "import os\nvalue, mark = os.environ.get('ASKED'), os.environ.get('SET')\n",
@@ -160,6 +162,12 @@ ORDERS = {
     "what_is_called_at_the_end_of_what_was_not_imported": "import b, atexit",
     "what_of_another_module_is_called_at_the_end": "import atexit, tries\n"
     "atexit.register(print, 'first')\nimport leaves_another_s; atexit.register(print, 'last')",
+    "how_warnings_are_shown_before_and_after": "import logging, warnings\n"
+    "warnings.warn('before'); print(logging.getLogRecordFactory())\n"
+    "import shows; warnings.warn('after'); print(logging.getLogRecordFactory())",
+    "how_warnings_are_shown_by_the_program": "import warnings\n"
+    "warnings.showwarning = lambda *given: print('mine', given[0])\n"
+    "warnings.warn('before'); import shows; warnings.warn('after')",
     "filters_in_front_of_the_program_s": "import warnings; warnings.simplefilter('error')\n"
     "print(len(warnings.filters)); import filters; print([f[0] for f in warnings.filters])",
     "what_an_import_gives_to_sys": "import sys; print(hasattr(sys, '_marked'))\n"
@@ -185,7 +193,7 @@ ORDERS = {
 def test_a_rank_that_imports_otherwise_than_the_trial_sees(own: Warm, name: str) -> None:
     for module, text in MODULES.items():
         (own.cwd / f"{module}.py").write_text(text)
-    names = "tries, leaves, leaves_another_s, filters, marks, sets, asks, lazy, gives"
+    names = "tries, leaves, leaves_another_s, shows, filters, marks, sets, asks, lazy, gives"
     own.trial(["-c", f"import d, {names}, importlib.util"])
     program = ["-c", ORDERS[name]]
     plain = own.plain(program)

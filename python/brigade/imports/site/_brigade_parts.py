@@ -3,13 +3,15 @@ attributes of its classes.
 
     parts = Parts()
     parts.changes()      what is otherwise than at the last look: [(holder, name, before, now)]
-    parts.put_back()     finders are asked for installed distributions as at the first look
+    parts.put_back()     what no import goes by is as at the first look
     set_part(holder, name, value)
     in_words(holder, name)
+    for_no_import(holder, name)
 
-What is changed sees, or makes, each import that follows; with one exception: FOR_METADATA is what
-`importlib.metadata` asks finders for, and no import. The package importlib_metadata takes it from
-Python's own finder.
+What is changed sees, or makes, each import that follows; with exceptions. FOR_METADATA is what
+`importlib.metadata` asks finders for, and no import: the package importlib_metadata takes it from
+Python's own finder. And _HOOKS are parts of the standard library that somebody else's function is
+put into for all the process, as Astropy's is that warnings are shown by.
 
 What must stay true: the rules of _brigade_view.py; a look happens twice a module, and is cheap.
 """
@@ -19,6 +21,11 @@ import sys
 from _brigade_common import MISSING
 
 FOR_METADATA = "find_distributions"
+_HOOKS = {
+    "warnings": ("showwarning", "formatwarning"),
+    "logging": ("_loggerClass", "_logRecordFactory"),
+    "threading": ("excepthook",),
+}
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
 _builtins = sys.modules["builtins"]
@@ -42,8 +49,16 @@ def _holders():
 class Parts:
     def __init__(self):
         self._holders = [(holder, names) for holder, names in _holders() if holder is not None]
-        self._first = self._then = self._look()
-        self._ids = self._look_at_ids()
+        self._awaited = dict(_HOOKS)
+        self._await()
+        self._then, self._ids = self._look(), self._look_at_ids()
+        self._first = list(self._then)
+
+    def _await(self):
+        """Modules that have been executed since the last look. Whether there are any."""
+        found = [name for name in self._awaited if _is_whole(sys.modules.get(name))]
+        self._holders += [(sys.modules[name], self._awaited.pop(name)) for name in found]
+        return found
 
     def _values(self):
         return [
@@ -63,6 +78,10 @@ class Parts:
         ]
 
     def changes(self):
+        if self._awaited and self._await():
+            new = self._look()[len(self._then) :]
+            self._then, self._first = self._then + new, self._first + new
+            self._ids += self._look_at_ids()[len(self._ids) :]
         ids = self._look_at_ids()
         if ids == self._ids:
             return []
@@ -76,8 +95,18 @@ class Parts:
 
     def put_back(self):
         for (holder, names), first in zip(self._holders, self._first):
-            if names is None:
-                set_part(holder, FOR_METADATA, first.get(FOR_METADATA, MISSING))
+            for name in (FOR_METADATA,) if names is None else names:
+                if for_no_import(holder, name):
+                    set_part(holder, name, first.get(name, MISSING))
+
+
+def _is_whole(module):
+    spec = getattr(module, "__spec__", None)
+    return spec is not None and not spec.__dict__.get("_initializing")
+
+
+def for_no_import(holder, name):
+    return name == FOR_METADATA or name in _HOOKS.get(holder.__name__, ())
 
 
 def set_part(holder, name, value):

@@ -22,7 +22,7 @@ import sys
 
 from _brigade_calls import Calls
 from _brigade_common import ReadDict, borrow, words
-from _brigade_parts import FOR_METADATA, Parts, in_words
+from _brigade_parts import Parts, for_no_import, in_words
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
@@ -95,7 +95,7 @@ def _watch_executions(load_unlocked):
 def _note_parts():
     """What was changed of the import system since the last look is the work of who executes."""
     for holder, name, _before, _now in _State.parts.changes():
-        if name != FOR_METADATA:
+        if not for_no_import(holder, name):
             _once("event", "0", _asker(), "imports", in_words(holder, name))
 
 

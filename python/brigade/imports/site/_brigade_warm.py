@@ -32,7 +32,7 @@ from _brigade_nodes import (
     filters_changed,
     watched_lists,
 )
-from _brigade_parts import FOR_METADATA, Parts, in_words
+from _brigade_parts import Parts, for_no_import, in_words
 from _brigade_store import modules_of_one_block
 from _brigade_watch import Variables, Watch
 
@@ -324,7 +324,7 @@ class Warmer:
         node = self._stack[-1]
         self._given.note(node.ops)
         for what in self._parts.changes():
-            if what[1] == FOR_METADATA:
+            if for_no_import(*what[:2]):
                 node.ops.append((PART, what))
             else:
                 self._blame(f"changed {in_words(*what[:2])}")
