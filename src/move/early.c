@@ -11,7 +11,9 @@ int early_may(struct early *e, const struct io_hints *hints, const struct plan_p
     e->share.spread = request_spread(e->request);
     if (!e->request->bytes)
         return 1;
-    e->share.where = alone_where(e->store, e->request, e->rank, ranks->size);
+    e->share.where = e->share.spread.runs > 1 ? STORE_UNKNOWN : STORE_IN_MEMORY;
+    if (plan_may_look(hints, &e->share, ranks))
+        e->share.where = alone_where(e->store, e->request, e->rank, ranks->size);
     return plan_may_early(hints, place, &e->share, ranks);
 }
 

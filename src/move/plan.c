@@ -169,6 +169,15 @@ static int may_leave_windows(const struct io_hints *hints, const struct plan_ran
     return hints->transport == IO_AUTO && !hints->writers && ranks->size <= CROWD;
 }
 
+int plan_may_look(const struct io_hints *hints, const struct plan_share *share,
+                  const struct plan_ranks *ranks)
+{
+    struct plan_share best = *share;
+    best.where = STORE_IN_MEMORY;
+    return ranks->n_nodes == 1 && share->spread.runs > 1 && may_leave_windows(hints, ranks) &&
+           may_apart(&best, share->spread.pitch, ranks);
+}
+
 int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
                    const struct plan_share *share, const struct plan_ranks *ranks)
 {

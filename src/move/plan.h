@@ -65,6 +65,11 @@ struct plan_share {
     enum store_where where; /* what is there now */
 };
 
+/* Whether it is worth a look where a rank's bytes are, for which it opens the file: not if its runs
+ * lie close however that is; and what several nodes share is not on a disk of one. */
+int plan_may_look(const struct io_hints *hints, const struct plan_share *share,
+                  const struct plan_ranks *ranks);
+
 /* Whether a rank may move what it asks for before the ranks have met for the call: one run, or long
  * ones, if `direct` is what plan_make would choose if all had such; several that are so few, or so
  * far apart, that nobody gains by moving them together. */

@@ -208,6 +208,24 @@ static void runs_that_turn_out_to_lie_far_apart_are_as_well(void)
     CHECK(!scattered(0, 64, 8192, 8 * one, STORE_IN_MEMORY), "one writer");
 }
 
+static int may_look(uint64_t runs, uint64_t pitch, uint32_t nodes)
+{
+    struct plan_share share = share_of(0, runs, pitch, STORE_UNKNOWN);
+    struct plan_ranks ranks = {.size = 20, .n_nodes = nodes, .room_bytes = 8 << 20};
+    return plan_may_look(&hints, &share, &ranks);
+}
+
+static void nobody_looks_where_it_would_change_nothing(void)
+{
+    hints_default(&hints);
+    CHECK(may_look(100, 4096, 1), "it may be in memory, and nobody lie between");
+    CHECK(!may_look(100, 4092, 1), "closer");
+    CHECK(!may_look(1, 4096, 1), "one run");
+    CHECK(!may_look(100, 4096, 2), "what nodes share");
+    hints.transport = IO_SIMPLE;
+    CHECK(!may_look(100, 4096, 1), "a way that was asked for");
+}
+
 static void who_asks_for_a_way_gets_it(void)
 {
     hints_default(&hints);
@@ -229,6 +247,7 @@ int main(void)
     what_lies_within_a_stretch_is_read_as_well_and_written_run_by_run();
     few_runs_are_as_one();
     runs_that_turn_out_to_lie_far_apart_are_as_well();
+    nobody_looks_where_it_would_change_nothing();
     who_asks_for_a_way_gets_it();
     return failures != 0;
 }
