@@ -17,9 +17,8 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -29,7 +28,6 @@ from support.samples import save
 
 from brigade.bench import component
 from brigade.bench.checkpoint.plan import size_name
-from brigade.lab import Lab
 
 SOURCE = Path(__file__).parent / "support/apart.c"
 VARIANTS = ("ompio", "romio321", component.PRELOADED)
@@ -38,7 +36,6 @@ PATTERNS = [(20, 4 << 10), (20, 16 << 10), (20, 64 << 10), (20, 256 << 10)]
 PATTERNS += [(4 << 10, 8 << 10), (4 << 10, 64 << 10), (16 << 10, 16 << 10), (64 << 10, 64 << 10)]
 PATTERNS_IN_LAB = [(20, 16 << 10), (20, 64 << 10), (20, 256 << 10), (64 << 10, 256 << 10)]
 EXTENT = {"disk": 32 << 20, "moosefs": 16 << 20}
-Start = Callable[[list[str]], str]
 
 
 def main() -> int:
@@ -48,7 +45,7 @@ def main() -> int:
     program = options.cache / "apart"
     subprocess.run([options.mpicc, "-O2", "-o", program, SOURCE], check=True)
     for fs in options.fs:
-        with place(fs, options) as (folder, launcher, start):
+        with places.job_place(fs, options) as (folder, launcher, start):
             samples = list(measure(fs, options, folder, [*launcher, "-n"], start, program))
         settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
         path = options.out / f"apart-{fs}.json"
@@ -70,34 +67,12 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-@contextmanager
-def place(fs: str, options: argparse.Namespace) -> Iterator[tuple[str, list[str], Start]]:
-    """A folder on the file system, a launcher, and how a command is started there."""
-    if fs == "disk":
-        launcher = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]
-        yield options.dir, launcher, lambda command: _start(subprocess.run, command)
-        return
-    lab = Lab.up(name=options.lab, nodes=places.NODES, fs=fs)
-    try:
-        yield str(lab.shared), ["mpirun"], lambda command: _start(lab.run, command)
-    finally:
-        lab.down()
-
-
-def _start(start: Callable[..., Any], command: list[str]) -> str:
-    done = start(command, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
-    said: str = done.stdout
-    return said
-
-
 def measure(
     fs: str,
     options: argparse.Namespace,
     folder: str,
     launcher: Sequence[str],
-    start: Start,
+    start: places.Start,
     program: Path,
 ) -> Iterator[dict[str, Any]]:
     widths = options.ranks if fs == "disk" else options.ranks[:1]

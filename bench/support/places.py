@@ -18,6 +18,7 @@ from support.options import words
 
 NODES = 4
 Run = Callable[[list[str]], dict[str, Any]]
+Start = Callable[[list[str]], str]
 
 
 def title(fs: str) -> str:
@@ -64,3 +65,25 @@ def _report_of(start: Callable[..., Any], more: list[str], common: list[str]) ->
         raise SystemExit(f"ended with {done.returncode}:\n{done.stderr}")
     report: dict[str, Any] = json.loads(done.stdout)
     return report
+
+
+@contextmanager
+def job_place(fs: str, options: argparse.Namespace) -> Iterator[tuple[str, list[str], Start]]:
+    """A folder on a file system, a launcher, and how a command is started there; its output."""
+    if fs == "disk":
+        launcher = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none"]
+        yield options.dir, launcher, lambda command: _output_of(subprocess.run, command)
+        return
+    lab = Lab.up(name=options.lab, nodes=NODES, fs=fs)
+    try:
+        yield str(lab.shared), ["mpirun"], lambda command: _output_of(lab.run, command)
+    finally:
+        lab.down()
+
+
+def _output_of(start: Callable[..., Any], command: list[str]) -> str:
+    done = start(command, cwd="/", stdout=PIPE, stderr=PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+    said: str = done.stdout
+    return said

@@ -139,7 +139,7 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
     struct world_words words = {say, &o, &o.found, sizeof o.found, o.words, N_WORDS};
     o.rc = read_hints(&f->hints, path, flags, info, &f->failure);
     int rc =
-        world_open(comm, f->hints.share, f->hints.segment_bytes, &words, &f->world, &f->failure);
+        world_open(comm, 0, f->hints.share, f->hints.segment_bytes, &words, &f->world, &f->failure);
     rc = rc ? rc : agree_on_file(f, &o);
     if (!rc) {
         f->hints = o.found.hints;

@@ -48,7 +48,9 @@ struct mpi_interface {
      * in each other's way. Until its request is done, and it is settled, it can only be tested. */
     int (*duplicate)(mpi_handle comm, struct stream_net **net, struct stream_request *request);
     void (*settle)(struct stream_net *net);
-    /* Collective. Frees a net of duplicate, on which nothing may be under way. */
+    /* A net over `comm` itself, which stays the caller's, and which nobody else may use. */
+    int (*over)(mpi_handle comm, struct stream_net **net);
+    /* Frees a net of `over`, or, collective, of duplicate; nothing may be under way on it. */
     void (*release)(struct stream_net *net);
     /* Whether a message of this tag can be received; lets MPI move on what is under way. */
     int (*waits)(struct stream_net *net, int tag);

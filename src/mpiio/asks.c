@@ -1,5 +1,7 @@
-/* See asks.h. A name that an object takes from others is in its relocations: the undefined ones of
- * its symbols cannot be told apart without their number, which no table has for certain. */
+/* See asks.h. A name that an object takes from others is among its symbols, before those that its
+ * hash table lists, which are what it offers: some hundred, where relocations may be hundreds of
+ * thousands. An object that offers nothing has a table that says nothing of where they end; then
+ * the name is looked for in the relocations. */
 #include "mpiio/asks.h"
 
 #include <link.h>
@@ -31,6 +33,13 @@ static int is_of_mpi(const char *path)
     return 0;
 }
 
+/* Most are not, and there are tens of thousands. */
+static int may_be_of_mpi(const char *symbol)
+{
+    symbol += (*symbol | 0x20) == 'p';
+    return (symbol[0] | 0x20) == 'm' && (symbol[1] | 0x20) == 'p' && (symbol[2] | 0x20) == 'i';
+}
+
 /* C's are of large counts, too. Fortran's names are in small letters and end in something of the
  * compiler's, or of the binding's. */
 static int is_name(const char *symbol, const char *name)
@@ -44,6 +53,8 @@ static int is_name(const char *symbol, const char *name)
 
 static int is_one_of(const char *symbol, const char *const *names)
 {
+    if (!may_be_of_mpi(symbol))
+        return 0;
     while (*names && !is_name(symbol, *names))
         names++;
     return *names != NULL;
@@ -53,6 +64,7 @@ struct tables {
     const ElfW(Sym) * symbols;
     const char *strings;
     size_t string_bytes;
+    const uint32_t *hash; /* DT_GNU_HASH: buckets, the first symbol that is listed, ... */
     const ElfW(Rela) * of_data, *of_calls;
     size_t data_bytes, call_bytes;
     int calls_are_rela;
@@ -72,6 +84,7 @@ static void find_tables(const struct dl_phdr_info *object, const ElfW(Dyn) * d, 
         case DT_SYMTAB: t->symbols = at(object, d); break;
         case DT_STRTAB: t->strings = at(object, d); break;
         case DT_STRSZ: t->string_bytes = d->d_un.d_val; break;
+        case DT_GNU_HASH: t->hash = at(object, d); break;
         case DT_RELA: t->of_data = at(object, d); break;
         case DT_RELASZ: t->data_bytes = d->d_un.d_val; break;
         case DT_JMPREL: t->of_calls = at(object, d); break;
@@ -81,16 +94,31 @@ static void find_tables(const struct dl_phdr_info *object, const ElfW(Dyn) * d, 
         }
 }
 
+static int is_named(const struct tables *t, size_t symbol, const char *const *names)
+{
+    return symbol && t->symbols[symbol].st_name < t->string_bytes &&
+           is_one_of(t->strings + t->symbols[symbol].st_name, names);
+}
+
 static int refers(const struct tables *t, const ElfW(Rela) * list, size_t bytes,
                   const char *const *names)
 {
-    for (size_t i = 0; list && i < bytes / sizeof *list; i++) {
-        size_t n = SYMBOL_OF(list[i].r_info);
-        if (n && t->symbols[n].st_name < t->string_bytes &&
-            is_one_of(t->strings + t->symbols[n].st_name, names))
+    for (size_t i = 0; list && i < bytes / sizeof *list; i++)
+        if (is_named(t, SYMBOL_OF(list[i].r_info), names))
             return 1;
-    }
     return 0;
+}
+
+static int takes(const struct tables *t, const char *const *names)
+{
+    size_t listed = t->hash ? t->hash[1] : 0;
+    for (size_t i = 1; i < listed; i++)
+        if (is_named(t, i, names))
+            return 1;
+    if (listed > 1)
+        return 0;
+    return refers(t, t->of_data, t->data_bytes, names) ||
+           (t->calls_are_rela && refers(t, t->of_calls, t->call_bytes, names));
 }
 
 static int look(struct dl_phdr_info *object, size_t size, void *search)
@@ -106,8 +134,7 @@ static int look(struct dl_phdr_info *object, size_t size, void *search)
             continue;
         find_tables(object, (void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr), &t);
         if (t.symbols && t.strings)
-            s->found = refers(&t, t.of_data, t.data_bytes, s->names) ||
-                       (t.calls_are_rela && refers(&t, t.of_calls, t.call_bytes, s->names));
+            s->found = takes(&t, s->names);
     }
     return s->found;
 }

@@ -333,7 +333,9 @@ static int open_together(struct file *f, struct opening *o)
     struct io_hints *h = &o->found.hints;
     struct brg_error *failure = &o->failure, world;
     read_hints(f, h, failure);
-    int rc = world_open(f->group->comm, h->share, h->segment_bytes, &words, &r->world, &world);
+    int rc = world_open(f->group->comm, !f->group->is_used, h->share, h->segment_bytes, &words,
+                        &r->world, &world);
+    f->group->is_used = 1;
     if (rc)
         *failure = world;
     rc = rc ? rc : world_failure_of(r->world, o->failed, failure);

@@ -19,6 +19,12 @@ static struct group *find(const struct mpi_interface *mpi, mpi_handle comm)
     return found;
 }
 
+struct io_world *group_world(const struct mpi_interface *mpi, mpi_handle comm)
+{
+    struct group *g = find(mpi, comm);
+    return g ? mpi->kept(g->comm) : NULL;
+}
+
 struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm)
 {
     struct group *g = find(mpi, comm);

@@ -6,12 +6,18 @@
 #define BRG_MPIIO_GROUP_H
 
 #include "mpi/files.h"
+#include "world/world.h"
 
 struct group {
     mpi_handle comm;
+    int is_used; /* a world has been asked for */
     unsigned users;
     struct group *next;
 };
+
+/* The world that files of the ranks of `comm` have made and that is still there, the same on all of
+ * them; or NULL. Local. */
+struct io_world *group_world(const struct mpi_interface *mpi, mpi_handle comm);
 
 /* Collective over `comm`; NULL on every rank: MPI cannot copy it. */
 struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm);

@@ -50,35 +50,60 @@ static int64_t sum_of(const char *path)
     return (int64_t)(sum >> 1);
 }
 
-/* Whether the ranks are those of several nodes, or cannot say. The communicators that may are all
- * of the same ranks: they ask each other once. */
-static int are_apart(const struct mpi_interface *mpi, mpi_handle comm)
-{
-    static int known = -1;
-    struct node_mark mark;
-    if (known >= 0)
-        return known;
-    node_mark_self(&mark);
-    int64_t place = (int64_t)(mark.place >> 1), v[] = {place, -place};
-    known = mpi->files->late->least(comm, v, 2) != 0 || v[0] != -v[1];
-    return known;
-}
-
 /* A pointer of all ranks is out of reach of one where they share no memory. */
 static int may_miss_pointer(int shares)
 {
     return !shares && asks_for(ASKS_SHARED);
 }
 
-/* Ranks that ask for different things are wrong, but what comes of it is MPI's to say: before
- * anything is opened or made here. */
+/* What ranks tell each other before anything is opened or made here; the least of all counts. Those
+ * that ask for different things are wrong, but what comes of it is MPI's to say. */
+enum {
+    SUITS,
+    MODE,
+    NOT_MODE, /* the complement: the least of both are of one only if all are the same */
+    PATH,
+    NOT_PATH,
+    ONE_POINTER, /* 0: may move one of all ranks, and they may be of several nodes */
+    NODE,
+    NOT_NODE,
+    N_TOLD
+};
+
+/* Ranks that know each other from another file meet where they sleep while they wait, and MPI's
+ * spin: with four to a processor, on several nodes, MPI's reduction took most of an opening. */
+static int least_told(const struct mpi_interface *mpi, mpi_handle comm, int64_t *v)
+{
+    struct io_world *world = group_world(mpi, comm);
+    struct brg_error failure;
+    return world ? world_minimum(world, v, N_TOLD, &failure)
+                 : mpi->files->late->least(comm, v, N_TOLD);
+}
+
+/* The communicators that may are all of the same ranks: whether these are of one node, they ask
+ * each other once. */
 static int all_suit(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
                     mpi_handle info)
 {
-    int64_t sum = sum_of(path);
-    int able = !may_miss_pointer(!are_apart(mpi, comm)) && suits(mpi->files, path, mode, info);
-    int64_t v[] = {able, mode, -mode, sum, -sum};
-    return mpi->files->late->least(comm, v, 5) == 0 && v[0] && v[1] == -v[2] && v[3] == -v[4];
+    static int known, apart;
+    struct node_mark mark = {.place = 0};
+    int64_t v[N_TOLD] = {[SUITS] = suits(mpi->files, path, mode, info),
+                         [MODE] = mode,
+                         [PATH] = sum_of(path),
+                         [ONE_POINTER] = !may_miss_pointer(known && !apart)};
+    if (!known)
+        node_mark_self(&mark);
+    v[NODE] = (int64_t)mark.place;
+    v[NOT_MODE] = ~v[MODE];
+    v[NOT_PATH] = ~v[PATH];
+    v[NOT_NODE] = ~v[NODE];
+    if (least_told(mpi, comm, v))
+        return 0;
+    if (!known)
+        apart = v[NODE] != ~v[NOT_NODE];
+    known = 1;
+    return v[SUITS] && v[MODE] == ~v[NOT_MODE] && v[PATH] == ~v[NOT_PATH] &&
+           (v[ONE_POINTER] || !apart);
 }
 
 static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle info)

@@ -157,7 +157,7 @@ static int carry_by_mpi(struct group *g, const struct io_hints *hints, struct br
     if (rc)
         return rc;
     uintptr_t comm = kind_of(g->comm) == OF_MPI ? (uintptr_t)(g->comm >> 2) : mpi->world;
-    rc = world_open(comm, hints->share, hints->segment_bytes, NULL, &g->world, err);
+    rc = world_open(comm, 0, hints->share, hints->segment_bytes, NULL, &g->world, err);
     if (rc)
         return rc;
     if (take_kept(g))

@@ -3,23 +3,20 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/pause.h"
 #include "world/fault.h"
 
 #define TAG_DEATH 0x4200 /* a word, from any rank to a leader: the rank that died, a uint32_t */
-#define POLL_NS UINT64_C(20000)  /* how long a leader looks for MPI's messages without sleeping */
-#define MEET_NS UINT64_C(500000) /* while a world is made, letting others run: all come at once */
-#define NAP_NS UINT64_C(200000)  /* its longest sleep between looks */
-#define TICK_NS UINT64_C(100000) /* one sleep in 200 */
+#define MEET_NS UINT64_C(20000000) /* while a world is made, letting others run: all come at once */
+#define TICK_NS UINT64_C(100000)   /* one sleep in 200 */
 #define LOOK_NS UINT64_C(100000000)
 #define TELL_NS UINT64_C(300000000) /* a connection is made, where there was none yet */
-#define FIRST_NAP_NS UINT64_C(5000)
 
 /* ---- what breaks a world ---- */
 
@@ -28,7 +25,7 @@
 static void bring(struct io_world *w, struct stream_request *words, uint32_t n)
 {
     uint64_t began = brg_clock_ns();
-    struct timespec nap = {.tv_nsec = (long)NAP_NS};
+    struct timespec nap = {.tv_nsec = (long)PAUSE_MOST_NS};
     do {
         uint32_t open = 0;
         for (uint32_t i = 0; i < n; i++) {
@@ -135,23 +132,13 @@ static int listen(struct io_world *w)
 
 int world_finish(struct io_world *w, struct stream_net *net, struct stream_request *request, int rc)
 {
-    uint64_t began = brg_clock_ns(), ns = FIRST_NAP_NS;
+    struct pause pause = {.began_ns = 0};
     int done = 0;
     while (!rc) {
         rc = net->test(net, request, &done);
         if (done || rc)
             break;
-        uint64_t waited = brg_clock_ns() - began;
-        if (waited < POLL_NS)
-            continue;
-        if (waited < MEET_NS && !w->met) {
-            sched_yield();
-            continue;
-        }
-        struct timespec nap = {.tv_nsec = (long)ns};
-        nanosleep(&nap, NULL);
-        ns = ns * 2 > NAP_NS ? NAP_NS : ns * 2;
-        if (w->area)
+        if (pause_before_next(&pause, w->met ? 0 : MEET_NS) && w->area)
             rc = listen(w);
     }
     return rc;

@@ -20,6 +20,7 @@
 /* What MPI has in its hands while a world is made. */
 struct world_opening {
     struct node_mark mark, *marks; /* this rank's; rank 0: [size] everybody's, until numbered */
+    int is_one_node;               /* known without the marks */
     struct numbering *numbering;
     struct area_token token;
     struct lifeline_card right;
@@ -81,10 +82,11 @@ struct world_words {
 
 /* The world of a communicator (comm 0: of this process alone). share 0: every rank is a node of its
  * own. segment_bytes: half of the memory that a node's area may take. Those of rank 0 count. Two of
- * the same communicator and arguments are the same world. words: NULL, or as above, in the meeting
- * that opening takes anyway. */
-int world_open(uintptr_t comm, int share, uint64_t segment_bytes, const struct world_words *words,
-               struct io_world **world, struct brg_error *err);
+ * the same communicator and arguments are the same world. is_ours, alike on all ranks: nobody else
+ * sends anything on the communicator, nor has a world of it failed to be made, so that its first
+ * world takes no copy of it. words: NULL, or as above, in the meeting that opening takes anyway. */
+int world_open(uintptr_t comm, int is_ours, int share, uint64_t segment_bytes,
+               const struct world_words *words, struct io_world **world, struct brg_error *err);
 
 /* Gives back what world_open gave. The communicator keeps it; one whose communicator was freed
  * meanwhile ends with its last user. */

@@ -1,7 +1,8 @@
 /* See world_join.h.
  *
- * Rank 0 numbers the nodes; each leader makes its node's area; where one rank of a node cannot open
- * it, the ranks of that node become nodes of their own, and everything is done once more. */
+ * Where all ranks are on one node, one reduction says so, and where its area is. Or else rank 0
+ * numbers the nodes, and each leader makes its node's area. Where one rank of a node cannot open it,
+ * the ranks of that node become nodes of their own, and everything is done once more. */
 #include "world/world_join.h"
 
 #include <errno.h>
@@ -61,8 +62,6 @@ static int number_nodes(struct io_world *w, int alone)
 {
     struct world_opening *o = &w->opening;
     struct stream_request request = {.active = 0};
-    memset(&o->mark, 0, sizeof o->mark);
-    node_mark_self(&o->mark);
     if (alone)
         o->mark.place = 0;
     int rc = world_finish(w, w->all, &request,
@@ -191,11 +190,72 @@ static void leave_node(struct io_world *w)
     w->leaders = NULL;
 }
 
+/* What ranks introduce themselves with. From SHARE on only rank 0's count. */
+enum {
+    CODE,
+    PLACE,     /* of every rank, and its complement: */
+    NOT_PLACE, /* the least of both are of one only if all are the same */
+    SHARE,
+    SEGMENT,
+    AREA_ID,
+    AREA_PROCESS,
+    AREA_FD,
+    N_INTRODUCED
+};
+
+/* Rank 0: what it says, with the area that serves if there are no other nodes. */
+static void fill_first(struct io_world *w, struct area_token *token, int64_t *v)
+{
+    if (!w->share || area_create(w->size, world_room_bytes(w), &w->area, token))
+        *token = (struct area_token){.fd = -1};
+    v[SHARE] = w->share;
+    v[SEGMENT] = (int64_t)w->segment_bytes;
+    memcpy(&v[AREA_ID], &token->id, sizeof token->id);
+    v[AREA_PROCESS] = token->pid;
+    v[AREA_FD] = token->fd;
+}
+
+static void hear_first(struct io_world *w, struct area_token *token, const int64_t *v)
+{
+    w->share = v[SHARE] != 0;
+    w->segment_bytes = (uint64_t)v[SEGMENT];
+    memcpy(&token->id, &v[AREA_ID], sizeof token->id);
+    token->pid = (int32_t)v[AREA_PROCESS];
+    token->fd = (int32_t)v[AREA_FD];
+}
+
+int world_introduce(struct io_world *w, int code)
+{
+    struct world_opening *o = &w->opening;
+    struct area_token token = {.fd = -1};
+    int64_t v[N_INTRODUCED];
+    for (int i = 0; i < N_INTRODUCED; i++)
+        v[i] = INT64_MAX;
+    memset(&o->mark, 0, sizeof o->mark);
+    node_mark_self(&o->mark);
+    v[CODE] = code;
+    v[PLACE] = (int64_t)o->mark.place;
+    v[NOT_PLACE] = ~v[PLACE];
+    if (w->rank == 0)
+        fill_first(w, &token, v);
+    int rc = world_least(w, w->all, v, N_INTRODUCED);
+    rc = rc ? rc : (int)v[CODE];
+    if (rc)
+        return rc;
+    hear_first(w, &token, v);
+    o->is_one_node = w->share && v[PLACE] == ~v[NOT_PLACE];
+    if (o->is_one_node)
+        o->numbering->token = token;
+    else
+        leave_node(w);
+    return 0;
+}
+
 static int make_nodes(struct io_world *w)
 {
     int alone = !w->share;
-    for (;;) {
-        int rc = number_nodes(w, alone);
+    for (int known = w->opening.is_one_node;; known = 0) {
+        int rc = known ? 0 : number_nodes(w, alone);
         if (rc)
             return rc;
         world_fill(w);

@@ -13,6 +13,11 @@ static inline size_t world_room_bytes(const struct io_world *w)
 /* Tables for w->size ranks. 0 or -ENOMEM. */
 int world_alloc(struct io_world *w);
 
+/* Collective over w->all, before world_join: everybody takes over rank 0's share and segment_bytes,
+ * and learns whether all are on one node, of which rank 0 has made the area then. `code` is what
+ * this rank has failed with so far, or 0. 0, or the least code of all. */
+int world_introduce(struct io_world *w, int code);
+
 /* The tables that follow from node_of. */
 void world_fill(struct io_world *w);
 

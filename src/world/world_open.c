@@ -70,7 +70,19 @@ static int duplicate(struct io_world *w, uintptr_t comm)
     return rc;
 }
 
-static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
+static int reach_ranks(struct io_world *w, uintptr_t comm, int is_ours)
+{
+    int rc = is_ours ? w->mpi->over(comm, &w->all) : duplicate(w, comm);
+    if (rc)
+        return rc;
+    w->rank = w->all->rank;
+    w->size = w->all->size;
+    io_fault_start(w->rank);
+    rc = world_introduce(w, world_alloc(w));
+    return rc ? rc : world_join(w);
+}
+
+static int create(uintptr_t comm, int is_ours, const struct mpi_interface *mpi, int share,
                   uint64_t segment_bytes, struct io_world **out, struct brg_error *err)
 {
     struct io_world *w = calloc(1, sizeof *w);
@@ -79,28 +91,14 @@ static int create(uintptr_t comm, const struct mpi_interface *mpi, int share,
     w->mpi = mpi;
     w->share = share;
     w->segment_bytes = segment_bytes;
-    int rc = mpi ? duplicate(w, comm) : create_alone(w);
-    if (!rc && mpi) {
-        w->rank = w->all->rank;
-        w->size = w->all->size;
-        io_fault_start(w->rank);
-        int64_t none = INT64_MAX; /* rank 0's count */
-        int64_t least[] = {world_alloc(w), w->rank ? none : share,
-                           w->rank ? none : (int64_t)segment_bytes};
-        rc = world_least(w, w->all, least, 3);
-        rc = rc ? rc : (int)least[0];
-        w->share = least[1] != 0;
-        w->segment_bytes = (uint64_t)least[2];
-        if (!rc)
-            rc = world_join(w);
-        if (!rc) {
-            w->area->yields = w->n_nodes == 1;
-            w->area->tick = world_tick;
-            w->area->tick_context = w;
-        }
-    }
+    int rc = mpi ? reach_ranks(w, comm, is_ours) : create_alone(w);
     if (rc)
         return fail(w, rc, err);
+    if (mpi) {
+        w->area->yields = w->n_nodes == 1;
+        w->area->tick = world_tick;
+        w->area->tick_context = w;
+    }
     *out = w;
     return 0;
 }
@@ -220,16 +218,16 @@ static int open_known(struct io_world *first, int64_t *asked, const struct world
     return rc;
 }
 
-static int open_new(const struct mpi_interface *mpi, uintptr_t comm, const int64_t *asked,
-                    const struct world_words *words, int said, struct io_world **out,
-                    struct brg_error *err)
+static int open_new(const struct mpi_interface *mpi, uintptr_t comm, int is_ours,
+                    const int64_t *asked, const struct world_words *words, int said,
+                    struct io_world **out, struct brg_error *err)
 {
     struct io_world *w;
     int64_t heard[N_ASKED] = {1, 0, 0};
     int rc = watch_end(mpi);
     if (rc)
         return brg_error_system(err, rc, "cannot use the communicator");
-    rc = create(comm, mpi, (int)asked[SHARE], (uint64_t)asked[SEGMENT], &w, err);
+    rc = create(comm, is_ours, mpi, (int)asked[SHARE], (uint64_t)asked[SEGMENT], &w, err);
     if (rc)
         return rc;
     if ((rc = keep(mpi, comm, w)))
@@ -240,7 +238,7 @@ static int open_new(const struct mpi_interface *mpi, uintptr_t comm, const int64
     return words ? hear(w, words, heard, err) : 0;
 }
 
-static int open_on(const struct mpi_interface *mpi, uintptr_t comm, int share,
+static int open_on(const struct mpi_interface *mpi, uintptr_t comm, int is_ours, int share,
                    uint64_t segment_bytes, const struct world_words *words, struct io_world **out,
                    struct brg_error *err)
 {
@@ -250,27 +248,29 @@ static int open_on(const struct mpi_interface *mpi, uintptr_t comm, int share,
     if (rc)
         return rc;
     *out = found;
-    return found ? 0 : open_new(mpi, comm, asked, words, first != NULL, out, err);
+    if (found)
+        return 0;
+    return open_new(mpi, comm, is_ours && !first, asked, words, first != NULL, out, err);
 }
 
 static int open_alone(int share, uint64_t segment_bytes, const struct world_words *words,
                       struct io_world **out, struct brg_error *err)
 {
-    int rc = create(0, NULL, share, segment_bytes, out, err);
+    int rc = create(0, 0, NULL, share, segment_bytes, out, err);
     if (!rc)
         say(words, *out);
     return rc;
 }
 
-int world_open(uintptr_t comm, int share, uint64_t segment_bytes, const struct world_words *words,
-               struct io_world **out, struct brg_error *err)
+int world_open(uintptr_t comm, int is_ours, int share, uint64_t segment_bytes,
+               const struct world_words *words, struct io_world **out, struct brg_error *err)
 {
     const struct mpi_interface *mpi = NULL;
     struct io_world *w;
     int rc = comm ? mpi_join(&mpi, err) : 0;
     if (rc)
         return rc;
-    rc = mpi ? open_on(mpi, comm, share, segment_bytes, words, &w, err)
+    rc = mpi ? open_on(mpi, comm, is_ours, share, segment_bytes, words, &w, err)
              : open_alone(0, segment_bytes, words, &w, err);
     if (rc)
         return rc;

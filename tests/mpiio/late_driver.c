@@ -6,6 +6,7 @@
  *   turns     non-blocking collective writes, each begun before the other rank's
  *   refused   a missing file, writing what is open for reading; how often a handler was called
  *   many      seven files at once
+ *   worlds    three at once whose hints ask for different memory between the ranks
  * With NO_SHARED it names no call of a shared pointer. */
 #include "late_driver.h"
 
@@ -205,12 +206,50 @@ static void many(const char *path)
     }
 }
 
+static MPI_File open_hinted(const char *path, const char *key, const char *value)
+{
+    MPI_File file;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, key, value);
+    if (MPI_File_open(MPI_COMM_WORLD, path, FOR_ALL, info, &file))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Info_free(&info);
+    return file;
+}
+
+static void worlds(const char *path)
+{
+    static const char *const hints[3][2] = {
+        {"cb_nodes", "1"}, {"brigade_share", "no"}, {"brigade_segment", "1M"}};
+    MPI_File files[3];
+    char name[3][1000];
+    for (int i = 0; i < 3; i++) {
+        snprintf(name[i], sizeof name[i], "%s.%d", path, i);
+        files[i] = open_hinted(name[i], hints[i][0], hints[i][1]);
+        set_turns(files[i], 5 + i);
+    }
+    for (int call = 0; call < 4; call++)
+        for (int i = 2; i >= 0; i--)
+            MPI_File_write_all(files[i], buf + call, 500, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_close(&files[0]);
+    files[0] = open_hinted(name[0], hints[0][0], hints[0][1]);
+    set_turns(files[0], 3);
+    MPI_File_read_all(files[0], buf, 1000, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_write_all(files[1], buf, 1000, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_write_all(files[2], buf, 1000, MPI_INT, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 3; i++) {
+        MPI_File_close(&files[i]);
+        say_bytes(name[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int level = MPI_THREAD_SINGLE;
     static const struct what all[] = {
         {"asks", asks},       {"alone", alone}, {"turns", turns},
-        {"refused", refused}, {"many", many},
+        {"refused", refused}, {"many", many},   {"worlds", worlds},
 #ifndef NO_SHARED
         {"shared", shared},
 #endif

@@ -12,7 +12,15 @@ from brigade.paths import native
 
 #: files that MPI has to open after all
 WHAT = {
-    "late_driver": {"asks": 1, "alone": 1, "shared": 1, "turns": 1, "refused": 1, "many": 4},
+    "late_driver": {
+        "asks": 1,
+        "alone": 1,
+        "shared": 1,
+        "turns": 1,
+        "refused": 1,
+        "many": 4,
+        "worlds": 0,
+    },
     "late_odd_driver": {
         "gone": 0,
         "removed": 1,

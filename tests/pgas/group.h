@@ -48,7 +48,7 @@ static inline void group_open_mpi(struct test_group *g, int share, uint64_t segm
     *(void **)&init = group_call(g->library, "MPI_Init_thread");
     init(NULL, NULL, 1, &provided);
     if (mpi_join(&mpi, &err) ||
-        world_open(mpi->world, share, segment_bytes, NULL, &g->world, &err) ||
+        world_open(mpi->world, 0, share, segment_bytes, NULL, &g->world, &err) ||
         pgas_windows(g->world, &g->pgas, &err))
         group_die("windows", &err);
 }

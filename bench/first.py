@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Measure the first files of a job, beneath `brigade mpiio` and with Open MPI's OMPIO and ROMIO: on
+the local disk, and on the lab's MooseFS.
+
+    python bench/first.py                        4 minutes
+    python bench/first.py --fs disk --ranks 4
+
+Each job writes two files of a 4-D lattice and reads them; jobs of the three take turns. Writes
+OUT/first-FS.json (raw samples) and prints medians. Needs Open MPI with mpicc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from support import places
+from support.options import numbers
+from support.samples import save
+
+from brigade.bench import component
+
+SOURCE = Path(__file__).parent / "support/first.c"
+VARIANTS = ("ompio", "romio321", component.PRELOADED)
+#: points a side, bytes a point: 6 MiB; of 4 ranks runs of 1.5 KiB, of 16 of 768 bytes
+EDGE, ELEMENT = 16, 96
+FILES = 2
+
+
+def main() -> int:
+    options = arguments()
+    places.prepare(options)
+    options.cache.mkdir(parents=True, exist_ok=True)
+    program = options.cache / "first"
+    subprocess.run([options.mpicc, "-O2", "-o", program, SOURCE], check=True)
+    for fs in options.fs:
+        with places.job_place(fs, options) as (folder, launcher, start):
+            samples = list(measure(options, folder, [*launcher, "-n"], start, program))
+        settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
+        path = options.out / f"first-{fs}.json"
+        save(path, "first", settings, samples)
+        print(f"\n{places.title(fs)}\n")
+        print_table(samples)
+        print(f"raw samples: {path}")
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    places.add_options(parser, "first")
+    parser.add_argument("--ranks", type=numbers, default=[4, 8, 16])
+    parser.add_argument("--jobs", type=int, default=9, help="of each variant")
+    return parser.parse_args()
+
+
+def measure(
+    options: argparse.Namespace,
+    folder: str,
+    launcher: Sequence[str],
+    start: places.Start,
+    program: Path,
+) -> Iterator[dict[str, Any]]:
+    words = [str(program), f"{folder}/first", str(EDGE), str(ELEMENT), str(FILES)]
+    for ranks in options.ranks:
+        for job in range(options.jobs):
+            for which in VARIANTS[job % 3 :] + VARIANTS[: job % 3]:
+                command, more = component.job([*launcher, str(ranks)], words, which)
+                said = start(["env", *(f"{k}={v}" for k, v in more.items()), *command])
+                for line in said.splitlines():
+                    yield {"ranks": ranks, "variant": which, "job": job, **json.loads(line)}
+        print(f"-- {ranks} ranks", flush=True)
+
+
+def print_table(samples: Sequence[dict[str, Any]]) -> None:
+    """Medians in ms until opened and until closed; how many times faster than the better peer."""
+    print(
+        "| ranks | file |  | opened: OMPIO | ROMIO | Brigade | closed: OMPIO | ROMIO | Brigade ",
+        end="",
+    )
+    print("| times the best |")
+    print("|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|")
+    for ranks, file, way in dict.fromkeys((s["ranks"], s["file"], s["way"]) for s in samples):
+        same = [s for s in samples if (s["ranks"], s["file"], s["way"]) == (ranks, file, way)]
+        ms = {
+            (step, which): 1e3 * statistics.median(s[step] for s in same if s["variant"] == which)
+            for step in ("opened", "closed")
+            for which in VARIANTS
+        }
+        cells = [str(ranks), str(file + 1), way, *(f"{value:.2f}" for value in ms.values())]
+        best = min(ms["closed", which] for which in VARIANTS[:2])
+        print("|", " | ".join([*cells, f"{best / ms['closed', VARIANTS[2]]:.1f}"]), "|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
