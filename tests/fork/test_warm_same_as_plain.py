@@ -165,6 +165,22 @@ weakref.finalize(thing, print, 'the finalizer')
 logging.getLogger('x').warning('said')
 atexit.register(print, 'mine, last')
 """,
+    "what_is_left_in_cycles_at_the_end": """
+import os
+if not os.path.exists('leaves.py'):
+    with open('leaves.py', 'w') as f:
+        f.write("class Told:\\n    def __init__(self, name): self.name, self.me = name, self\\n"
+                "    def __del__(self): print('end of', self.name)\\n"
+                "told = Told('a module of another')\\n"
+                "def counted():\\n    try: yield 1\\n    finally: print('end of a generator')\\n"
+                "counting = counted(); next(counting)\\n")
+def names_of_the_program(): pass
+import leaves, json
+mine = leaves.Told('the program')
+json.mine = leaves.Told('a name that was put into json')
+copy = open(os.dup(1), 'w')
+copy.write('what is to be written yet')
+""",
     "errors_of_warnings": """
 import warnings
 warnings.simplefilter('error')
@@ -209,6 +225,20 @@ def test_a_rank_sees(warm: Warm, name: str) -> None:
         assert rank.refused == ""
         assert rank.said() == plain.said()
     assert plain.stdout or plain.stderr
+
+
+def test_what_the_program_does_not_import_has_no_end(warm: Warm) -> None:
+    (warm.cwd / "told.py").write_text(
+        "import atexit, os\nclass Told:\n    def __init__(self): self.me = self\n"
+        "    def __del__(self, write=os.write): write(1, b'end of a module')\n"
+        "told = Told()\n"
+    )
+    (warm.cwd / "script.py").write_text("import os\nif 'TRIAL' in os.environ: import told\n")
+    warm.trial(["script.py"], {"TRIAL": "1"})
+    assert "told" in dict(warm.plan["warm"])
+    (rank,) = warm.ranks(["script.py"])
+    assert int(warm.report["warm"]) == len(warm.plan["warm"])
+    assert (rank.refused, rank.said()) == ("", warm.plain(["script.py"]).said())
 
 
 # `python -c` and friends: what sys.path begins with, and the module beside the script

@@ -5,8 +5,8 @@
 
 Beside it stand _brigade_warm.py (imports what the plan names), _brigade_show.py (lets a rank see a
 module when it imports it), _brigade_store.py (how what was imported lies in memory),
-_brigade_again.py (what a rank does anew), _brigade_streams.py (its environment and streams) and
-_brigade_channel.py (speaks with the preloaded library).
+_brigade_again.py (what a rank does anew), _brigade_streams.py (its environment and streams),
+_brigade_end.py (its end) and _brigade_channel.py (speaks with the preloaded library).
 docs/design/0023-fork.md has the whole.
 
 What must stay true: the rules of _brigade_view.py. A template never runs the program. Where
@@ -21,6 +21,7 @@ from _brigade_again import ACTIONS
 from _brigade_channel import REPORT_BYTES, Channel
 from _brigade_common import is_one_of, json, read_whole
 from _brigade_early import RENEW, look
+from _brigade_end import End
 from _brigade_loaders import Source
 from _brigade_nodes import warning_filters, with_importers
 from _brigade_show import Store, rank_begins
@@ -64,6 +65,7 @@ class _Template:
         self._place = _posix.getcwd(), _posix.umask(0o77)
         _posix.umask(self._place[1])
         self._renew = []  # modules that were there before the first of ours
+        self._end, self._table = End(), None
         self._warm = 0
         self._threads = False  # whether some stay when it forks
         self._found = {}  # {module: why}: what this template or a first try of it found
@@ -105,6 +107,7 @@ class _Template:
         ]
         self._warm = sum([not node.failed for node in warmer.nodes.values()])
         store, watch = Store(warmer, plan["again"]), warmer.watch
+        self._table = store.table
         del warmer, plan
         watch.collect()
         store.install()
@@ -259,6 +262,7 @@ class _Template:
         for name, (_then, now) in self._coerced.items():
             _posix.putenv(name, now)
         rank_begins()
+        self._end.begin(self._table)
         for name in self._renew:
             ACTIONS[RENEW[name]](sys.modules[name])
         self._streams.renew()

@@ -83,7 +83,7 @@ class Store:
         actions = {}
         for name, action in again:
             actions.setdefault(name, []).append(ACTIONS[action])
-        self._table = Table(warmer.nodes, actions)
+        self.table = Table(warmer.nodes, actions)
         self._extras = warmer.extras
         self._trusted = warmer.trusted
         self._lists = warmer.began  # sys.path and the lists of finders, as they were then
@@ -95,11 +95,11 @@ class Store:
         self._seen = b""  # whether a module was found to be in sys.modules, in this show
 
     def install(self):
-        self._table.lay_out()
+        self.table.lay_out()
         original = _bootstrap.module_from_spec
         of_load = _bootstrap._load_unlocked.__code__
         of_import = _bootstrap._find_and_load_unlocked.__code__
-        table, frame_at = self._table, sys._getframe
+        table, frame_at = self.table, sys._getframe
         index, states, failed = table.index, table.states, table.failed
 
         def module_from_spec(spec):
@@ -122,7 +122,7 @@ class Store:
 
     def _show(self, number, spec):
         """Whether the module, and what it imported, stands in sys.modules now."""
-        table = self._table
+        table = self.table
         node = table.nodes[number]
         if not node.matches(spec, self._trusted):
             table.forget(number)
@@ -153,8 +153,8 @@ class Store:
                 _modules.pop(what, None)
             elif kind == DEP:
                 number, package, child, before = what
-                self._table.states[number] = STORED
-                _modules.pop(self._table.names[number], None)
+                self.table.states[number] = STORED
+                _modules.pop(self.table.names[number], None)
                 if package is not None:
                     give_back(package, child, before)
             elif kind == GIVEN:
@@ -165,7 +165,7 @@ class Store:
         filters_changed()
 
     def _begin(self, number):
-        table = self._table
+        table = self.table
         table.states[number] = SHOWING
         if not self._alone:
             table.take_out(number)
@@ -173,8 +173,8 @@ class Store:
 
     def _replay(self, number, done):
         """Make the searches of an execution; fill sys.modules and the lists."""
-        seen, others = self._seen, self._table.others
-        for code in self._table.done_by(number):
+        seen, others = self._seen, self.table.others
+        for code in self.table.done_by(number):
             kind, what = code & KINDS, code >> KIND_BITS
             if kind == DEP:
                 if not seen[what]:
@@ -223,8 +223,8 @@ class Store:
 
     def _give(self, what, done):
         name, attribute, value = what
-        held, number = _modules.get(name), self._table.index[name]
-        if not self._table.is_module(number, held):
+        held, number = _modules.get(name), self.table.index[name]
+        if not self.table.is_module(number, held):
             raise _Otherwise(name)
         done.append((GIVEN, (held, attribute, held.__dict__.get(attribute, MISSING))))
         held.__dict__[attribute] = value
@@ -246,7 +246,7 @@ class Store:
             raise _Otherwise(names)
 
     def _request(self, number, done):
-        table = self._table
+        table = self.table
         name = table.names[number]
         held = _modules.get(name, MISSING)
         if held is not MISSING:
@@ -275,7 +275,7 @@ class Store:
 
     def _appear(self, number, done):
         """What importlib does for a module that is imported within another's execution."""
-        table = self._table
+        table = self.table
         name = table.names[number]
         if not self._is_as_then(name, table.packages[number]):
             spec = self._search(name)
@@ -319,7 +319,7 @@ class Store:
             return False
         if package == NOT_HERE:
             above = name.rpartition(".")[0]
-            package = self._table.index.get(above, NOT_HERE) if above else TOP
+            package = self.table.index.get(above, NOT_HERE) if above else TOP
         answer = self._answers.get(package)
         if answer is None:
             answer = self._tables_answer(name, package)
@@ -329,8 +329,8 @@ class Store:
 
     def _tables_answer(self, name, package):
         cache, tables = sys.path_importer_cache, Settings.tables
-        if package >= 0 and self._table.states[package] == SHOWING:
-            path = self._table.paths[package]  # nobody can have changed it yet
+        if package >= 0 and self.table.states[package] == SHOWING:
+            path = self.table.paths[package]  # nobody can have changed it yet
             if path is None:
                 return False
         else:
@@ -353,21 +353,21 @@ class Store:
     def _finish(self, number, done):
         """All will be shown: the rest of what the executions did."""
         self._do_again(number)
-        self._table.shown(number)
+        self.table.shown(number)
         filters_changed()
         for kind, what in done:
             if kind == DEP:
-                self._table.shown(what[0])
+                self.table.shown(what[0])
             else:
                 carry_out(kind, what)
 
     def _do_again(self, number):
-        for action in self._table.again.get(number, ()):
-            action(self._table.modules[number])
+        for action in self.table.again.get(number, ()):
+            action(self.table.modules[number])
 
     def _bind(self, number):
         """Give its package the module. (package or None, name in it, what it had before)."""
-        table = self._table
+        table = self.table
         child = table.children[number]
         if child is None or table.within[number] or table.packages[number] == TOP:
             return None, "", None

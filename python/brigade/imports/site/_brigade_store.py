@@ -84,6 +84,7 @@ class Table:
     """
     names, index     names by number, and numbers by name
     modules          the module; once it is shown, a weak reference to it
+    forgotten        modules that are never to be shown
     states           STORED, SHOWING: in sys.modules, and may be taken back; SHOWN: the program's;
                      FORGOTTEN: never to be shown
     packages         number of the package that a module is in; TOP; NOT_HERE: it is no module of
@@ -101,6 +102,7 @@ class Table:
         self.nodes = list(nodes.values())
         self.index = index = {name: number for number, name in enumerate(nodes)}
         self.modules = [node.module for node in self.nodes]
+        self.forgotten = []
         self.again = {index[name]: actions for name, actions in again.items() if name in index}
         self.failed = bytes([node.failed for node in self.nodes])
         self.states = bytearray(len(self.nodes))
@@ -171,4 +173,5 @@ class Table:
             pass  # an object of the module's own making that cannot be referred to weakly
 
     def forget(self, number):
+        self.forgotten.append(self.modules[number])
         self.states[number], self.modules[number] = FORGOTTEN, MISSING

@@ -67,6 +67,7 @@ _TEMPLATE = (
         "_brigade_early",
         "_brigade_watch",
         "_brigade_store",
+        "_brigade_end",
         "_brigade_warm",
         "_brigade_renew",
         "_brigade_show",
