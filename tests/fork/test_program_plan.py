@@ -88,6 +88,23 @@ def test_what_cannot_be_known_or_is_not_worth_it_is_left_alone(one: Process, wor
     assert plan_of().kind == "plain"
 
 
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["-I"], "with -I, looks at no variable"), (["-sE", "-u"], "with -E, looks at no variable"),
+        (["-W", "I", "-S"], "with -S, imports no `site`"), ([], "did not import what PYTHONPATH"),
+    ],
+)  # fmt: skip
+def test_a_python_that_lets_nobody_in_is_not_said_to_load_little(
+    options: list[str], word: str
+) -> None:
+    one = process(MAIN, objects=4)
+    one.exe, one.argv = "/usr/bin/python3.11", ["python3", *options, "app.py", "-I"]
+    assert word in plan_of(one).why
+    one.exe = "/usr/bin/pythons"
+    assert "libraries only" in plan_of(one).why
+
+
 def test_only_what_is_loaded_before_main_counts() -> None:
     late = [("load", "", f"/late/{n}.so", "") for n in range(FEWEST)]
     assert plan_of(process(MAIN, *late, objects=3)).objects == 3

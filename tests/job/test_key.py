@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from brigade.job.key import image_path, script_of
+from brigade.job.key import image_path
+from brigade.trial.invocation import invocation
 
 
 @pytest.mark.parametrize(
@@ -14,6 +17,9 @@ from brigade.job.key import image_path, script_of
         (["/v/bin/python3.11", "-u", "-W", "ignore", "-X", "dev", "/a/app.py"], ["/a/app.py"]),
         (["python", "-m", "pkg.mod", "arg"], ["-m", "pkg.mod"]),
         (["python3", "-mpkg"], ["-m", "pkg"]),
+        (["python3", "-um", "pkg"], ["-m", "pkg"]),
+        (["python3", "-Wignore", "/a/app.py"], ["/a/app.py"]),
+        (["python3", "-", "x"], [f"{os.getcwd()}/-"]),
         (["python", "-c", "print(1)"], ["-c", "print(1)"]),
         (["python"], []),
         (["Rscript", "--vanilla", "/a/x.R"], ["/a/x.R"]),
@@ -21,7 +27,7 @@ from brigade.job.key import image_path, script_of
     ],
 )
 def test_script_is_what_the_interpreter_runs(program, script):
-    assert script_of(program) == script
+    assert invocation(program).script == script
 
 
 def test_arguments_after_the_script_share_an_image():
@@ -34,3 +40,11 @@ def test_another_script_variable_or_cover_has_another_image():
     assert base != image_path(["python", "/a.py"], [], {"PATH": "/bin", "LD_LIBRARY_PATH": "/l"})
     assert base != image_path(["python", "/a.py"], ["/data"], {"PATH": "/bin"})
     assert base == image_path(["python", "/a.py"], [], {"PATH": "/bin", "HOME": "/h"})
+
+
+@pytest.mark.parametrize("option", ["-I", "-sE", "-S", "-O", "-OO", "-X frozen_modules=off"])
+def test_python_with_an_option_that_steers_its_search_has_another_image(option):
+    plain, with_u = ["python", "/a.py"], ["python", "-u", "/a.py"]
+    assert image_path(plain, []) == image_path(with_u, [])
+    assert image_path(plain, []) != image_path(["python", *option.split(), "/a.py"], [])
+    assert image_path(["/a.out", option], []) == image_path(["/a.out"], [])

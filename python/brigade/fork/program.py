@@ -21,11 +21,13 @@ from brigade.elf.file import NotElf, read
 from brigade.fork.libraries import is_libc
 from brigade.fork.rules import rule_for
 from brigade.fork.words import event_words, variable_words
+from brigade.trial.invocation import invocation, is_python
 from brigade.trial.modules import Event, RankModules, differing, first_processes, of_process
 from brigade.trial.record import Process, Trial
 
 VERSION = 1
 FEWEST = 8  # objects: below, forking costs what loading does
+_NO_VARIABLES = "looks at no variable"
 _MAIN = "main"  # the event that says that main is next
 
 
@@ -82,7 +84,7 @@ def of_programs(trial: Trial, uncertain: Callable[[str], str] | None = None) -> 
     plan = ProgramPlan(
         "plain", "", example.exe, min(len(paths) for paths in loaded.values()), len(ranks)
     )
-    plan.why = _why_plain(ranks, plan.objects)
+    plan.why = _why_plain(ranks, example, plan.objects)
     if plan.why:
         return plan
     plan.kind = "preinit"
@@ -101,7 +103,7 @@ def _loaded(process: Process) -> list[str]:
     return list(dict.fromkeys(r.path for r in before if r.kind == "load"))
 
 
-def _why_plain(ranks: list[RankModules], objects: int) -> str:
+def _why_plain(ranks: list[RankModules], example: Process, objects: int) -> str:
     for rank in ranks:
         if not rank.watched:
             return (
@@ -110,9 +112,20 @@ def _why_plain(ranks: list[RankModules], objects: int) -> str:
             )
         if not any(event.what == _MAIN for event in rank.events):
             return f"rank {rank.rank} of the trial did not get as far as main"
+    if objects < FEWEST and is_python(example.exe):
+        return _why_unseen(example.argv)
     if objects < FEWEST:
         return f"it loads {objects} libraries only, which takes no longer than a fork"
     return ""
+
+
+def _why_unseen(argv: list[str]) -> str:
+    """Why nothing was seen of what a Python imports."""
+    letters = {letter for letter, _ in invocation(argv).options} if argv else set()
+    for letter, why in (("I", _NO_VARIABLES), ("E", _NO_VARIABLES), ("S", "imports no `site`")):
+        if letter in letters:
+            return f"its Python, started with -{letter}, {why}, so nothing can be imported for it"
+    return "its Python did not import what PYTHONPATH names, so nothing can be imported for it"
 
 
 def _why_preinit(ranks: list[RankModules], plan: ProgramPlan) -> str:

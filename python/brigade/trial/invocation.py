@@ -1,0 +1,67 @@
+"""How an interpreter was called: its options, and what it is to run.
+
+invocation(["python3", "-u", "-X", "dev", "app.py", "x"])
+    -> Invocation([("u", ""), ("X", "dev")], ["/where/app.py"])
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+# interpreter -> its options that have a value
+_INTERPRETERS = {
+    "python": "WX", "pypy": "WX", "Rscript": "e", "R": "f", "perl": "I", "julia": "LJ", "bash": "O",
+    "sh": "o",
+}  # fmt: skip
+_PYTHONS = ("python", "pypy")
+
+
+class Invocation(NamedTuple):
+    """`options`: (letter, value), or (word, "") of one with two dashes, in their order. `script`:
+    the words that say what it runs: a script's absolute path, ["-m", module] or ["-c", code]."""
+
+    options: list[tuple[str, str]]
+    script: list[str]
+
+
+def interpreter_of(path: str) -> str:
+    """What an interpreter is called without its version; "" if it is none that is known."""
+    name = re.sub(r"[\d.]+[a-z]*$", "", os.path.basename(path))
+    return name if name in _INTERPRETERS else ""
+
+
+def is_python(path: str) -> bool:
+    return interpreter_of(path) in _PYTHONS
+
+
+def invocation(program: list[str]) -> Invocation:
+    """Of a program and its arguments; nothing of one that is no known interpreter."""
+    name = interpreter_of(program[0])
+    found = Invocation([], [])
+    i = 1 if name else len(program)
+    while i < len(program):
+        word = program[i]
+        i += 1
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            i -= 1
+            break
+        if word.startswith("--"):
+            found.options.append((word, ""))
+            continue
+        for at, letter in enumerate(word[1:], 2):
+            rest = word[at:]
+            if letter in "cm" and name in _PYTHONS:
+                found.script[:] = ["-" + letter, rest or "".join(program[i : i + 1])]
+                return found
+            takes = letter in _INTERPRETERS[name]
+            found.options.append((letter, (rest or "".join(program[i : i + 1])) if takes else ""))
+            if takes:
+                i += not rest
+                break
+    if i < len(program):
+        found.script.append(os.path.abspath(program[i]))
+    return found
