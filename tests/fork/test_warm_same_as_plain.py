@@ -181,6 +181,58 @@ json.mine = leaves.Told('a name that was put into json')
 copy = open(os.dup(1), 'w')
 copy.write('what is to be written yet')
 """,
+    "loggers_that_are_listed_silenced_and_disabled_before_they_are_made": """
+import logging.config, os, sys
+if not os.path.exists('logs.py'):
+    for name, more in (
+        ('logs', 'import logs_inner.part'), ('logs_inner/__init__', ''),
+        ('logs_inner/part', 'log.addHandler(logging.NullHandler()); log.setLevel(15)'),
+        ('logs_early', 'log.propagate = False'), ('logs_mine', ''), ('logs_last', ''),
+        ('logs_class', 'class Mine(logging.Logger): pass\\nold = logging.getLoggerClass()\\n'
+         'logging.setLoggerClass(Mine); mine = logging.getLogger("logs.mine")\\n'
+         'logging.setLoggerClass(old)'),
+        ('logs_root', 'logging.basicConfig(stream=sys.stdout, level=11)'),
+    ):
+        os.makedirs(os.path.dirname(name) or '.', exist_ok=True)
+        with open(name + '.py', 'w') as f:
+            dotted = name.replace('/__init__', '').replace('/', '.')
+            f.write(f'import logging, sys\\nlog = logging.getLogger({dotted!r})\\n{more}\\n'
+                    'def say(): log.warning("said by %s", __name__)\\n')
+manager = logging.Logger.manager
+def tell(tag):
+    print(tag, [(n, type(x).__name__, getattr(x, 'level', ''), str(getattr(x, 'handlers', '')),
+                 getattr(x, 'propagate', ''), getattr(x, 'disabled', ''),
+                 str(getattr(x, 'parent', '')), list(map(str, getattr(x, 'loggerMap', ()))))
+                for n, x in manager.loggerDict.items()], manager.root, manager.root.handlers,
+          flush=True)
+tell('at the start')
+early = logging.getLogger('logs_early')
+child = logging.getLogger('logs_inner.part.child')
+tell('two of the program')
+logging.config.dictConfig({'version': 1, 'root': {'level': 'INFO', 'handlers': ['out']},
+    'handlers': {'out': {'class': 'logging.StreamHandler', 'stream': 'ext://sys.stdout'}}})
+tell('disabled')
+import logs
+tell('one is shown'); logs.say(); logs.logs_inner.part.say()
+import logs_early
+logs_early.say(); print(logs_early.log is early)
+tell('another')
+manager.loggerDict['logs_mine'] = logging.Logger('logs_mine'); import logs_mine
+logs_mine.say(); print(logs_mine.log is manager.loggerDict['logs_mine'])
+import logs_class; print(type(logs_class.mine), logs_class.mine.parent)
+logging.setLoggerClass(logs_class.Mine)
+import logs_last; print(type(logs_last.log)); logs_last.say()
+import logs_root; tell('the last')
+""",
+    "a_module_that_configures_the_root_logger": """
+import logging, os
+if not os.path.exists('configures.py'):
+    with open('configures.py', 'w') as f:
+        f.write('import logging, sys\\nlogging.basicConfig(stream=sys.stdout, level=11)\\n')
+print(logging.root, logging.root.handlers, flush=True)
+import configures
+print(logging.root, len(logging.root.handlers), flush=True); logging.warning('said')
+""",
     "errors_of_warnings": """
 import warnings
 warnings.simplefilter('error')

@@ -12,6 +12,8 @@ module stands in that module's own node. Replaying the ops of a node does what t
     ATTRIBUTE (name, value)   it gave `sys` one that there was not
     GIVEN (name, attribute, value)   it gave this to a module that had been executed before
     PART (holder, name, before, value)   it changed a part of the import system (_brigade_parts.py)
+    LOGGER _Made          it made a logger (_brigade_loggers.py)
+    ROOT (manager, before, after)   it changed the root logger
     READ (key, value)     it read a variable, which had this value (None: there was none)
     READ_SET (key, value)     the same of one that an import had set
     READ_ALL (names, {key: value})   it read all variables, of which those with such names count
@@ -29,7 +31,7 @@ _stat = sys.modules["posix"].stat
 _warnings = sys.modules["_warnings"]
 
 DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
-ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN, PART = range(7, 13)
+ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN, PART, LOGGER, ROOT = range(7, 15)
 
 
 def stamp_of(spec, trusted):

@@ -48,7 +48,14 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_early",
         "_brigade_watch",
     ),
-    *("_brigade_store", "_brigade_end", "_brigade_warm", "_brigade_renew", "_brigade_show"),
+    *(
+        "_brigade_store",
+        "_brigade_end",
+        "_brigade_loggers",
+        "_brigade_warm",
+        "_brigade_renew",
+        "_brigade_show",
+    ),
     *("_brigade_streams", "_brigade_fork"),
 )
 _MESSAGE = b"/.brigade/record/"

@@ -17,6 +17,7 @@ is where importlib has one of its own, and has the name of its file.
 
 import sys
 
+from _brigade_loggers import bring
 from _brigade_nodes import (
     ATEXIT,
     ATTRIBUTE,
@@ -25,7 +26,9 @@ from _brigade_nodes import (
     EXTRA,
     GIVEN,
     LIST,
+    LOGGER,
     PART,
+    ROOT,
     apply_change,
     filters_changed,
     watched_lists,
@@ -53,6 +56,8 @@ def carry_out(kind, what):
     elif kind == PART:
         holder, name, _before, value = what
         set_part(holder, name, value)
+    elif kind in (LOGGER, ROOT):
+        bring(kind, what)
     elif kind == ATEXIT:
         function, arguments, named = what
         _modules["atexit"].register(function, *arguments, **named)

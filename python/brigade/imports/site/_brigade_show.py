@@ -23,6 +23,7 @@ from _brigade_again import ACTIONS
 from _brigade_common import is_one_of
 from _brigade_finders import Finder
 from _brigade_given import give_back
+from _brigade_loggers import may_come
 from _brigade_nodes import (
     ABSENT,
     ATTRIBUTE,
@@ -32,11 +33,13 @@ from _brigade_nodes import (
     FOUND,
     GIVEN,
     LIST,
+    LOGGER,
     MISSING,
     PART,
     READ,
     READ_ALL,
     READ_SET,
+    ROOT,
     apply_change,
     filters_changed,
     watched_lists,
@@ -216,6 +219,8 @@ class Store:
                 self._compare(kind, what, done)
             else:
                 if kind == ATTRIBUTE and hasattr(sys, what[0]):
+                    raise _Otherwise(what)
+                if kind in (LOGGER, ROOT) and not may_come(kind, what, done):
                     raise _Otherwise(what)
                 if kind == PART and what[0].__dict__.get(what[1], MISSING) is not what[2]:
                     raise _Otherwise(what)

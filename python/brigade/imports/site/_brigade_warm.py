@@ -16,6 +16,7 @@ not in the plan is never executed.
 import sys
 
 from _brigade_given import Given, take_away
+from _brigade_loggers import Loggers
 from _brigade_nodes import (
     ABSENT,
     ATEXIT,
@@ -64,6 +65,7 @@ class Warmer:
         self._stack = []
         self._block = []  # modules to be
         self._given = Given()
+        self._loggers = Loggers()
         self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
         self._base = set(_modules)
@@ -323,6 +325,7 @@ class Warmer:
         self._note()
         node = self._stack[-1]
         self._given.note(node.ops)
+        self._loggers.note(node.ops)
         for what in self._parts.changes():
             if for_no_import(*what[:2]):
                 node.ops.append((PART, what))
@@ -386,6 +389,7 @@ class Warmer:
         for name in self.extras:
             self.extras[name] = _modules.pop(name, None)
         take_away(self.nodes)
+        self._loggers.hide()
         self._parts.put_back()
 
     @staticmethod
