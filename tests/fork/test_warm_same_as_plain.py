@@ -224,6 +224,34 @@ logging.setLoggerClass(logs_class.Mine)
 import logs_last; print(type(logs_last.log)); logs_last.say()
 import logs_root; tell('the last')
 """,
+    "functions_that_modules_put_in_the_place_of_others": """
+import os
+if not os.path.exists('gives.py'):
+    with open('given.py', 'w') as f:
+        f.write('def f(): return 0\\nclass C: pass\\nnumber = 0\\ndef g(): return f()\\n')
+    with open('gives.py', 'w') as f:
+        f.write('import base64, given\\nold = given.f\\ngiven.f = lambda: (1, old())\\n'
+                'base64.b64encode = len\\nimport gives_too\\n')
+    with open('gives_too.py', 'w') as f:
+        f.write('import given\\nbefore = given.f\\ngiven.f = lambda: (2, before())\\n'
+                'class C(given.C): pass\\ngiven.C = C\\n')
+import base64, given
+print(given.g(), given.C, base64.b64encode.__name__, flush=True)
+import gives
+print(given.g(), given.C, base64.b64encode.__name__, given.C.__mro__)
+""",
+    "what_sysconfig_reads_when_it_is_first_asked": """
+import os, sys
+if not os.path.exists('asks.py'):
+    with open('asks.py', 'w') as f:
+        f.write('import sysconfig\\nsaid = sysconfig.get_config_var("SOABI")\\n')
+import sysconfig
+print(list(sys.modules), sysconfig._CONFIG_VARS is None)
+print(sysconfig.get_config_var('SOABI'), len(sysconfig.get_config_vars()))
+print(list(sys.modules))
+import asks
+print(list(sys.modules), asks.said)
+""",
     "a_module_that_configures_the_root_logger": """
 import logging, os
 if not os.path.exists('configures.py'):
@@ -291,6 +319,28 @@ def test_what_the_program_does_not_import_has_no_end(warm: Warm) -> None:
     (rank,) = warm.ranks(["script.py"])
     assert int(warm.report["warm"]) == len(warm.plan["warm"])
     assert (rank.refused, rank.said()) == ("", warm.plain(["script.py"]).said())
+
+
+GIVES = """
+import os, given
+if 'FIRST' in os.environ: given.f = lambda: 'the program'
+import gives
+print(given.f(), gives.old())
+"""
+
+
+def test_a_function_that_the_program_has_put_in_first_is_the_one_that_is_replaced(
+    warm: Warm,
+) -> None:
+    (warm.cwd / "given.py").write_text("def f(): return 0\n")
+    (warm.cwd / "gives.py").write_text(
+        "import given\nold = given.f\ndef f(): return 1, old()\ngiven.f = f\n"
+    )
+    (warm.cwd / "script.py").write_text(GIVES)
+    warm.trial(["script.py"])
+    for env in ({}, {"FIRST": "1"}):
+        (rank,) = warm.ranks(["script.py"], env)
+        assert (rank.refused, rank.said()) == ("", warm.plain(["script.py"], env).said())
 
 
 # `python -c` and friends: what sys.path begins with, and the module beside the script

@@ -1,12 +1,17 @@
-"""What modules give to others that were executed before them: a lazy attribute that is kept once it
-was asked for, something put in from outside. It is there when the giver is shown, and no earlier.
+"""What modules give to others that were there before them: a lazy attribute that is kept once it
+was asked for, something put in from outside, a function in the place of the other's own. It is
+there when the giver is shown, and no earlier.
 
     given = Given()
     given.remember(name, module)     a module was executed
     given.note(ops)                  what others have now besides is the work of this execution
-    take_away(nodes)                 as if nothing had been given; give_back(...) of a single one
+    given.note_replaced(module, ops) at its end: functions and classes that it has put in the place
+                                     of those of modules that it names
+    given.take_away()                as if nothing had been given; give_back(...) of a single one
 
-Of what was replaced nothing is known, nor of what is inside another's lists and dicts.
+An op is (module, attribute, value, what was there or MISSING, the names of that module). Of other
+things that were replaced nothing is known, nor of what is inside another's lists and dicts: what is
+but half undone would be worse than what is there early.
 
 What must stay true: the rules of _brigade_view.py; a look at a thousand modules, twice for each of
 them, takes a few percent of what importing them takes.
@@ -16,9 +21,14 @@ import sys
 
 from _brigade_common import borrow
 from _brigade_nodes import GIVEN, MISSING
+from _brigade_parts import for_no_import
 
 _modules = sys.modules
+_Module = type(sys)
 _compress, _is_otherwise = borrow("itertools").compress, borrow("_operator").ne
+_is_same = borrow("_operator").is_
+# these are watched by others, and have stand-ins in them meanwhile
+_WATCHED = ("sys", "builtins", "atexit", "_frozen_importlib", "_frozen_importlib_external")
 
 
 class Given:
@@ -26,6 +36,11 @@ class Given:
         self._names = []  # __dict__ of each module that was executed
         self._owners = []  # what that is called
         self._counts = []  # how many names there were at the last look
+        self._held = {}  # id of a module's __dict__: [what it is called, names, values]
+        self._done = []  # ops, in the order in which they happened
+        for name, module in list(_modules.items()):
+            if type(module) is _Module and name not in _WATCHED:
+                self._hold(name, module.__dict__)
 
     def remember(self, name, module):
         names = getattr(module, "__dict__", None)
@@ -33,6 +48,11 @@ class Given:
             self._names.append(names)
             self._owners.append(name)
             self._counts.append(len(names))
+            if type(module) is _Module and name not in _WATCHED:
+                self._hold(name, names)
+
+    def _hold(self, name, names):
+        self._held[id(names)] = [name, list(names), list(names.values())]
 
     def note(self, ops):
         counts = list(map(len, self._names))
@@ -42,16 +62,38 @@ class Given:
             owner, names = self._owners[at], self._names[at]
             for attribute in list(names)[self._counts[at] :]:
                 if f"{owner}.{attribute}" not in _modules:  # that, importlib does
-                    ops.append((GIVEN, (owner, attribute, names[attribute])))
+                    self._give(ops, owner, attribute, MISSING, names)
         self._counts = counts
 
+    def note_replaced(self, module, ops):
+        for other in list(getattr(module, "__dict__", {}).values()):
+            if type(other) is not _Module or other is module:
+                continue
+            names = other.__dict__
+            held = self._held.get(id(names))
+            if held is None:
+                continue
+            owner, keys, values = held
+            if len(values) == len(names) and all(map(_is_same, names.values(), values)):
+                continue
+            before = dict(zip(keys, values))
+            self._hold(owner, names)
+            for attribute, value in list(names.items()):
+                then = before.get(attribute, value)
+                both = callable(then) and callable(value)
+                if then is not value and both and not for_no_import(other, attribute):
+                    self._give(ops, owner, attribute, then, names)
 
-def take_away(nodes):
-    for node in nodes.values():
-        for kind, what in node.ops:
-            if kind == GIVEN:
-                owner, attribute, _value = what
-                nodes[owner].module.__dict__.pop(attribute, None)
+    def _give(self, ops, owner, attribute, before, names):
+        self._done.append((owner, attribute, names[attribute], before, names))
+        ops.append((GIVEN, self._done[-1]))
+
+    def take_away(self):
+        for _owner, attribute, _value, before, names in reversed(self._done):
+            if before is MISSING:
+                names.pop(attribute, None)
+            else:
+                names[attribute] = before
 
 
 def give_back(module, attribute, before):

@@ -10,7 +10,7 @@ module stands in that module's own node. Replaying the ops of a node does what t
     LIST (which, change)  it changed a list of `watched_lists()`
     ENVIRON (key, value)  it set a variable, or took it away (None)
     ATTRIBUTE (name, value)   it gave `sys` one that there was not
-    GIVEN (name, attribute, value)   it gave this to a module that had been executed before
+    GIVEN (name, attribute, value, before, names)   it gave this to a module that was there before
     PART (holder, name, before, value)   it changed a part of the import system (_brigade_parts.py)
     LOGGER _Made          it made a logger (_brigade_loggers.py)
     ROOT (manager, before, after)   it changed the root logger

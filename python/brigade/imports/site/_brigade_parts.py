@@ -11,7 +11,8 @@ attributes of its classes.
 What is changed sees, or makes, each import that follows; with exceptions. FOR_METADATA is what
 `importlib.metadata` asks finders for, and no import: the package importlib_metadata takes it from
 Python's own finder. And _HOOKS are parts of the standard library that somebody else's function is
-put into for all the process, as Astropy's is that warnings are shown by.
+put into for all the process, as Astropy's is that warnings are shown by; or what is made when it is
+first asked for.
 
 What must stay true: the rules of _brigade_view.py; a look happens twice a module, and is cheap.
 """
@@ -25,7 +26,9 @@ _HOOKS = {
     "warnings": ("showwarning", "formatwarning"),
     "logging": ("_loggerClass", "_logRecordFactory"),
     "threading": ("excepthook",),
+    "sysconfig": ("_CONFIG_VARS", "_CONFIG_VARS_INITIALIZED"),
 }
+_BY_THE_FIRST = "sysconfig"  # who asks first makes it, and imports what it is made of
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
 _builtins = sys.modules["builtins"]
@@ -107,6 +110,10 @@ def _is_whole(module):
 
 def for_no_import(holder, name):
     return name == FOR_METADATA or name in _HOOKS.get(holder.__name__, ())
+
+
+def is_made_by_the_first(holder, name):
+    return holder.__name__ == _BY_THE_FIRST and name in _HOOKS[_BY_THE_FIRST]
 
 
 def set_part(holder, name, value):

@@ -102,7 +102,7 @@ class _Unexecuted:
                 apply_change(change, watched_lists()[which])
                 filters_changed()
             elif kind == GIVEN:
-                name, attribute, value = what
+                name, attribute, value, _before, _names = what
                 if name in _modules:
                     setattr(_modules[name], attribute, value)
             else:

@@ -44,6 +44,7 @@ from _brigade_nodes import (
     filters_changed,
     watched_lists,
 )
+from _brigade_parts import is_made_by_the_first
 from _brigade_renew import carry_out, renew
 from _brigade_state import Settings, anything_changed
 from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
@@ -223,13 +224,17 @@ class Store:
                 if kind in (LOGGER, ROOT) and not may_come(kind, what, done):
                     raise _Otherwise(what)
                 if kind == PART and what[0].__dict__.get(what[1], MISSING) is not what[2]:
+                    if is_made_by_the_first(*what[:2]):
+                        continue
                     raise _Otherwise(what)
                 done.append((kind, what))
 
     def _give(self, what, done):
-        name, attribute, value = what
-        held, number = _modules.get(name), self.table.index[name]
-        if not self.table.is_module(number, held):
+        name, attribute, value, before, names = what
+        held = _modules.get(name)
+        if getattr(held, "__dict__", None) is not names:
+            raise _Otherwise(name)
+        if before is not MISSING and names.get(attribute, MISSING) is not before:
             raise _Otherwise(name)
         done.append((GIVEN, (held, attribute, held.__dict__.get(attribute, MISSING))))
         held.__dict__[attribute] = value

@@ -15,7 +15,7 @@ not in the plan is never executed.
 
 import sys
 
-from _brigade_given import Given, take_away
+from _brigade_given import Given
 from _brigade_loggers import Loggers
 from _brigade_nodes import (
     ABSENT,
@@ -252,6 +252,7 @@ class Warmer:
             if stack:
                 self._size = -1  # a look at all names, whatever their number
                 self._note_all()
+                self._given.note_replaced(node.module, node.ops)
                 changed = self._without_new(self.watch.changes(before, self.watch.look()), before)
                 if changed and blamed == len(self.problems):
                     self._blame(f"changed {', '.join(changed)}")
@@ -388,7 +389,7 @@ class Warmer:
             delattr(sys, name)
         for name in self.extras:
             self.extras[name] = _modules.pop(name, None)
-        take_away(self.nodes)
+        self._given.take_away()
         self._loggers.hide()
         self._parts.put_back()
 

@@ -61,8 +61,8 @@ _WATCHING_RECORDER = (
 _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
 _TEMPLATE = (
     *_VIEW,
-    *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_given"),
-    "_brigade_parts",
+    *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_parts"),
+    "_brigade_given",
     *(
         "_brigade_early",
         "_brigade_watch",
