@@ -97,6 +97,9 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("psutil._pslinux", "pid", ""): ("psutil._pslinux", ""),
     ("networkx", "environ", "*"): ("networkx", ""),
     ("tqdm.std", "environ", "*"): ("tqdm.std", ""),
+    ("numexpr", "thread", "*/numexpr/*"): ("numexpr", ""),
+    ("numexpr", "pid", ""): ("numexpr", ""),
+    ("numcodecs.blosc", "pid", ""): ("numcodecs.blosc", ""),
     ("uvloop.loop", "library", "*/uvloop/loop*"): ("uvloop.loop", ""),
 }
 

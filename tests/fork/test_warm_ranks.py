@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_fork_rules import python_with
 from warm_world import Warm
 
 
@@ -36,6 +37,18 @@ AGAIN = {
         "import uuid; print(uuid._node, uuid._last_timestamp, uuid.uuid4())",
         False,
     ),
+    "numexpr-threads": (
+        "numexpr",
+        "import os, numexpr as n; threads = len(os.listdir('/proc/self/task'));"
+        "print(threads > n.nthreads == n.get_num_threads() == 2, n.evaluate('1+1'), os.getpid())",
+        True,
+    ),
+    "numcodecs-pid": (
+        "numcodecs.blosc",
+        "import os; from numcodecs import blosc as b; p = os.getpid();"
+        "print(b._importer_pid == p, len(b.decompress(b.compress(b'1' * 99999, b'lz4', 1))), p)",
+        True,
+    ),
     "threading": (
         "threading",
         "import os, threading; p = os.getpid(); print(threading.main_thread().native_id == p, p)",
@@ -47,7 +60,8 @@ AGAIN = {
 @pytest.mark.parametrize("action", AGAIN)
 def test_a_rank_does_again(own: Warm, action: str) -> None:
     module, text, needed = AGAIN[action]
-    pytest.importorskip(module.partition(".")[0])
+    own.python = python_with(module)
+    own.env = {"NUMEXPR_NUM_THREADS": "2"}
     program = ["-c", text]
     own.trial(program)
     if needed:

@@ -50,6 +50,7 @@ _SPLITTER = "a default of private classes, to which every estimator gives a gene
 _COMMANDS = "gives it to the commands that it starts, which is not at import"
 _COUNTED = "only counts processors, of which ranks of a template may use the same number"
 _MPI = "reads it when MPI starts, and what starts MPI is left"
+_NUMEXPR = "its threads end before the fork, and are started again"
 _TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
 
 RULES = (
@@ -141,6 +142,10 @@ RULES = (
     Rule("psutil._pslinux", "pid", "looks which files the kernel has of a process", detail=""),
     Rule("networkx", "environ", "of all variables only its own count", names=("NETWORKX_*",)),
     Rule("tqdm.std", "environ", "of all variables only its own count", names=("TQDM_*",)),
+    Rule("numexpr", "thread", _NUMEXPR, detail="*/numexpr/*", action="numexpr-threads"),
+    Rule("numexpr", "pid", _NUMEXPR, detail=""),
+    Rule("numcodecs.blosc", "pid", "whose threads those of Blosc are is noted again", detail="",
+         action="numcodecs-pid"),
     Rule("uvloop.loop", "library", _COMMANDS, detail="*/uvloop/loop*"),
 )  # fmt: skip
 

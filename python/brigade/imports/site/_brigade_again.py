@@ -68,6 +68,20 @@ def _torch_random(module):
     module.default_generator.seed()
 
 
+def _numexpr_threads(module):
+    """`numexpr`: as many threads as it had started in the template, which has ended them."""
+    module.set_num_threads(module.nthreads)
+
+
+def _no_numexpr_threads(module):
+    module.set_num_threads(1)
+
+
+def _numcodecs_pid(module):
+    """`numcodecs.blosc`: the process that may use Blosc's threads."""
+    module._importer_pid = _posix.getpid()
+
+
 def _numba_width(module):
     """`numba.core.types.functions`: how wide the terminal is, or what stands for it."""
     module._termwidth = module.get_terminal_size().columns
@@ -87,4 +101,7 @@ ACTIONS = {
     "mkl": _nothing,
     "torch-random": _torch_random,
     "numba-width": _numba_width,
+    "numexpr-threads": _numexpr_threads,
+    "numcodecs-pid": _numcodecs_pid,
 }
+BEFORE_A_FORK = {"numexpr-threads": _no_numexpr_threads}  # what a template does

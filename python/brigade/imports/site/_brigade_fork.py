@@ -17,7 +17,7 @@ itself again without that module, once.
 
 import sys
 
-from _brigade_again import ACTIONS
+from _brigade_again import ACTIONS, BEFORE_A_FORK
 from _brigade_channel import REPORT_BYTES, Channel
 from _brigade_common import is_one_of, json, read_whole
 from _brigade_early import RENEW, look
@@ -157,6 +157,9 @@ class _Template:
             if module in warmer.nodes
             for name in names
         }
+        for module, action in plan["again"]:
+            if action in BEFORE_A_FORK and module in warmer.nodes:
+                BEFORE_A_FORK[action](warmer.nodes[module].module)
         self._threads = True  # as far as is known
         pid = self._fork()
         if not pid:
