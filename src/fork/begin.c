@@ -16,10 +16,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
-    PATIENCE_S = 120, /* for a template to warm up; BRIGADE_FORK_PATIENCE says otherwise */
+    PATIENCE_S = 120,      /* for a template to warm up; BRIGADE_FORK_PATIENCE says otherwise */
+    SEEN_OFF_STEPS = 1000, /* of 2 ms */
     FIRST_FREE = 3
 };
 
@@ -196,6 +199,18 @@ static const char *prepare(struct asking *a)
     return a->signals < 0 || a->folder < 0 ? "the job's folder cannot be opened" : NULL;
 }
 
+/* The program that this process becomes would see a child that it did not start. A template that
+ * forks no rank ends when all of the node have asked. */
+static void see_off(pid_t template)
+{
+    struct timespec step = {0, 2000000};
+    for (int i = 0; template > 0 && i < SEEN_OFF_STEPS; i++) {
+        if (waitpid(template, NULL, WNOHANG) != 0)
+            return;
+        nanosleep(&step, NULL);
+    }
+}
+
 static void as_before(struct asking *a)
 {
     int opened[] = {a->folder, a->socket, a->line, a->signals};
@@ -227,6 +242,7 @@ const char *fork_stand_in(const struct fork_job *job)
         standing_until_the_end(&standing, a.socket, a.line, m.other, &a.open);
     snprintf(why, sizeof why, "%s", reason);
     standing_undo(&standing);
+    see_off(a.template);
     as_before(&a);
     return why;
 }

@@ -294,7 +294,9 @@ static void fork_rank(const struct view *v, const struct options *o)
                            .n_local = fork_width(),
                            .execute = start_program,
                            .context = &start};
-    const char *why = text_same(o->fork, "python") ? NULL : stoppable(*o->program, getenv("PATH"));
+    const char *why = text_same(o->fork, "python")
+                          ? stoppable_python(&start.program, getenv("PATH"))
+                          : stoppable(*o->program, getenv("PATH"));
     why = why ? why : fork_stand_in(&job);
     if (!why)
         return;

@@ -25,13 +25,10 @@ if os.path.exists({flag!r}):
     os.unlink({flag!r})
     {act}
 """
-NO_FORK = """fork = os.fork
-    def once_for_nothing():
-        def fork_fails():
-            raise OSError(12, "Cannot allocate memory")
-        os.fork = fork_fails
-        return fork()
-    os.fork = once_for_nothing"""
+# once a fork has been tried for nothing
+NO_FORK = """def fork_fails():
+        raise OSError(12, "Cannot allocate memory")
+    os.register_at_fork(before=lambda: setattr(os, "fork", fork_fails))"""
 ACTS = {
     "the kernel kills the template": ("os.kill(os.getpid(), 9)", "the template ended"),
     "no memory for an import": ("bytearray(1 << 40)", None),
