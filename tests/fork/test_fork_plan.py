@@ -294,3 +294,15 @@ def test_a_rule_says_which_variables_count_of_all_that_are_read() -> None:
 def test_what_is_the_same_for_all_ranks_of_a_node_tells_none_apart() -> None:
     assert of_ranks("OMPI_COMM_WORLD_LOCAL_SIZE") is None
     assert of_ranks("OMPI_COMM_WORLD_LOCAL_RANK") == "Open MPI"
+
+
+def test_a_package_whose_modules_tell_it_that_they_are_loaded_is_warm_or_left_as_a_whole() -> None:
+    imports = ("vtkmodules", "vtkmodules.a", "vtkmodules.b", "user", "user>vtkmodules.b", "other")
+    names = ["vtkmodules", "vtkmodules.a", "vtkmodules.b", "user", "other"]
+    assert [module.name for module in make([rank_of(*imports)]).warm] == names
+    plan = make([rank_of(*imports, events=("vtkmodules.a clock ",))])
+    assert [module.name for module in plan.warm] == ["other"]
+    assert plan.chain("user") == ["user", "vtkmodules", "vtkmodules.a"] or (
+        plan.chain("user") == ["user", "vtkmodules.b", "vtkmodules.a"]
+    )
+    assert [module.name for module in pinned(plan, ["vtkmodules.a"]).warm] == names

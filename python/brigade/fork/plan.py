@@ -22,7 +22,7 @@ from brigade.errors import UsageError
 from brigade.fork.environment import Environment
 from brigade.fork.libraries import note
 from brigade.fork.program import ProgramPlan, of_programs
-from brigade.fork.rules import RULES, Rule, rule_for
+from brigade.fork.rules import RULES, TOGETHER, Rule, rule_for
 from brigade.fork.words import event_words
 from brigade.trial.modules import Event, RankModules, differing, rank_modules, rank_numbers
 from brigade.trial.record import Trial
@@ -309,7 +309,19 @@ def _is_harmless(event: Event, rules: tuple[Rule, ...]) -> bool:
 
 
 def _spread(own: Mapping[str, Left], modules: Mapping[str, Module]) -> dict[str, Left]:
-    """The causes, and all that import them, whatever lies between; in the order of the modules."""
+    """The causes, and all that import them, whatever lies between, with all of a package that must
+    be warm together; in the order of the modules."""
+    left = _with_importers(own, modules)
+    for package in TOGETHER:
+        inside = _inside(package, modules)
+        first = next((name for name in inside if name in left), "")
+        apart = [name for name in inside if name not in left] if first else []
+        why = f"must be where {first} is, which is left"
+        left = _with_importers({**left, **{name: Left(why, first) for name in apart}}, modules)
+    return {name: left[name] for name in modules if name in left}
+
+
+def _with_importers(own: Mapping[str, Left], modules: Mapping[str, Module]) -> dict[str, Left]:
     importers = _importers(modules.values())
     left = dict(own)
     front = [name for name in modules if name in left]
@@ -323,7 +335,7 @@ def _spread(own: Mapping[str, Left], modules: Mapping[str, Module]) -> dict[str,
                     left[importer] = Left(f"{word} {name}, which is left", name)
                     following.append(importer)
         front = following
-    return {name: left[name] for name in modules if name in left}
+    return left
 
 
 def from_json(value: Mapping[str, Any]) -> Plan:

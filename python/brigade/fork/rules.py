@@ -150,6 +150,11 @@ RULES = (
 )  # fmt: skip
 
 
+# Packages whose modules note in the package that they have been loaded, and import others then
+# (VTK's `on_vtk_module_init`): a rank would find it noted of those that it has yet to load.
+TOGETHER = ("vtkmodules",)
+
+
 def rule_for(module: str, event: str, detail: str, rules: tuple[Rule, ...] = RULES) -> Rule | None:
     """The first rule that fits, or None."""
     return next((rule for rule in rules if rule.fits(module, event, detail)), None)
