@@ -171,6 +171,20 @@ def test_a_module_that_is_there_already_is_asked_for(
     assert expected is None or expected in found
 
 
+def test_a_module_asks_for_the_one_that_made_a_module_without_a_spec_of_which_it_has_classes(
+    tree: Tree,
+) -> None:
+    lib = tree.folder / "lib"
+    (lib / "makes.py").write_text(
+        "import sys, types\nm = types.ModuleType('makes.inner.most')\n"
+        "m.C = type('C', (), {'__module__': m.__name__}); sys.modules[m.__name__] = m\n"
+        "sys.modules['makes.inner'] = types.ModuleType('makes.inner')\n"
+    )
+    (lib / "takes.py").write_text("import sys\nC = sys.modules['makes.inner.most'].C\n")
+    done = tree.watch("import makes, takes")
+    assert "makes" in asked(done, "takes")
+
+
 def test_a_module_asks_for_the_one_in_which_its_loader_s_class_lies(tree: Tree) -> None:
     done = tree.watch("import below, loads\nloads.begin()\nfrom pkg import part")
     assert all("loads" in asked(done, name) for name in ("pkg", "pkg.part"))

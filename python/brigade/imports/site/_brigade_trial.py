@@ -6,7 +6,8 @@ _brigade_record.py (docs/design/0023-fork.md):
 
     imported   order    a module's execution begins; by: the one that asked, itself being executed
     imported   0        a module that is there already is asked for in the execution of another, or
-                        the class of its loader lies in it
+                        the class of its loader lies in it, or a module without a spec of which
+                        it has classes
     executed   order    that execution has ended, in whatever way
     event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
                         `setenv`: writes, so that it is known whose work a changed value is;
@@ -82,6 +83,7 @@ def _watch_executions(load_unlocked):
             return load_unlocked(spec)
         finally:
             _note_parts()
+            _note_without_spec(name)
             stack.pop()
             if not stack:
                 _State.stacks.pop(_State.thread(), None)
@@ -109,6 +111,29 @@ def _note_loader(name, loader):
         _once("event", "0", name, "loader", kind.__name__)
     elif home != name:
         _once("imported", "0", name, home, "")
+
+
+def _place_of(value):
+    """The module of a class; some of C's have none."""
+    try:
+        return type.__dict__["__module__"].__get__(value) if isinstance(value, type) else None
+    except Exception:
+        return None
+
+
+def _note_without_spec(name):
+    """What code in C has put into sys.modules by itself has no spec mostly, and no search of it is
+    seen; but its classes are, in who has them by its names. It is there if what it lies in is."""
+    names = getattr(_modules.get(name), "__dict__", {})
+    for value in list(names.values()) if type(names) is dict else ():
+        place = _place_of(value)
+        if type(place) is not str or place in ("__main__", name) or place not in _modules:
+            continue
+        home = place
+        while home and getattr(_modules.get(home), "__spec__", None) is None:
+            home = home.rpartition(".")[0]
+        if home not in ("", name, place):
+            _once("imported", "0", name, words(home), "")
 
 
 def _watch_names(handle_fromlist):
