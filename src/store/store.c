@@ -134,6 +134,7 @@ static int need_part(struct io_store *s, struct brg_error *err)
     store_parts_folder(folder, s->token.base);
     int rc =
         parts_writer_open(s->part, folder, s->rank, (unsigned)s->token.mode, s->token.stripe_bytes);
+    rc = rc ? rc : store_give(s->part->data, &s->token);
     return rc ? store_failed(err, rc, s->token.path, -1, "create a part of") : 0;
 }
 

@@ -16,6 +16,8 @@
 #ifndef BRG_IO_STORE_H
 #define BRG_IO_STORE_H
 
+#include <sys/types.h>
+
 #include "world/hints.h"
 
 #define STORE_PATH 1024
@@ -37,6 +39,8 @@ struct store_token {
     uint64_t lock_bytes;        /* what one node may write at a time, a power of two; 0: any */
     enum io_layout layout;      /* of the file that is there, or of the new one */
     int32_t mode;               /* permissions of the new file */
+    uid_t owner;                /* of the new file, where not as it is made: else (uid_t)-1 */
+    gid_t group;                /* the same */
     unsigned flags;             /* BRG_*, STORE_IN_PLACE */
     char place[160];            /* for people: how it lies on its servers */
     int lock;                   /* rank 0's descriptor of base; of no meaning elsewhere */

@@ -2,6 +2,8 @@
 #ifndef BRG_IO_STORE_INSIDE_H
 #define BRG_IO_STORE_INSIDE_H
 
+#include <sys/stat.h>
+
 #include "store/parts.h"
 #include "store/store.h"
 #include "store/store_direct.h"
@@ -74,6 +76,14 @@ int store_sums_failed(struct io_store *store, int rc, struct brg_error *err);
 void store_remove_temporary(const char *base);
 /* The same of a file that was just published: what was renamed is not looked for. */
 void store_remove_rest(const struct io_store *store);
+
+/* 0, or what keeps this process from the file as flags ask for it, with *err. Each question is a
+ * request to a shared file system: only of what could not be opened. */
+int store_may_use(const char *path, unsigned flags, struct brg_error *err);
+/* Owner and group of a file, for what belongs to it. 0, or -errno where they cannot be given. */
+int store_give(int fd, const struct store_token *token);
+/* Of the file that is there to the one that was made to take its place, token->lock. */
+void store_take_permissions(struct store_token *token, const struct stat *old);
 
 /* The same with its parts: it was not published. */
 void store_remove_all(const struct store_token *token);

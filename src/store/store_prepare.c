@@ -63,15 +63,6 @@ static int look(const char *path, unsigned flags, struct stat *st, struct brg_er
                : refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, path, "it is no plain file");
 }
 
-/* Each question is a request to a shared file system: only of what could not be opened. */
-static int may_use(const char *path, unsigned flags, struct brg_error *err)
-{
-    if (flags & BRG_READ && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
-        return store_failed(err, -errno, path, -1, "read");
-    int denied = flags & BRG_WRITE && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS);
-    return denied ? store_failed(err, -errno, path, -1, "write") : 0;
-}
-
 /* Once for all that is asked of it, where it is read or written in place: each opening is a request
  * to a shared file system. A file that may be written but not read is opened later. */
 static int open_there(struct store_token *token, struct brg_error *err)
@@ -292,8 +283,11 @@ static int make_parts(struct store_token *token, struct brg_error *err)
     /* whoever may read the file may look into the folder */
     int rc = mkdir(folder, 0700) ? -errno : 0;
     mode_t mode = 0700 | ((mode_t)token->mode & 0044) | ((mode_t)token->mode & 0044) >> 2;
-    if (!rc && chmod(folder, mode))
+    int fd = rc ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!rc && (fd < 0 || store_give(fd, token) || fchmod(fd, mode)))
         rc = -errno;
+    if (fd >= 0)
+        close(fd);
     return rc ? store_failed(err, rc, token->path, -1, "make a folder for the parts of") : 0;
 }
 
@@ -348,7 +342,7 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
     int keeps = !(flags & BRG_CREATE) || flags & STORE_IN_PLACE;
     if (old.st_nlink && (flags & STORE_IN_PLACE || flags & BRG_READ))
         rc = open_there(token, err);
-    rc = !rc && old.st_nlink && token->file < 0 ? may_use(token->path, flags, err) : rc;
+    rc = !rc && old.st_nlink && token->file < 0 ? store_may_use(token->path, flags, err) : rc;
     if (rc)
         return rc;
     rc = old.st_nlink && keeps ? look_for_parts(token, err) : 0;
@@ -366,10 +360,10 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
     rc = make_base(token, hints, err);
     if (rc)
         return rc;
-    if (old.st_nlink)
-        token->mode = (int32_t)(old.st_mode & 07777);
     if (!hints->update_in_place || flags & BRG_CREATE)
         memcpy(token->temporary, token->base, sizeof token->base);
+    if (old.st_nlink)
+        store_take_permissions(token, &old);
     rc = find_place(token, hints, err);
     rc = rc ? rc : make_files(token, hints, &old, page, err);
     if (rc)
@@ -380,7 +374,12 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
 int store_prepare(const char *path, unsigned flags, const struct io_hints *hints, char *page,
                   struct store_token *token, struct brg_error *err)
 {
-    *token = (struct store_token){.flags = flags, .layout = hints->layout, .lock = -1, .file = -1};
+    *token = (struct store_token){.flags = flags,
+                                  .layout = hints->layout,
+                                  .owner = (uid_t)-1,
+                                  .group = (gid_t)-1,
+                                  .lock = -1,
+                                  .file = -1};
     int rc = prepare(path, flags, hints, page, token, err);
     if (rc && token->file >= 0) {
         close(token->file);

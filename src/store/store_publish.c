@@ -97,7 +97,10 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
     }
     int fd = store_io_open(next, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
     /* before it is written to: what the system knows of a file just made need not be asked for */
-    int rc = fd < 0 ? fd : fstat(fd, &made) ? -errno : set_mode(fd, &made, s->token.mode);
+    int rc = fd < 0 ? fd : fstat(fd, &made) ? -errno : 0;
+    if (!rc)
+        (void)store_give(fd, &s->token); /* it was given to the data */
+    rc = rc ? rc : set_mode(fd, &made, s->token.mode);
     rc = rc < 0 ? rc : sums_file_write(fd, sections, n + 1, sources, contexts);
     if (rc && fd >= 0)
         close(fd);
