@@ -90,6 +90,17 @@ def test_damage_is_named_and_ends_with_code_10(alone: Path, tmp_path: Path):
     assert [outcome["damaged"] for outcome in outcomes] == [0, 1]
 
 
+def test_a_pattern_of_names_that_matches_checksums_too_verifies_files(tmp_path: Path):
+    for name in ("ckpt.1", "ckpt.2"):
+        with brigade_io.open(None, tmp_path / name, "w") as f:
+            f.write(0, b"whole")
+    assert len(ask("verify", *sorted(tmp_path.glob("ckpt.*"))).splitlines()) == 2
+    (tmp_path / "ckpt.1").write_bytes(b"other")
+    assert brigade("verify", *tmp_path.glob("ckpt.*")).returncode == BAD
+    (tmp_path / "alone.sums").write_bytes(b"somebody's")
+    assert brigade("verify", tmp_path / "alone.sums").returncode == BAD
+
+
 def test_damage_is_not_copied_into_a_file_with_new_checksums(alone: Path, tmp_path: Path):
     bad, out = tmp_path / "bad", tmp_path / "out"
     write(alone, bad, "layout=parts", 1)

@@ -11,6 +11,8 @@ import click
 from brigade.cli.file_tool import ask
 from brigade.errors import BrigadeIOError
 
+_SUMS = ".sums"
+
 
 @click.command(
     "verify",
@@ -25,9 +27,15 @@ Exit code 0 if every byte is as it was written, 10 if not or if there are no che
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 def command(files: tuple[str, ...], as_json: bool, quiet: bool) -> None:
-    """Compare every byte of FILES with its checksums, and the checksums with their own."""
+    """Compare every byte of FILES with its checksums, and the checksums with their own.
+
+    A NAME.sums beside a NAME among FILES, as in ckpt.*, is not taken for a file of its own.
+    """
     outcomes: list[dict[str, Any]] = []
+    named = set(files)
     for file in files:
+        if file.endswith(_SUMS) and file[: -len(_SUMS)] in named:
+            continue  # read with the file that it belongs to
         try:
             outcomes.append({"file": file, **ask("verify", file, quiet=quiet)})
         except BrigadeIOError as failure:
