@@ -115,6 +115,18 @@ def test_hdf5_keeps_the_types_of_attributes(tmp_path: Path) -> None:
         assert f.attrs["a0"] == values[0] and f.attrs["a1"].tolist() == [1, 2]
 
 
+def test_attributes_of_any_length_go_out_and_come_back(tmp_path: Path, suffix: str) -> None:
+    many, text = numpy.arange(2**17, dtype="f8"), "x" * 2**20
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        f.write_array("a", numpy.arange(3))
+        f["a"].attrs["many"] = many
+        f.attrs["text"] = text
+    assert done("export", tmp_path / "f", tmp_path / f"o.{suffix}") == ""
+    done("import", tmp_path / f"o.{suffix}", tmp_path / "g")
+    with brigade.io.open(None, tmp_path / "g") as f:
+        assert (f["a"].attrs["many"] == many).all() and f.attrs["text"] == text
+
+
 def test_what_hdf5_has_and_we_have_not_is_told(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "in.h5", "w") as file:

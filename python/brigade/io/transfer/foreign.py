@@ -65,7 +65,12 @@ class Hdf5(Foreign):
     suffixes = (".h5", ".hdf5", ".he5", ".nc")
 
     def open(self, path: Path, mode: str) -> AbstractContextManager[Any]:
-        opened: AbstractContextManager[Any] = self.load().File(path, mode, track_order=mode == "w")
+        writes = mode == "w"
+        # before HDF5 1.8 an attribute had 64 KiB at most
+        oldest = {"libver": ("v108", "latest")} if writes else {}
+        opened: AbstractContextManager[Any] = self.load().File(
+            path, mode, track_order=writes, **oldest
+        )
         return opened
 
     def create(self, root: Any, name: str, shape: Any, dtype: Any, block: Any) -> Any:
