@@ -71,6 +71,12 @@ int64_t arrays_defined(const brg_file *f)
     return f->arrays ? (int64_t)f->arrays->table.n : 0;
 }
 
+int64_t arrays_told(const brg_file *f)
+{
+    const struct array_table *t = f->arrays ? &f->arrays->table : NULL;
+    return t && t->n ? (int64_t)t->arrays[t->n - 1].told : 0;
+}
+
 /* What one rank says of an array, for the others to compare. */
 struct told_array {
     char name[ARRAY_NAME_BYTES + 1];
@@ -179,7 +185,8 @@ static int any_kept(const brg_file *f, size_t from, size_t until)
     return 0;
 }
 
-int arrays_agree(brg_file *f, enum file_action action, size_t least, enum file_action latest)
+int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
+                 enum file_action latest)
 {
     struct file_arrays *a = f->arrays;
     if (latest == FILE_CLOSE) {
@@ -194,7 +201,7 @@ int arrays_agree(brg_file *f, enum file_action action, size_t least, enum file_a
     if (!a || least == a->agreed)
         return lacking(f);
     int64_t told = (int64_t)a->table.arrays[least - 1].told, v[2] = {told, ~told};
-    int rc = world_minimum(f->world, v, 2, &f->failure);
+    int rc = same ? 0 : world_minimum(f->world, v, 2, &f->failure);
     if (rc)
         return rc;
     if (v[0] != ~v[1])

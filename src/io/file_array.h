@@ -52,14 +52,18 @@ int arrays_forbid_bytes(const brg_file *f, struct brg_error *err);
 
 /* Number of arrays that this rank has defined so far. */
 int64_t arrays_defined(const brg_file *f);
+/* A hash of all that this rank has defined, in its order. */
+int64_t arrays_told(const brg_file *f);
 
 /* Collective: all arrays that this rank has defined are agreed on, and those that were kept are
  * written. */
 int arrays_settle(brg_file *f, struct brg_error *err);
 
 /* Collective, the ranks having met for FILE_DEFINE: compares the first `least` definitions, and
- * writes what was kept of them. This rank came for `action`, the last one for `latest`. */
-int arrays_agree(brg_file *f, enum file_action action, size_t least, enum file_action latest);
+ * writes what was kept of them. `same`: in that meeting all ranks said the same of all that they
+ * have defined. This rank came for `action`, the last one for `latest`. */
+int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
+                 enum file_action latest);
 
 /* Collective, in place of file_meet(FILE_COMMIT): all arrays are settled, all ranks have come to
  * commit, and the index is written. */

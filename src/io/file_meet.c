@@ -92,6 +92,8 @@ enum {
     REFUSED = EXTENT + EXTENT_VALUES, /* rank of the lowest that refuses what it was asked */
     PAST,                             /* reading: the lowest byte behind the end */
     DEFINED,
+    TOLD, /* what the rank has defined, and its complement: where all say the same they agree */
+    TOLD_NOT,
     CONTAINER,
     UNSUMMED,
     N_VALUES
@@ -107,6 +109,8 @@ static void fill_values(const brg_file *f, enum file_action action, const struct
     extent_say(r, v + EXTENT);
     v[REFUSED] = refused ? f->world->rank : INT64_MAX;
     v[DEFINED] = arrays_defined(f);
+    v[TOLD] = arrays_told(f);
+    v[TOLD_NOT] = ~v[TOLD];
     v[CONTAINER] = -(f->arrays != NULL);
     v[UNSUMMED] = -store_has_unsummed(f->store);
     v[PAST] = INT64_MAX;
@@ -217,7 +221,8 @@ static int serve(brg_file *f, enum file_action action, const struct io_request *
     }
     f->container = -v[CONTAINER] != 0;
     if (done == FILE_DEFINE)
-        return arrays_agree(f, action, (size_t)v[DEFINED], (enum file_action) - v[LATEST]);
+        return arrays_agree(f, action, (size_t)v[DEFINED], v[TOLD] == ~v[TOLD_NOT],
+                            (enum file_action) - v[LATEST]);
     if (v[PAST] != INT64_MAX)
         return end_before(f, v[PAST], mine == v[PAST], refusal);
     if (done == FILE_COMMIT)

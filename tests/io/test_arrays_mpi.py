@@ -242,3 +242,17 @@ def test_small_arrays_that_are_kept_obey_the_order_of_calls(mpi: str, tmp_path: 
         assert rank["first"] == [5]
         assert rank["a"] == [10, 11, 12, 7, 7, 15, 16, 8]
         assert rank["b"] == [0, 0, 9, 1, 2, 2]
+
+
+# Rank 1 would die at the meeting after the last one that this may take, and with it the job.
+MEETINGS = """
+os.environ["BRIGADE_FAULT"] = "io.meet:52@1"
+with brigade.io.open(comm, PATH, "w", sync=False) as f:
+    for i in range(20):
+        f.write_array(f"a{i}", numpy.zeros(5000), shape=(5000 * size,), start=(5000 * rank,))
+out["written"] = True
+"""
+
+
+def test_a_new_array_takes_two_meetings_where_all_define_the_same(tmp_path: Path) -> None:
+    assert [said["written"] for said in run("openmpi", 2, MEETINGS, tmp_path)] == [True, True]
