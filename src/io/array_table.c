@@ -99,8 +99,8 @@ static char *copy_name(const char *name, size_t bytes, int path, struct brg_erro
     if (!copy && bytes && bytes <= ARRAY_NAME_BYTES)
         brg_error_set(err, -ENOMEM, "no memory for a name");
     else
-        brg_error_set(err, -EINVAL, "'%.100s' cannot be a name: 1 to %d bytes of UTF-8%s",
-                      copy ? copy : "", ARRAY_NAME_BYTES,
+        brg_error_set(err, -EINVAL, "'%.*s' (%zu bytes) cannot be a name: 1 to %d bytes of UTF-8%s",
+                      bytes < 100 ? (int)bytes : 100, name, bytes, ARRAY_NAME_BYTES,
                       path ? ", between slashes neither nothing nor . nor .." : "");
     free(copy);
     return NULL;

@@ -309,3 +309,11 @@ def test_a_name_that_c_would_cut_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="null"):
             f["a\0b"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "f.sums"]
+
+
+def test_a_name_that_is_too_long_is_shown_with_its_length(tmp_path: Path) -> None:
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        with pytest.raises(
+            brigade.io.BrigadeIOError, match=r"'weights/x+' \(1024 bytes\) cannot be"
+        ):
+            f.write_array("weights/" + "x" * 1016, numpy.zeros(3))
