@@ -54,8 +54,10 @@ static int fail(struct io_world *w, int rc, struct brg_error *err)
         rc = world_broke(w, err);
     else if (rc == -ECOMM)
         w->broken.code = brg_error_system(err, rc, "cannot use the communicator");
+    else if (rc == -ENOMEM)
+        brg_error_system(err, rc, "no memory on some rank to open files (hint segment takes less)");
     else
-        brg_error_system(err, rc, w->mpi ? "cannot use the communicator" : "no memory for a file");
+        brg_error_system(err, rc, w->mpi ? "cannot use the communicator" : "cannot open files");
     destroy(w);
     return rc;
 }
