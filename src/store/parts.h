@@ -67,8 +67,8 @@ struct parts_logs {
 int parts_resolve(const struct parts_logs *logs, uint64_t size, size_t memory,
                   struct parts_build *build);
 
-/* A folder of parts and all in it that could be one. */
-void parts_remove(const char *folder);
+/* Removes a folder of parts and all in it that could be one. 0, or -errno if it is still there. */
+int parts_remove(const char *folder);
 
 /* One that is being read; parts are opened when they are used. */
 struct parts_reader {

@@ -28,7 +28,7 @@ static int is_ours(const char *suffix)
     return !*suffix || !strcmp(suffix, ".log") || !strcmp(suffix, ".sums");
 }
 
-void parts_remove(const char *folder)
+int parts_remove(const char *folder)
 {
     const char *suffix;
     struct dirent *entry;
@@ -38,7 +38,7 @@ void parts_remove(const char *folder)
             unlinkat(dirfd(dir), entry->d_name, 0);
     if (dir)
         closedir(dir);
-    rmdir(folder);
+    return rmdir(folder) && errno != ENOENT ? -errno : 0;
 }
 
 static int ascending(const void *a, const void *b)

@@ -74,8 +74,8 @@ void store_remove_all(const struct store_token *token)
 {
     char folder[STORE_NAME_BYTES];
     store_parts_folder(folder, token->base);
-    if (token->layout == IO_PARTS)
-        parts_remove(folder);
+    if (token->layout == IO_PARTS && parts_remove(folder))
+        return; /* parts without an owner nobody would find again */
     store_remove_temporary(token->base);
 }
 
@@ -96,8 +96,8 @@ static void remove_dead(const char *base)
     char folder[STORE_NAME_BYTES];
     enum owner owner = store_owner(base);
     store_parts_folder(folder, base);
-    if (owner == OWNER_DEAD)
-        parts_remove(folder);
+    if (owner == OWNER_DEAD && parts_remove(folder))
+        return;
     if (owner != OWNER_LIVES)
         store_remove_temporary(base);
 }

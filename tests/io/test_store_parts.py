@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+import resource
 import shutil
 import subprocess
 from pathlib import Path
@@ -24,6 +25,8 @@ from store_world import (
     verify,
     words,
 )
+
+from brigade import io as brigade_io
 
 PARTS = "layout=parts:sync=no:transport=direct"
 
@@ -161,3 +164,18 @@ def test_killed_at_every_system_call_the_old_file_or_the_new_is_there(alone: Pat
         new = now % 100 + 1
         kills += killed
     assert kills > 12
+
+
+def test_parts_that_cannot_be_removed_go_away_with_the_next_write(tmp_path: Path):
+    path, before = tmp_path / "f", resource.getrlimit(resource.RLIMIT_NOFILE)
+    f = brigade_io.open(None, path, "w", layout="parts")
+    f.write(0, b"some")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))  # nor can the folder be opened
+    try:
+        f.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    with brigade_io.open(None, path, "w", layout="parts") as f:
+        f.write(0, b"all")
+    assert sum(name.endswith(".parts") for name in names(tmp_path)) == 1
+    assert len(names(tmp_path)) == 2
