@@ -1,8 +1,8 @@
 /* See world_join.h.
  *
  * Where all ranks are on one node, one reduction says so, and where its area is. Or else rank 0
- * numbers the nodes, and each leader makes its node's area. Where one rank of a node cannot open it,
- * the ranks of that node become nodes of their own, and everything is done once more. */
+ * numbers the nodes, and each leader makes its node's area. Where one rank of a node cannot open
+ * it, the ranks of that node become nodes of their own, and everything is done once more. */
 #include "world/world_join.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@ from mpi_world import MPIS, compile_mpi, run_mpi
 ROOT = Path(__file__).parents[2]
 #: compiled with the driver, as no library exports them
 PARTS = [*(ROOT / "src/type").glob("*.c"), *(ROOT / "src/mpi").glob("*.c")]
-PARTS += [ROOT / "src/base/error.c"]
+PARTS += [ROOT / "src/base" / name for name in ("error.c", "pause.c")]
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", "-ldl"]
 
 
