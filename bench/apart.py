@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import places
 from support.options import numbers
-from support.samples import save
 
 from brigade.bench import component
 from brigade.bench.checkpoint.plan import size_name
@@ -39,21 +37,7 @@ EXTENT = {"disk": 32 << 20, "moosefs": 16 << 20}
 
 
 def main() -> int:
-    options = arguments()
-    places.prepare(options)
-    options.cache.mkdir(parents=True, exist_ok=True)
-    program = options.cache / "apart"
-    subprocess.run([options.mpicc, "-O2", "-o", program, SOURCE], check=True)
-    for fs in options.fs:
-        with places.job_place(fs, options) as (folder, launcher, start):
-            samples = list(measure(fs, options, folder, [*launcher, "-n"], start, program))
-        settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
-        path = options.out / f"apart-{fs}.json"
-        save(path, "apart", settings, samples)
-        print(f"\n{places.title(fs)}\n")
-        print_table(samples)
-        print(f"raw samples: {path}")
-    return 0
+    return places.run_jobs("apart", SOURCE, arguments(), measure, print_table)
 
 
 def arguments() -> argparse.Namespace:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +23,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import places
 from support.options import numbers
-from support.samples import save
 
 from brigade.bench import component
 
@@ -36,21 +34,7 @@ FILES = 2
 
 
 def main() -> int:
-    options = arguments()
-    places.prepare(options)
-    options.cache.mkdir(parents=True, exist_ok=True)
-    program = options.cache / "first"
-    subprocess.run([options.mpicc, "-O2", "-o", program, SOURCE], check=True)
-    for fs in options.fs:
-        with places.job_place(fs, options) as (folder, launcher, start):
-            samples = list(measure(options, folder, [*launcher, "-n"], start, program))
-        settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
-        path = options.out / f"first-{fs}.json"
-        save(path, "first", settings, samples)
-        print(f"\n{places.title(fs)}\n")
-        print_table(samples)
-        print(f"raw samples: {path}")
-    return 0
+    return places.run_jobs("first", SOURCE, arguments(), measure, print_table)
 
 
 def arguments() -> argparse.Namespace:
@@ -64,12 +48,14 @@ def arguments() -> argparse.Namespace:
 
 
 def measure(
+    fs: str,
     options: argparse.Namespace,
     folder: str,
     launcher: Sequence[str],
     start: places.Start,
     program: Path,
 ) -> Iterator[dict[str, Any]]:
+    del fs  # the same on each
     words = [str(program), f"{folder}/first", str(EDGE), str(ELEMENT), str(FILES)]
     for ranks in options.ranks:
         for job in range(options.jobs):

@@ -15,6 +15,7 @@ from typing import Any, Callable
 
 from brigade.lab import Lab
 from support.options import words
+from support.samples import save
 
 NODES = 4
 Run = Callable[[list[str]], dict[str, Any]]
@@ -79,6 +80,31 @@ def job_place(fs: str, options: argparse.Namespace) -> Iterator[tuple[str, list[
         yield str(lab.shared), ["mpirun"], lambda command: _output_of(lab.run, command)
     finally:
         lab.down()
+
+
+def run_jobs(
+    name: str,
+    source: Path,
+    options: argparse.Namespace,
+    measure: Callable[..., Iterator[dict[str, Any]]],
+    print_table: Callable[[list[dict[str, Any]]], None],
+) -> int:
+    """Compiles a program of MPI, has it measured on each file system, and saves and prints that;
+    measure(fs, options, folder, launcher with -n, start, program) gives the samples."""
+    prepare(options)
+    options.cache.mkdir(parents=True, exist_ok=True)
+    program = options.cache / name
+    subprocess.run([options.mpicc, "-O2", "-o", program, source], check=True)
+    for fs in options.fs:
+        with job_place(fs, options) as (folder, launcher, start):
+            samples = list(measure(fs, options, folder, [*launcher, "-n"], start, program))
+        settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
+        path = options.out / f"{name}-{fs}.json"
+        save(path, name, settings, samples)
+        print(f"\n{title(fs)}\n")
+        print_table(samples)
+        print(f"raw samples: {path}")
+    return 0
 
 
 def _output_of(start: Callable[..., Any], command: list[str]) -> str:
