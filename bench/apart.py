@@ -12,7 +12,6 @@ OUT/apart-FS.json (raw samples) and prints medians. Needs Open MPI with mpicc.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -68,20 +67,10 @@ def measure(
                 count = max(1, EXTENT[fs] // pitch // ranks)
                 words = [run, pitch, count, options.rounds, state]
                 words = [str(program), f"{folder}/apart.dat", *map(str, words)]
-                for job in range(options.jobs):
-                    for which in VARIANTS[job % 3 :] + VARIANTS[: job % 3]:
-                        command, more = component.job([*launcher, str(ranks)], words, which)
-                        said = start(["env", *(f"{k}={v}" for k, v in more.items()), *command])
-                        for line in said.splitlines():
-                            yield {
-                                "ranks": ranks,
-                                "state": state,
-                                "run": run,
-                                "pitch": pitch,
-                                "variant": which,
-                                "job": job,
-                                **json.loads(line),
-                            }
+                width = [*launcher, str(ranks)]
+                cell = {"ranks": ranks, "state": state, "run": run, "pitch": pitch}
+                for said in places.turns(VARIANTS, options.jobs, width, words, start):
+                    yield {**cell, **said}
                 print(f"-- {ranks} ranks, {state}, {run} bytes every {pitch}", flush=True)
 
 

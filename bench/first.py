@@ -12,7 +12,6 @@ OUT/first-FS.json (raw samples) and prints medians. Needs Open MPI with mpicc.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -58,22 +57,17 @@ def measure(
     del fs  # the same on each
     words = [str(program), f"{folder}/first", str(EDGE), str(ELEMENT), str(FILES)]
     for ranks in options.ranks:
-        for job in range(options.jobs):
-            for which in VARIANTS[job % 3 :] + VARIANTS[: job % 3]:
-                command, more = component.job([*launcher, str(ranks)], words, which)
-                said = start(["env", *(f"{k}={v}" for k, v in more.items()), *command])
-                for line in said.splitlines():
-                    yield {"ranks": ranks, "variant": which, "job": job, **json.loads(line)}
+        width = [*launcher, str(ranks)]
+        for said in places.turns(VARIANTS, options.jobs, width, words, start):
+            yield {"ranks": ranks, **said}
         print(f"-- {ranks} ranks", flush=True)
 
 
 def print_table(samples: Sequence[dict[str, Any]]) -> None:
     """Medians in ms until opened and until closed; how many times faster than the better peer."""
-    print(
-        "| ranks | file |  | opened: OMPIO | ROMIO | Brigade | closed: OMPIO | ROMIO | Brigade ",
-        end="",
-    )
-    print("| times the best |")
+    heads = ["ranks", "file", "", "opened: OMPIO", "ROMIO", "Brigade"]
+    heads += ["closed: OMPIO", "ROMIO", "Brigade", "times the best"]
+    print("|", " | ".join(heads), "|")
     print("|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|")
     for ranks, file, way in dict.fromkeys((s["ranks"], s["file"], s["way"]) for s in samples):
         same = [s for s in samples if (s["ranks"], s["file"], s["way"]) == (ranks, file, way)]

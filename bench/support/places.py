@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Callable
 
+from brigade.bench import component
 from brigade.lab import Lab
 from support.options import words
 from support.samples import save
@@ -105,6 +106,24 @@ def run_jobs(
         print_table(samples)
         print(f"raw samples: {path}")
     return 0
+
+
+def turns(
+    variants: Sequence[str],
+    jobs: int,
+    launcher: Sequence[str],
+    words: Sequence[str],
+    start: Start,
+) -> Iterator[dict[str, Any]]:
+    """Jobs of each variant (`brigade.bench.component`), in turns: what a program says, a line of
+    JSON each, with `variant` and `job`."""
+    n = len(variants)
+    for job in range(jobs):
+        for which in (variants[(job + i) % n] for i in range(n)):
+            command, more = component.job(launcher, words, which)
+            said = start(["env", *(f"{k}={v}" for k, v in more.items()), *command])
+            for line in said.splitlines():
+                yield {"variant": which, "job": job, **json.loads(line)}
 
 
 def _output_of(start: Callable[..., Any], command: list[str]) -> str:

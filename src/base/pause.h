@@ -8,6 +8,9 @@
 
 #define PAUSE_MOST_NS UINT64_C(200000) /* the longest sleep between two looks */
 
+/* How long to let others run for what all come to at once. */
+#define PAUSE_TOGETHER_NS UINT64_C(20000000)
+
 /* All zero before the first look. */
 struct pause {
     uint64_t began_ns, nap_ns;

@@ -34,9 +34,10 @@ static int is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Splits "#! interpreter argument" in place. Returns 0 if the kernel would not take it so. */
-static int parse_script(char *head, const char **interpreter, const char **argument)
+int program_of_script(char *head, const char **interpreter, const char **argument)
 {
+    if (head[0] != '#' || head[1] != '!')
+        return 0;
     char *p = head + 2, *end = p;
     while (*end && *end != '\n')
         end++;
@@ -140,7 +141,7 @@ static int resolve(const struct view *v, const char *path, struct program *p)
             break;
         }
         memcpy(head, kept, HEAD);
-        if (!parse_script(head, &interpreter, &argument)) {
+        if (!program_of_script(head, &interpreter, &argument)) {
             p->path = NULL;
             break;
         }
@@ -165,8 +166,8 @@ static int record(const struct view *v, const char *path)
         record_lookup(v, "exec", -err, AT_FDCWD, path, "");
         if (err == 0 && depth == 0)
             record_event(v, "child", path);
-        if (err != 0 || read_head(path, head, &start) < 2 || head[0] != '#' || head[1] != '!' ||
-            !parse_script(head, &interpreter, &argument))
+        if (err != 0 || read_head(path, head, &start) < 2 ||
+            !program_of_script(head, &interpreter, &argument))
             break;
         struct text t = text_in(current, sizeof current);
         text_add(&t, interpreter);

@@ -64,6 +64,11 @@ void program_env_alone(const struct view *v, char *const envp[], int everything,
 int program_plan(const struct view *v, const char *path, int followed, char *const envp[],
                  struct program *p, struct program_env *e);
 
+/* Splits a script's first line, "#! interpreter argument", in place; *argument is NULL without one.
+ * `head`: the first bytes of a file, at most BINARY_HEAD - 1, and a NUL. 0 if it is no script, or
+ * not one that the kernel would certainly take so. */
+int program_of_script(char *head, const char **interpreter, const char **argument);
+
 /* Copies `envp` with `e` applied into `out`, which has room for `n` pointers (count of envp +
  * e->n_add + 1). */
 void program_env_merge(char *const envp[], const struct program_env *e, char **out, size_t n);

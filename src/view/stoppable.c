@@ -7,6 +7,7 @@
 #include "view/stoppable.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "view/program.h"
 #include "view/trace.h"
 
 #include <elf.h>
@@ -53,24 +54,6 @@ static const char *stoppable_interpreter(const char *file, const char *path_list
     return text_starts(text_base(real), "python") ? stoppable(real, path_list) : no_python;
 }
 
-/* The interpreter that a script names, and its only argument or "", both in `line`; NULL if it
- * names none. */
-static char *interpreter_of(char *line, char **argument)
-{
-    char *end = strchr(line, '\n');
-    if (strncmp(line, "#!", 2) != 0 || !end)
-        return NULL;
-    while (end > line && strchr(" \t\r\n", *end))
-        *end-- = '\0';
-    line += 2 + strspn(line + 2, " \t");
-    *argument = line + strcspn(line, " \t");
-    if (**argument) {
-        *(*argument)++ = '\0';
-        *argument += strspn(*argument, " \t");
-    }
-    return line;
-}
-
 /* `env python3 PATH ARGUMENT...`, without env. */
 static char *const *without_env(const char *python, const char *path, char *const *program)
 {
@@ -86,15 +69,15 @@ static char *const *without_env(const char *python, const char *path, char *cons
 
 const char *stoppable_python(char *const **program, const char *path_list)
 {
-    char path[PATH_MAX], head[BINARY_HEAD + 1], *argument = NULL;
+    char path[PATH_MAX], head[BINARY_HEAD];
+    const char *interpreter, *argument;
     if (!trace_find(**program, path_list, path, sizeof path) || !read_head(path, head, sizeof head))
         return not_found;
-    char *interpreter = interpreter_of(head, &argument);
-    if (!interpreter)
+    if (!program_of_script(head, &interpreter, &argument))
         return stoppable_interpreter(path, path_list);
     if (!text_same(text_base(interpreter), "env"))
         return stoppable_interpreter(interpreter, path_list);
-    if (!*argument || *argument == '-' || strpbrk(argument, "= \t"))
+    if (!argument || *argument == '-' || strpbrk(argument, "= \t"))
         return no_python;
     const char *why = stoppable_interpreter(argument, path_list);
     char *const *words = why ? NULL : without_env(argument, path, *program);

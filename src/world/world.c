@@ -13,8 +13,7 @@
 #include "world/fault.h"
 
 #define TAG_DEATH 0x4200 /* a word, from any rank to a leader: the rank that died, a uint32_t */
-#define MEET_NS UINT64_C(20000000) /* while a world is made, letting others run: all come at once */
-#define TICK_NS UINT64_C(100000)   /* one sleep in 200 */
+#define TICK_NS UINT64_C(100000) /* one sleep in 200 */
 #define LOOK_NS UINT64_C(100000000)
 #define TELL_NS UINT64_C(300000000) /* a connection is made, where there was none yet */
 
@@ -138,7 +137,7 @@ int world_finish(struct io_world *w, struct stream_net *net, struct stream_reque
         rc = net->test(net, request, &done);
         if (done || rc)
             break;
-        if (pause_before_next(&pause, w->met ? 0 : MEET_NS) && w->area)
+        if (pause_before_next(&pause, w->met ? 0 : PAUSE_TOGETHER_NS) && w->area)
             rc = listen(w);
     }
     return rc;
