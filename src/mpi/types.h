@@ -46,6 +46,10 @@ struct mpi_types {
     int (*tell)(mpi_handle type, struct mpi_contents *out);
     /* Frees a handle that `tell` gave; one to a predefined type stays, as MPI wants it. */
     void (*release)(mpi_handle type);
+    /* One value a datatype keeps, which is not a predefined one; drop(value) is called when the
+     * program frees it. NULL, or 0 or -errno. */
+    void *(*kept)(mpi_handle type);
+    int (*keep)(mpi_handle type, void *value, void (*drop)(void *value));
     int order_fortran; /* any other order is C's */
     int distribute_cyclic, distribute_none, default_argument;
 };

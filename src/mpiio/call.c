@@ -10,57 +10,58 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "move/alone.h"
 #include "move/early.h"
 #include "mpiio/late.h"
 #include "mpiio/report.h"
+#include "mpiio/straight.h"
 #include "type/decode.h"
 
-/* No buffer begins below this: a null pointer is left to MPI to complain about. */
-#define LOWEST_ADDRESS 4096
-
-/* This rank's part of the call, and where its individual pointer is. */
-struct share {
-    struct io_request request;
-    int64_t etypes;     /* before the call */
-    const char *why;    /* NULL; or why it cannot be done here */
-    struct early early; /* how it may be moved without the others */
-    int is_moved;       /* it was, and `moved` bytes are all that there are */
+/* How far the call has come on this rank. */
+struct progress {
+    int64_t etypes; /* of the file's pointer before it */
     uint64_t asked, moved;
     uint64_t began_ns;
 };
 
+/* This rank's part of a call. */
+struct share {
+    struct io_request request;
+    struct progress progress;
+    const char *why;    /* NULL; or why it cannot be done here */
+    struct early early; /* how it may be moved without the others */
+    int is_moved;       /* it was, and what was moved is all that there is */
+};
+
 static int is_null(const struct call *call, const struct type *type)
 {
-    return (uintptr_t)call->buf + (uint64_t)type_true_lb(type) < LOWEST_ADDRESS;
+    return (uintptr_t)call->buf + (uint64_t)type_true_lb(type) < CALL_LOWEST_ADDRESS;
 }
 
 static const char *ask(struct file *f, const struct call *call, struct share *share)
 {
     struct type *type = NULL;
     const char *why = NULL;
-    share->etypes = call->offset;
+    int64_t *etypes = &share->progress.etypes;
+    *etypes = call->offset;
     if (!f->has_view)
         return "a view that Brigade cannot read";
-    if (!call->at && late_position(f, &share->etypes))
+    if (!call->at && late_position(f, etypes))
         return "MPI does not tell the position";
-    if (call->count < 0 || share->etypes < 0 ||
-        share->etypes > INT64_MAX / (int64_t)f->view.etype_bytes)
+    if (call->count < 0 || *etypes < 0 || *etypes > INT64_MAX / (int64_t)f->view.etype_bytes)
         return "arguments that MPI refuses";
     if (type_decode(f->mpi->types, call->type, &type, NULL))
         return "a datatype that Brigade cannot read";
     if (call->count && type_size(type) && is_null(call, type))
         why = "arguments that MPI refuses";
-    else if (request_of_view(&share->request, &f->view,
-                             (uint64_t)share->etypes * f->view.etype_bytes, type,
-                             (uint64_t)call->count, call->buf, NULL))
+    else if (request_of_view(&share->request, &f->view, (uint64_t)*etypes * f->view.etype_bytes,
+                             type, (uint64_t)call->count, call->buf, NULL))
         why = "a view that ends before the data";
-    else if ((uint64_t)share->etypes * f->view.etype_bytes + share->request.bytes > f->most_bytes)
+    else if ((uint64_t)*etypes * f->view.etype_bytes + share->request.bytes > f->most_bytes)
         why = "tiles of a view that lie in each other";
     else if (share->request.bytes % f->view.etype_bytes)
         why = "a part of an etype";
-    share->asked = share->request.bytes;
+    share->progress.asked = share->request.bytes;
     type_release(type);
     return why;
 }
@@ -69,8 +70,8 @@ static const char *ask(struct file *f, const struct call *call, struct share *sh
 
 static void move_it(struct file *f, struct share *share, struct brg_error *failure)
 {
-    int rc = early_move(&share->early, &share->moved, failure);
-    if (!rc && share->early.share.writes && share->moved && f->all.world->n_nodes > 1)
+    int rc = early_move(&share->early, &share->progress.moved, failure);
+    if (!rc && share->early.share.writes && share->progress.moved && f->all.world->n_nodes > 1)
         store_show(f->all.store, failure);
     share->is_moved = 1;
 }
@@ -147,7 +148,7 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
     if (!call->write && !share->is_moved)
         request_clip(&share->request, (uint64_t)v[SIZE]);
     if (!share->is_moved)
-        share->moved = share->request.bytes;
+        share->progress.moved = share->request.bytes;
     plan_make(&plan, &r->hints, &place, &extent, &ranks);
     int rc = call->write ? move_write(&move, failure) : move_read(&move, failure);
     /* Where several nodes have the file open, what one wrote is seen by another when the first has
@@ -159,24 +160,23 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
     return rc;
 }
 
-static int move_pointer(struct file *f, const struct call *call, const struct share *share)
+static int move_pointer(struct file *f, const struct call *call, const struct progress *progress)
 {
-    uint64_t etypes = share->asked / f->view.etype_bytes;
+    uint64_t etypes = progress->asked / f->view.etype_bytes;
     if (call->at || !etypes)
         return 0;
-    return late_seek(f, share->etypes + (int64_t)etypes);
+    return late_seek(f, progress->etypes + (int64_t)etypes);
 }
 
 /* The call is done here, and ended as `rc` says. Local. */
-static void finish(struct file *f, const struct call *call, struct share *share, int rc,
+static void finish(struct file *f, const struct call *call, const struct progress *progress, int rc,
                    struct brg_error *failure, uint64_t *moved, int *code)
 {
-    if (!rc && move_pointer(f, call, share))
+    if (!rc && move_pointer(f, call, progress))
         rc = failure->code = -EIO;
-    *moved = rc ? 0 : share->moved;
-    request_destroy(&share->request);
+    *moved = rc ? 0 : progress->moved;
     *code = rc ? late_raise(f, rc) : 0;
-    report_done(call->write, *moved, brg_clock_ns() - share->began_ns, rc ? failure->text : NULL);
+    report_done(call->write, *moved, progress->began_ns, rc ? failure->text : NULL);
 }
 
 /* Why all its calls are left to MPI, known without the others; or NULL. */
@@ -193,7 +193,7 @@ static const char *left_to_mpi(const struct file *f, const struct call *call)
 
 int call_together(struct file *f, const struct call *call, uint64_t *moved, int *code)
 {
-    struct share share = {.why = left_to_mpi(f, call), .began_ns = brg_clock_ns()};
+    struct share share = {.why = left_to_mpi(f, call), .progress = {.began_ns = report_now()}};
     struct brg_error failure = {.rank = -1, .offset = -1};
     int64_t v[N_VALUES];
     if (share.why || file_reach(f)) {
@@ -214,7 +214,8 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     rc = rc ? rc : world_failure_of(f->all.world, v[FAILED], &failure);
     if (!rc && !v[EARLY])
         rc = move_rest(f, call, &share, v, &failure);
-    finish(f, call, &share, rc, &failure, moved, code);
+    finish(f, call, &share.progress, rc, &failure, moved, code);
+    request_destroy(&share.request);
     return 1;
 }
 
@@ -232,33 +233,61 @@ static int is_for_us(const struct file *f, const struct call *call, const struct
            (s.runs == s.stretches && plan_is_apart(s.run, s.pitch));
 }
 
+static struct io_store *store_alone(const struct file *f)
+{
+    return f->late ? f->all.store : f->alone;
+}
+
+static int done_straight(struct file *f, const struct call *call, const struct io_part *run,
+                         int64_t etypes, uint64_t *moved, int *code)
+{
+    struct progress progress = {.etypes = etypes, .asked = run->bytes, .began_ns = report_now()};
+    struct brg_error failure; /* two KiB, which are filled where it fails */
+    failure.code = 0;
+    failure.text[0] = 0;
+    int rc = straight_move(store_alone(f), call->write, run, &progress.moved, &failure);
+    finish(f, call, &progress, rc, &failure, moved, code);
+    return 1;
+}
+
 static int move_alone(struct file *f, const struct call *call, struct share *share,
                       struct brg_error *failure)
 {
-    struct io_store *store = f->late ? f->all.store : f->alone;
+    struct io_store *store = store_alone(f);
     enum store_where where = alone_where(store, &share->request, 0, 1);
     if (!call->write)
-        return alone_read(store, &share->request, where, &share->moved, failure);
-    share->moved = share->request.bytes;
+        return alone_read(store, &share->request, where, &share->progress.moved, failure);
+    share->progress.moved = share->request.bytes;
     return alone_write(store, &share->request, where, failure);
 }
 
-static int done_alone(struct file *f, const struct call *call, int any, uint64_t *moved, int *code)
+static int done_by_parts(struct file *f, const struct call *call, const char *why, int any,
+                         uint64_t *moved, int *code)
 {
-    struct share share = {.why = left_to_mpi(f, call), .began_ns = brg_clock_ns()};
+    struct share share = {.why = why, .progress = {.began_ns = report_now()}};
     struct brg_error failure = {.rank = -1, .offset = -1};
     request_none(&share.request);
     if (!share.why)
         share.why = ask(f, call, &share);
-    if (share.why || !(any || is_for_us(f, call, &share.request)) || file_reach_alone(f)) {
-        if (share.why)
-            report_passed(share.why);
-        request_destroy(&share.request);
-        return 0;
-    }
-    int rc = move_alone(f, call, &share, &failure);
-    finish(f, call, &share, rc, &failure, moved, code);
-    return 1;
+    int here = !share.why && (any || is_for_us(f, call, &share.request)) && !file_reach_alone(f);
+    if (here) {
+        int rc = move_alone(f, call, &share, &failure);
+        finish(f, call, &share.progress, rc, &failure, moved, code);
+    } else if (share.why)
+        report_passed(share.why);
+    request_destroy(&share.request);
+    return here;
+}
+
+static int done_alone(struct file *f, const struct call *call, int any, uint64_t *moved, int *code)
+{
+    const char *why = left_to_mpi(f, call);
+    struct io_part run;
+    int64_t etypes;
+    if (why || !straight_run(f, call, &etypes, &run))
+        return done_by_parts(f, call, why, any, moved, code);
+    return (any || late_is_ours(f)) && !file_reach_alone(f) &&
+           done_straight(f, call, &run, etypes, moved, code);
 }
 
 int call_alone(struct file *f, const struct call *call, uint64_t *moved, int *code)

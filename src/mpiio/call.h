@@ -4,6 +4,9 @@
 
 #include "mpiio/file.h"
 
+/* No buffer begins below this: a null pointer is left to MPI to complain about. */
+#define CALL_LOWEST_ADDRESS 4096
+
 struct call {
     int write;
     int at;         /* 1: `offset` is given; 0: the individual pointer, which is moved */

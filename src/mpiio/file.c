@@ -2,7 +2,6 @@
 #include "mpiio/file.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,51 +11,6 @@
 #include "mpiio/report.h"
 #include "type/decode.h"
 #include "world/fault.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct file *files;
-
-static struct file *find(int (*is_it)(const struct file *, mpi_handle), mpi_handle what)
-{
-    pthread_mutex_lock(&lock);
-    struct file *f = files;
-    while (f && !is_it(f, what))
-        f = f->next;
-    pthread_mutex_unlock(&lock);
-    return f;
-}
-
-static int has_handle(const struct file *f, mpi_handle handle)
-{
-    return f->handle == handle;
-}
-
-struct file *file_of(mpi_handle handle)
-{
-    return find(has_handle, handle);
-}
-
-static int has_number(const struct file *f, mpi_handle number)
-{
-    return f->late && f->late->number == (int)number;
-}
-
-struct file *file_by_number(int number)
-{
-    return find(has_number, (mpi_handle)number);
-}
-
-static int is_in_mpi(const struct file *f, mpi_handle handle)
-{
-    const struct late *late = f->late;
-    return late && ((late->is_alone && late->alone == handle) ||
-                    (late->is_together && late->together == handle));
-}
-
-struct file *file_in_mpi(mpi_handle handle)
-{
-    return find(is_in_mpi, handle);
-}
 
 /* ---- the path ---- */
 
@@ -150,25 +104,6 @@ struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, const ch
     take_hints(f, info);
     plain_view(f);
     return f;
-}
-
-void file_keep(struct file *f, mpi_handle handle)
-{
-    pthread_mutex_lock(&lock);
-    f->handle = handle;
-    f->next = files;
-    files = f;
-    pthread_mutex_unlock(&lock);
-}
-
-void file_forget(struct file *file)
-{
-    pthread_mutex_lock(&lock);
-    struct file **at = &files;
-    while (*at != file)
-        at = &(*at)->next;
-    *at = file->next;
-    pthread_mutex_unlock(&lock);
 }
 
 void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode, mpi_handle info)
@@ -370,13 +305,11 @@ int file_reach(struct file *f)
     return rc ? -1 : 0;
 }
 
-int file_reach_alone(struct file *f)
+static int open_alone(struct file *f)
 {
     struct brg_error failure = {.rank = -1, .offset = -1};
     struct store_token token;
     struct io_hints hints;
-    if (f->late || f->alone || f->not_alone)
-        return f->late || f->alone ? 0 : -1;
     if (read_hints(f, &hints, &failure) == 0)
         look(f, &hints, &token, &failure);
     if (!failure.code)
@@ -389,6 +322,13 @@ int file_reach_alone(struct file *f)
         store_close(f->alone);
     f->alone = NULL;
     return -1;
+}
+
+int file_reach_alone(struct file *f)
+{
+    if (f->late || f->alone)
+        return 0;
+    return f->not_alone ? -1 : open_alone(f);
 }
 
 void file_synced(struct file *f)

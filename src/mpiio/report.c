@@ -2,9 +2,12 @@
 #include "mpiio/report.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 #define MOST 32 /* further kinds count as the last */
 
@@ -38,6 +41,18 @@ int report_is_off(void)
     return is_set_to("off");
 }
 
+/* What a program changes of its environment after the first call is not seen. */
+static int is_verbose(void)
+{
+    static _Atomic int known; /* 1: no, 2: yes */
+    int now = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!now) {
+        now = 1 + is_set_to("verbose");
+        atomic_store_explicit(&known, now, memory_order_relaxed);
+    }
+    return now == 2;
+}
+
 static void count(struct tally tallies[MOST], const char *what)
 {
     int i = 0;
@@ -55,8 +70,16 @@ void report_passed(const char *why)
     pthread_mutex_unlock(&report.lock);
 }
 
-void report_done(int write, uint64_t bytes, uint64_t ns, const char *failure)
+uint64_t report_now(void)
 {
+    return is_verbose() ? brg_clock_ns() : 0;
+}
+
+void report_done(int write, uint64_t bytes, uint64_t began_ns, const char *failure)
+{
+    if (!is_verbose())
+        return;
+    uint64_t ns = brg_clock_ns() - began_ns;
     pthread_mutex_lock(&report.lock);
     report.done[write].calls++;
     report.done[write].bytes += bytes;
@@ -98,7 +121,7 @@ static void print_tallies(const struct tally tallies[MOST], const char *words)
 void report_print(int rank)
 {
     static const char *const names[] = {"reads", "writes"};
-    if (rank || !is_set_to("verbose"))
+    if (rank || !is_verbose())
         return;
     for (int i = 0; i < 2; i++)
         fprintf(stderr, "brigade mpiio: rank 0: %s: %llu calls taken over, %llu bytes, %.6f s\n",

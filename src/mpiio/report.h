@@ -10,7 +10,9 @@ int report_is_off(void);
 
 /* `why` is a literal. */
 void report_passed(const char *why);
-void report_done(int write, uint64_t bytes, uint64_t ns, const char *failure);
+/* A call begins: the time, or 0 where nothing will be printed; and it has ended. */
+uint64_t report_now(void);
+void report_done(int write, uint64_t bytes, uint64_t began_ns, const char *failure);
 /* A file that was opened without MPI; one of these that MPI has to open later; one that MPI opened
  * as its hints were not known. */
 enum report_late {

@@ -24,8 +24,9 @@ struct io_store {
     struct store_token token;
     int sync, checksums, verify, async;
     uint32_t rank;
-    int fd;   /* of the data, or -1 */
-    int kept; /* the same file in place, once it was let go of, or -1 */
+    int fd;         /* of the data, or -1 */
+    int kept;       /* the same file in place, once it was let go of, or -1 */
+    uint64_t limit; /* RLIMIT_FSIZE when the store began */
     int direct_io, uring;
     struct direct *direct;          /* past the page cache, where that is wanted and works */
     uint64_t read;                  /* bytes, for faults */

@@ -104,7 +104,7 @@ static size_t before_fault(size_t bytes, int *code)
     return bytes;
 }
 
-static uint64_t size_limit(void)
+uint64_t store_io_limit(void)
 {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX
@@ -113,7 +113,12 @@ static uint64_t size_limit(void)
 
 int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_t *done)
 {
-    uint64_t limit = size_limit();
+    return store_io_write_below(store_io_limit(), fd, buf, bytes, offset, done);
+}
+
+int store_io_write_below(uint64_t limit, int fd, const void *buf, size_t bytes, uint64_t offset,
+                         size_t *done)
+{
     int cut = 0, rc;
     size_t n = bytes, put = 0;
     if (offset + n > limit) {
@@ -130,12 +135,12 @@ int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_
 
 int store_io_plain(void)
 {
-    return !io_fault_chosen.point && size_limit() == UINT64_MAX;
+    return !io_fault_chosen.point && store_io_limit() == UINT64_MAX;
 }
 
 int store_io_resize(int fd, uint64_t size)
 {
-    if (size > size_limit())
+    if (size > store_io_limit())
         return -EFBIG;
     return ftruncate(fd, (off_t)size) ? -errno : 0;
 }

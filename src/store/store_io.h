@@ -25,6 +25,10 @@ ssize_t store_io_read(int fd, void *buf, size_t n, uint64_t offset);
  * that is NULL. */
 int store_io_stat(int fd, const char *path, struct stat *st);
 int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_t *done);
+/* RLIMIT_FSIZE as it is now, UINT64_MAX for none; and the write of somebody who knows it. */
+uint64_t store_io_limit(void);
+int store_io_write_below(uint64_t limit, int fd, const void *buf, size_t bytes, uint64_t offset,
+                         size_t *done);
 /* Whether a write can only end as the file system ends it: no limit, no fault. */
 int store_io_plain(void);
 int store_io_resize(int fd, uint64_t size);

@@ -4,7 +4,10 @@
 #include "type/decode.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+
+#include "type/packed.h"
 
 struct known {
     mpi_handle handle;
@@ -18,6 +21,7 @@ struct decoding {
     size_t n, room; /* of the table, open addressing; room is a power of two */
     struct known *table;
     int depth;
+    int predefined; /* the first one */
 };
 
 /* Takes the handle if it is ours, also where it fails. */
@@ -333,6 +337,9 @@ static int decode_new(struct decoding *d, mpi_handle handle, int ours, struct ty
                  : tell(d, handle, &contents);
     if (rc)
         return rc;
+    packed_learn(handle, &contents);
+    if (!d->depth)
+        d->predefined = contents.combiner == COMBINER_NAMED || contents.combiner == COMBINER_F90;
     d->depth++;
     rc = make_new(d, &contents, &type);
     d->depth--;
@@ -360,14 +367,76 @@ static int decode(struct decoding *d, mpi_handle handle, int ours, struct type *
     return rc;
 }
 
-int type_decode(const struct mpi_types *mpi, mpi_handle handle, struct type **out,
-                struct brg_error *err)
+/* ---- what a datatype keeps ---- */
+
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+
+static void drop(void *type)
+{
+    type_release(type);
+}
+
+/* NULL: nothing yet. */
+static struct type *recall(const struct mpi_types *mpi, mpi_handle handle)
+{
+    pthread_mutex_lock(&keeping);
+    struct type *type = mpi->kept(handle);
+    if (type)
+        type_share(type);
+    pthread_mutex_unlock(&keeping);
+    return type;
+}
+
+/* Another thread may have been first. */
+static void keep(const struct mpi_types *mpi, mpi_handle handle, struct type *type)
+{
+    pthread_mutex_lock(&keeping);
+    if (!mpi->kept(handle) && mpi->keep(handle, type_share(type), drop))
+        type_release(type);
+    pthread_mutex_unlock(&keeping);
+}
+
+static int decode_all(const struct mpi_types *mpi, mpi_handle handle, struct type **out,
+                      struct brg_error *err)
 {
     struct decoding d = {.mpi = mpi, .err = err};
     struct type *type;
     int rc = decode(&d, handle, 0, &type);
     forget(&d);
-    if (rc == 0)
-        *out = type;
-    return rc;
+    if (rc)
+        return rc;
+    if (!d.predefined)
+        keep(mpi, handle, type);
+    *out = type;
+    return 0;
+}
+
+int type_decode(const struct mpi_types *mpi, mpi_handle handle, struct type **out,
+                struct brg_error *err)
+{
+    uint64_t bytes = packed_bytes(handle);
+    if (bytes)
+        return type_basic((int64_t)bytes, out, err);
+    struct type *known = recall(mpi, handle);
+    if (!known)
+        return decode_all(mpi, handle, out, err);
+    *out = known;
+    return 0;
+}
+
+int type_run(const struct mpi_types *mpi, mpi_handle handle, uint64_t count, uint64_t *bytes,
+             int64_t *at)
+{
+    uint64_t one = packed_bytes(handle);
+    *at = 0;
+    if (one)
+        return !__builtin_mul_overflow(one, count, bytes);
+    struct type *type = recall(mpi, handle);
+    const struct layout *data = type ? type->data.layout : NULL;
+    int together = data && data->kind == LAYOUT_DATA &&
+                   (count == 1 || type_extent(type) == (int64_t)data->bytes) &&
+                   !__builtin_mul_overflow(data->bytes, count, bytes);
+    *at = together ? type->data.at : 0;
+    type_release(type);
+    return together;
 }

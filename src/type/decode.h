@@ -16,8 +16,13 @@
  *   -EOVERFLOW, -ENOMEM, -ECOMM
  * Bounds are MPI's, with the padding of structs that our constructors do not add. Every handle that
  * MPI gives out on the way is freed. A datatype that lies in another one many times is looked at
- * once. Not collective. */
+ * once; one that was decoded before keeps what came of it. Not collective. */
 int type_decode(const struct mpi_types *mpi, mpi_handle handle, struct type **out,
                 struct brg_error *err);
+
+/* 1: the bytes of `count` > 0 copies of a datatype lie together: *bytes, from *at on. 0: they do
+ * not, or it has not been decoded before. Not collective. */
+int type_run(const struct mpi_types *mpi, mpi_handle handle, uint64_t count, uint64_t *bytes,
+             int64_t *at);
 
 #endif

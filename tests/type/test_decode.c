@@ -8,6 +8,7 @@
 
 #define NULL_HANDLE 9999
 #define HIGHEST 2000
+#define INT_HANDLE 1999 /* predefined, four bytes */
 
 /* Handle 0 is a byte; what the others are `kind` says. Of those out: `held`. */
 static enum {
@@ -70,7 +71,9 @@ static int fake_tell(mpi_handle h, struct mpi_contents *out)
     c.addresses = room(2, sizeof *c.addresses);
     c.counts = room(0, sizeof *c.counts);
     c.types = room(2, sizeof *c.types);
-    if (h == 0) {
+    if (h == INT_HANDLE)
+        c.size = c.extent = c.true_extent = 4;
+    if (h == 0 || h == INT_HANDLE) {
         c.combiner = COMBINER_NAMED;
         if (kind == SHORT_PAIR)
             c.size = 6, c.extent = c.true_extent = 8;
@@ -94,11 +97,41 @@ static int fake_tell(mpi_handle h, struct mpi_contents *out)
     return 0;
 }
 
-static const struct mpi_types fake = {.tell = fake_tell, .release = give_back};
+/* What one datatype keeps; the program frees it by fake_free. */
+static struct {
+    mpi_handle handle;
+    void *value;
+    void (*drop)(void *value);
+} kept;
+
+static void *fake_kept(mpi_handle h)
+{
+    return kept.value && kept.handle == h ? kept.value : NULL;
+}
+
+static int fake_keep(mpi_handle h, void *value, void (*drop)(void *value))
+{
+    CHECK(!kept.value && h != 0, "%d keeps a value, and another", (int)h);
+    kept.handle = h;
+    kept.value = value;
+    kept.drop = drop;
+    return 0;
+}
+
+static void fake_free(void)
+{
+    if (kept.value)
+        kept.drop(kept.value);
+    kept.value = NULL;
+}
+
+static const struct mpi_types fake = {
+    .tell = fake_tell, .release = give_back, .kept = fake_kept, .keep = fake_keep};
 
 static int decode(mpi_handle h, struct type **type, struct brg_error *err)
 {
     told = 0;
+    fake_free();
     int rc = type_decode(&fake, h, type, err);
     for (int i = 0; i <= HIGHEST; i++)
         CHECK(held[i] == 0, "kind %d: %d handles to %d are left", kind, held[i], i);
@@ -112,6 +145,51 @@ static void refused(mpi_handle h, int code, const char *words)
     int rc = decode(h, &type, &err);
     CHECK(rc == code && !type, "kind %d: %d", kind, rc);
     CHECK(strstr(err.text, words), "kind %d: %s", kind, err.text);
+}
+
+/* What was decoded is known until the program frees the datatype. */
+static void keeps_what_it_decodes(void)
+{
+    struct type *first = NULL, *again = NULL;
+    uint64_t bytes = 0;
+    int64_t at = 7;
+    kind = TWICE;
+    CHECK(decode(3, &first, NULL) == 0 && told == 4, "%d looks", told);
+    CHECK(type_decode(&fake, 3, &again, NULL) == 0 && again == first && told == 4, "%d looks",
+          told);
+    type_release(again);
+    CHECK(!type_run(&fake, 3, 1, &bytes, &at), "it has holes");
+    CHECK(!type_run(&fake, 5, 1, &bytes, &at) && told == 4, "it was not decoded, and is not now");
+    fake_free();
+    CHECK(type_size(first) == 8, "what was given out stays");
+    type_release(first);
+    CHECK(type_decode(&fake, 3, &again, NULL) == 0 && told == 8, "%d looks", told);
+    type_release(again);
+    fake_free();
+}
+
+/* The copies of what has no holes lie together; of what is padded, one. */
+static void runs_of_bytes(void)
+{
+    struct type *type = NULL;
+    uint64_t bytes = 0;
+    int64_t at = 7;
+    kind = CHAIN;
+    CHECK(decode(1, &type, NULL) == 0, "a chain");
+    type_release(type);
+    CHECK(type_run(&fake, 1, 9, &bytes, &at) && bytes == 9 && at == 0, "%d", (int)bytes);
+    CHECK(!type_run(&fake, INT_HANDLE, 5, &bytes, &at), "it was not decoded");
+    fake_free();
+    CHECK(decode(INT_HANDLE, &type, NULL) == 0 && !kept.value, "a predefined one keeps nothing");
+    type_release(type);
+    CHECK(type_run(&fake, INT_HANDLE, 5, &bytes, &at) && bytes == 20 && at == 0, "%d", (int)bytes);
+    CHECK(!type_run(&fake, INT_HANDLE, UINT64_MAX / 2, &bytes, &at), "too many");
+    kind = PADDED;
+    CHECK(decode(1, &type, NULL) == 0, "padded");
+    type_release(type);
+    CHECK(type_run(&fake, 1, 1, &bytes, &at) && bytes == 1, "one: %d", (int)bytes);
+    CHECK(!type_run(&fake, 1, 2, &bytes, &at), "two are eight bytes apart");
+    fake_free();
 }
 
 int main(void)
@@ -143,6 +221,9 @@ int main(void)
     refused(1, -ENOTSUP, "2 bytes");
     kind = UNKNOWN;
     refused(1, -ENOTSUP, "does not know");
+    keeps_what_it_decodes();
+    runs_of_bytes();
+    fake_free();
     printf("%d failures\n", failures);
     return failures != 0;
 }
