@@ -157,7 +157,7 @@ static int write_task(struct mover *m, uint32_t task, struct brg_error *err)
     if (rc)
         return rc;
     claims_bucket(&m->claims, task, &bucket);
-    if (!m->claims.shift && bucket_overlapped(&bucket))
+    if (!m->call->any && !m->claims.shift && bucket_overlapped(&bucket))
         do_again(m, task);
     rc = sieve_write(m, &bucket, err);
     if (!rc)

@@ -136,7 +136,8 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
                            .plan = &plan,
                            .store = r->store,
                            .drain = r->drain,
-                           .request = share->is_moved ? &nothing : &share->request};
+                           .request = share->is_moved ? &nothing : &share->request,
+                           .any = 1};
     extent_cut(&extent, (uint64_t)v[SIZE]);
     move.size = extent.high;
     request_none(&nothing);
