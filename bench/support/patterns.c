@@ -2,11 +2,11 @@
  *
  *     patterns FILE PATTERN ROUNDS
  *
- * A pattern is a list of steps; in each, every rank has a view of the file and a datatype of memory,
- * and moves them in one call. Each round opens the file, which is there in full after the first,
- * does all steps as writes and closes it, and the same again as reads; what is read is compared.
- * Rank 0 prints a line of JSON a round: seconds from the first open to the last close, of the
- * slowest rank, and the bytes of all ranks. PATTERN:
+ * A pattern is a list of steps; in each, every rank has a view of the file and a datatype of
+ * memory, and moves them in one call. Each round opens the file, which is there in full after the
+ * first, does all steps as writes and closes it, and the same again as reads; what is read is
+ * compared. Rank 0 prints a line of JSON a round: seconds from the first open to the last close, of
+ * the slowest rank, and the bytes of all ranks. PATTERN:
  *
  *     tiles      mpi-tile-io: a tile of a dense 2-D array, 64-byte elements
  *     overlap    the same, tiles that share a border (read; written by one of the ranks)

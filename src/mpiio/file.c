@@ -89,10 +89,10 @@ static void plain_view(struct file *f)
     type_release(byte);
 }
 
-struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
-                      mpi_handle info)
+struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, enum group_threads threads,
+                      const char *path, int mode, mpi_handle info)
 {
-    struct group *group = group_take(mpi, comm);
+    struct group *group = group_take(mpi, comm, threads);
     struct file *f = group ? calloc(1, sizeof *f) : NULL;
     if (!f)
         return NULL;
@@ -116,7 +116,7 @@ void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode,
         report_file(path, why);
         return;
     }
-    struct file *f = file_new(mpi, comm, path, mode, info);
+    struct file *f = file_new(mpi, comm, GROUP_ASK, path, mode, info);
     if (f)
         file_keep(f, handle);
 }

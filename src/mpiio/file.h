@@ -54,8 +54,8 @@ struct file {
 
 /* One that is to be opened, not found by file_of yet; NULL: it is MPI's alone. Collective over
  * `comm`. It ends by file_end. */
-struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
-                      mpi_handle info);
+struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, enum group_threads threads,
+                      const char *path, int mode, mpi_handle info);
 void file_end(struct file *file);
 /* From now on file_of finds it by this handle, and no longer. */
 void file_keep(struct file *file, mpi_handle handle);

@@ -10,20 +10,38 @@
 
 struct group {
     mpi_handle comm;
-    int is_used; /* a world has been asked for */
+    unsigned number; /* no other of this rank's ever has it */
+    int is_shared;   /* by files of the same ranks */
+    int is_used;     /* a world has been asked for */
+    int stays;       /* also when no file uses it: until group_end */
     unsigned users;
     struct group *next;
 };
 
-/* The world that files of the ranks of `comm` have made and that is still there, the same on all of
- * them; or NULL. Local. */
-struct io_world *group_world(const struct mpi_interface *mpi, mpi_handle comm);
+/* What files of the ranks of `comm` share already, the same on all of them; or NULL. Local. */
+struct group *group_find(const struct mpi_interface *mpi, mpi_handle comm);
+
+/* The world that they have made and that is still there; or NULL. Local. */
+struct io_world *group_world(const struct mpi_interface *mpi, const struct group *group);
+
+/* Whether several threads may call MPI at a time, on any rank. */
+enum group_threads {
+    GROUP_ONE_THREAD, /* all ranks have said so */
+    GROUP_ASK
+};
 
 /* Collective over `comm`; NULL on every rank: MPI cannot copy it. */
-struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm);
+struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm,
+                         enum group_threads threads);
 
-/* Collective. Those of MPI_COMM_WORLD's and MPI_COMM_SELF's ranks stay until group_end. */
+/* Collective. */
 void group_give(const struct mpi_interface *mpi, struct group *group);
+
+/* Those of MPI_COMM_WORLD's and MPI_COMM_SELF's ranks stay. Others, if all of their ranks may have
+ * them stay, and then are told: memory and connections are made once for a program that has a file
+ * of each of a few parts of its ranks. Local. */
+int group_may_stay(const struct group *group);
+void group_stay(struct group *group);
 
 /* Collective over MPI_COMM_WORLD: MPI is about to end. */
 void group_end(const struct mpi_interface *mpi);

@@ -18,24 +18,24 @@
 
 /* ---- opening and closing ---- */
 
-/* The same on all ranks. One file of several threads may be opened in another order elsewhere; the
- * ranks of MPI_COMM_WORLD keep their world, and to make another costs more than is saved. */
+/* The same on all ranks. */
 static int may(const struct mpi_interface *mpi, mpi_handle comm)
 {
     const struct mpi_files *files = mpi->files;
     return files && files->late && mpi->types && comm != files->late->no_comm &&
-           files->same_ranks(comm, mpi->world) && !files->same_ranks(comm, mpi->self) &&
-           !files->threads(comm);
+           !files->same_ranks(comm, mpi->self);
 }
 
-/* Of this rank's arguments. */
+/* Of this rank's arguments. One file of several threads may be opened in another order
+ * elsewhere. */
 static int suits(const struct mpi_files *files, const char *path, int mode, mpi_handle info)
 {
     const struct mpi_late *late = files->late;
     char value[32];
     int way = mode & (files->mode_read | files->mode_write | late->mode_both);
     int creates = mode & late->mode_create, others = mode & ~(way | creates | late->mode_unique);
-    if (others || !way || way & (way - 1) || (creates && way == files->mode_read))
+    if (files->threads(0) || others || !way || way & (way - 1) ||
+        (creates && way == files->mode_read))
         return 0;
     if (creates && files->hint(info, "striping_factor", value, sizeof value))
         return 0; /* the MPI makes a file of so many stripes where it can */
@@ -71,37 +71,30 @@ enum {
 };
 
 /* Ranks that know each other from another file meet where they sleep while they wait, and MPI's
- * spin: with four to a processor, on several nodes, MPI's reduction took most of an opening. */
-static int least_told(const struct mpi_interface *mpi, mpi_handle comm, int64_t *v)
-{
-    struct io_world *world = group_world(mpi, comm);
-    struct brg_error failure;
-    return world ? world_minimum(world, v, N_TOLD, &failure)
-                 : mpi->files->late->least(comm, v, N_TOLD);
-}
-
-/* The communicators that may are all of the same ranks: whether these are of one node, they ask
- * each other once. */
+ * spin: with four to a processor, on several nodes, MPI's reduction took most of an opening. They
+ * know also whether they are of one node. */
 static int all_suit(const struct mpi_interface *mpi, mpi_handle comm, const char *path, int mode,
                     mpi_handle info)
 {
-    static int known, apart;
+    struct io_world *world = group_world(mpi, group_find(mpi, comm));
     struct node_mark mark = {.place = 0};
+    struct brg_error failure;
+    int apart = world && world->n_nodes > 1;
     int64_t v[N_TOLD] = {[SUITS] = suits(mpi->files, path, mode, info),
                          [MODE] = mode,
                          [PATH] = sum_of(path),
-                         [ONE_POINTER] = !may_miss_pointer(known && !apart)};
-    if (!known)
+                         [ONE_POINTER] = !may_miss_pointer(world && !apart)};
+    if (!world)
         node_mark_self(&mark);
     v[NODE] = (int64_t)mark.place;
     v[NOT_MODE] = ~v[MODE];
     v[NOT_PATH] = ~v[PATH];
     v[NOT_NODE] = ~v[NODE];
-    if (least_told(mpi, comm, v))
+    if (world ? world_minimum(world, v, N_TOLD, &failure)
+              : mpi->files->late->least(comm, v, N_TOLD))
         return 0;
-    if (!known)
+    if (!world)
         apart = v[NODE] != ~v[NOT_NODE];
-    known = 1;
     return v[SUITS] && v[MODE] == ~v[NOT_MODE] && v[PATH] == ~v[NOT_PATH] &&
            (v[ONE_POINTER] || !apart);
 }
@@ -127,6 +120,7 @@ enum {
     ABLE,
     PAGE,  /* rank 0's; the others say nothing */
     HINTS, /* 0: nobody can say for MPI what they are */
+    STAYS,
     N_VALUES
 };
 
@@ -145,7 +139,7 @@ static int agree(struct file *f)
     struct brg_error failure;
     int shares = r->world->n_nodes == 1, gives = shares && r->world->rank == 0;
     int can = f->late && !r->unable && !may_miss_pointer(shares);
-    int64_t v[N_VALUES] = {can, INT64_MAX, 1};
+    int64_t v[N_VALUES] = {can, INT64_MAX, 1, group_may_stay(f->group)};
     int page = gives ? world_take_page(r->world, 0) : -1;
     if (gives) {
         v[PAGE] = page;
@@ -157,11 +151,14 @@ static int agree(struct file *f)
         shared->descriptor = store_descriptor(r->store);
     }
     if (v[ABLE])
-        v[HINTS] = late_hints_allow(mpi, store_descriptor(r->store), f->late->info);
-    if (world_minimum(r->world, v, N_VALUES, &failure) || !v[ABLE] || !v[HINTS]) {
+        v[HINTS] = late_hints_allow(mpi, f, f->late->info);
+    int rc = world_minimum(r->world, v, N_VALUES, &failure);
+    if (!rc && v[STAYS])
+        group_stay(f->group);
+    if (rc || !v[ABLE] || !v[HINTS]) {
         world_give_page(r->world, page);
-        if (v[ABLE] && !v[HINTS]) {
-            late_hints_expect(mpi, store_descriptor(r->store), f->late->info);
+        if (!rc && v[ABLE] && !v[HINTS]) {
+            late_hints_expect(mpi, f, f->late->info);
             report_late(LATE_FOR_HINTS);
         }
         return 0;
@@ -190,7 +187,7 @@ int late_open(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_
     const struct mpi_interface *mpi;
     if (mpi_join(&mpi, NULL) || !path || !may(mpi, comm) || !all_suit(mpi, comm, path, mode, info))
         return 0;
-    struct file *f = file_new(mpi, comm, path, mode, info);
+    struct file *f = file_new(mpi, comm, GROUP_ONE_THREAD, path, mode, info);
     if (!f)
         return 0;
     f->flags = (f->can_read ? BRG_READ : 0) | (f->can_write ? BRG_WRITE : 0) |

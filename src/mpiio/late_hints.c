@@ -15,6 +15,7 @@
 #define MOST 16
 
 struct key {
+    unsigned group;
     dev_t device;
     char given[2048]; /* its hints, a line each */
 };
@@ -49,14 +50,16 @@ static int is_alike(int descriptor)
 }
 
 /* 1; 0: no file is like it. MPICH_MPIIO_HINTS are of names of files (Cray's MPICH). */
-static int make_key(const struct mpi_late *mpi, int descriptor, mpi_handle info, struct key *key)
+static int make_key(const struct mpi_late *mpi, const struct file *f, mpi_handle info,
+                    struct key *key)
 {
     struct stat st;
     char name[256], value[1025];
     size_t used = 0;
-    if (getenv("MPICH_MPIIO_HINTS") || fstat(descriptor, &st))
+    if (getenv("MPICH_MPIIO_HINTS") || fstat(store_descriptor(f->all.store), &st))
         return 0;
     memset(key, 0, sizeof *key);
+    key->group = f->group->number;
     key->device = st.st_dev;
     for (int i = 0; mpi->nth_hint(info, i, name, value, sizeof value); i++) {
         int n = snprintf(key->given + used, sizeof key->given - used, "%s=%s\n", name, value);
@@ -70,7 +73,8 @@ static int make_key(const struct mpi_late *mpi, int descriptor, mpi_handle info,
 static const struct answer *find(const struct key *key)
 {
     for (int i = 0; i < n_known; i++)
-        if (known[i].key.device == key->device && strcmp(known[i].key.given, key->given) == 0)
+        if (known[i].key.group == key->group && known[i].key.device == key->device &&
+            strcmp(known[i].key.given, key->given) == 0)
             return &known[i];
     return NULL;
 }
@@ -80,18 +84,18 @@ int late_hints_unasked(void)
     return !asked && !asks_for(ASKS_HINTS);
 }
 
-int late_hints_allow(const struct mpi_late *mpi, int descriptor, mpi_handle info)
+int late_hints_allow(const struct mpi_late *mpi, const struct file *f, mpi_handle info)
 {
     struct key key;
-    if (late_hints_unasked() || (make_key(mpi, descriptor, info, &key) && find(&key)))
+    if (late_hints_unasked() || (make_key(mpi, f, info, &key) && find(&key)))
         return 1;
-    return !asked && !is_alike(descriptor);
+    return !asked && !is_alike(store_descriptor(f->all.store));
 }
 
-void late_hints_expect(const struct mpi_late *mpi, int descriptor, mpi_handle info)
+void late_hints_expect(const struct mpi_late *mpi, const struct file *f, mpi_handle info)
 {
-    int can = make_key(mpi, descriptor, info, &expected) && !find(&expected) &&
-              is_alike(descriptor) && n_known < MOST;
+    int can = make_key(mpi, f, info, &expected) && !find(&expected) &&
+              is_alike(store_descriptor(f->all.store)) && n_known < MOST;
     expects = can ? mpi : NULL;
 }
 
@@ -114,8 +118,7 @@ int late_hints_answer(const struct file *f, void *info)
     asked = 1;
     if (late->has_view && late->view.info != mpi->no_info)
         return 0;
-    const struct answer *a =
-        make_key(mpi, store_descriptor(f->all.store), late->info, &key) ? find(&key) : NULL;
+    const struct answer *a = make_key(mpi, f, late->info, &key) ? find(&key) : NULL;
     return a && mpi->give_info(a->info, info) == 0;
 }
 

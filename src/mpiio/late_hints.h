@@ -12,13 +12,13 @@
 
 #include "mpiio/file.h"
 
-/* Whether this file may be opened late, as far as its hints go. Of this rank; `descriptor` is of
- * the file, `info` what the program gave. */
-int late_hints_allow(const struct mpi_late *mpi, int descriptor, mpi_handle info);
+/* Whether this file may be opened late, as far as its hints go. Of this rank; `file` is reached,
+ * `info` what the program gave. */
+int late_hints_allow(const struct mpi_late *mpi, const struct file *file, mpi_handle info);
 
 /* Where some rank's may not: what MPI says of the file that it opens next in this thread is kept,
  * if that can be. late_hints_learn is called with it, or with 0. */
-void late_hints_expect(const struct mpi_late *mpi, int descriptor, mpi_handle info);
+void late_hints_expect(const struct mpi_late *mpi, const struct file *file, mpi_handle info);
 void late_hints_learn(mpi_handle opened);
 
 /* A file that is apart: 1, and the program has a copy at `info`, as MPI_File_get_info gives it; 0:

@@ -70,7 +70,7 @@ static void ends(const char *path)
         MPI_File_write_at(f, part() + 100 * call + 60, buf + 50, 1, later, &status);
         say_count(&status);
     }
-    MPI_File_seek(f, part() / 2, MPI_SEEK_SET);
+    MPI_File_seek(f, part() + 1000, MPI_SEEK_SET);
     for (int call = 0; call < 3; call++)
         MPI_File_write(f, buf + call, 7, MPI_SHORT, MPI_STATUS_IGNORE);
     MPI_File_get_position(f, &at);

@@ -56,10 +56,10 @@ def odd(drivers: dict[str, Path]) -> Path:
     return drivers["late_odd_driver"]
 
 
-def lines(mpi: str, words: list[str], **environment: str) -> tuple[list[str], str]:
-    done = run_mpi(mpi, 2, words, **environment)
+def lines(mpi: str, words: list[str], ranks: int = 2, **environment: str) -> tuple[list[str], str]:
+    done = run_mpi(mpi, ranks, words, **environment)
     said = sorted(re.findall(r"^rank \d:.*$", done.stdout, re.MULTILINE))
-    assert done.returncode == 0 and len(said) == 2, done.stdout + done.stderr
+    assert done.returncode == 0 and len(said) == ranks, done.stdout + done.stderr
     return said, done.stderr
 
 
