@@ -1,9 +1,9 @@
 /* Files that MPI opens late.
  *
  * MPI's own MPI_File_open costs milliseconds, and most files never need it: their calls are done
- * here. So by all ranks of MPI_COMM_WORLD a plain file is opened by Brigade
- * alone, and what the program gets is a handle of ours. What is not done here is done by MPI after
- * all, which opens the file when that is needed first:
+ * here. So a plain file of several ranks is opened by Brigade alone, and what the program gets is
+ * a handle of ours. What is not done here is done by MPI after all, which opens the file when that
+ * is needed first:
  *   together  for a collective call, by all ranks, as the program wanted it opened
  *   alone     for any other call, which may not wait for the others: on MPI_COMM_SELF
  * with the view, the individual pointer and the error handler that it has by then. The individual
