@@ -211,6 +211,7 @@ void file_set_view(struct file *f, int64_t displacement, mpi_handle etype, mpi_h
 struct found {
     struct io_hints hints;
     struct store_token token;
+    int64_t group; /* its number for the ranks */
 };
 
 /* What MPI writes is not published, and not synced before MPI_File_sync. */
@@ -246,8 +247,8 @@ struct opening {
     const struct file *file;
     struct found found; /* by rank 0 */
     struct brg_error failure;
-    int64_t failed;
-    int is_first; /* rank 0 */
+    int64_t least[2]; /* of all ranks: what failed, and whether what they share may stay */
+    int is_first;     /* rank 0 */
 };
 
 static void say(void *opening, struct io_world *w)
@@ -257,14 +258,17 @@ static void say(void *opening, struct io_world *w)
     o->is_first = w->rank == 0;
     if (!o->failure.code && o->is_first)
         look(o->file, &o->found.hints, &o->found.token, &o->failure);
-    o->failed = world_failure_key(w, &o->failure);
+    if (o->is_first)
+        o->found.group = o->file->group->number;
+    o->least[0] = world_failure_key(w, &o->failure);
+    o->least[1] = group_may_stay(o->file->group);
 }
 
 /* Rank 0 finds the file, and every rank opens it, in one meeting. */
 static int open_together(struct file *f, struct opening *o)
 {
     struct reach *r = &f->all;
-    struct world_words words = {say, o, &o->found, sizeof o->found, &o->failed, 1};
+    struct world_words words = {say, o, &o->found, sizeof o->found, o->least, 2};
     struct io_hints *h = &o->found.hints;
     struct brg_error *failure = &o->failure, world;
     read_hints(f, h, failure);
@@ -273,7 +277,11 @@ static int open_together(struct file *f, struct opening *o)
     f->group->is_used = 1;
     if (rc)
         *failure = world;
-    rc = rc ? rc : world_failure_of(r->world, o->failed, failure);
+    if (!rc && !f->group->is_shared && o->least[1]) {
+        group_stay(f->group);
+        group_name(f->group, o->found.group);
+    }
+    rc = rc ? rc : world_failure_of(r->world, o->least[0], failure);
     if (rc && o->is_first)
         store_abandon(&o->found.token);
     if (rc)

@@ -3,13 +3,14 @@
 #include "mpiio/group.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define MOST_STAYING 8 /* each has memory that its ranks share */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct group *groups;
-static int n_staying; /* that were told to */
+static atomic_int n_staying; /* that were told to */
 
 struct group *group_find(const struct mpi_interface *mpi, mpi_handle comm)
 {
@@ -40,12 +41,51 @@ static struct group *make(const struct mpi_interface *mpi, mpi_handle comm, int 
     *g = (struct group){.comm = copy,
                         .number = numbers++,
                         .is_shared = is_shared,
+                        .id = -1,
                         .stays = stays,
                         .users = 1,
                         .next = groups};
     groups = g;
     pthread_mutex_unlock(&lock);
     return g;
+}
+
+/* One that nobody uses, this thread's from now on; or NULL. */
+static struct group *offer(const struct mpi_interface *mpi, mpi_handle comm)
+{
+    struct group *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (struct group *g = groups; g; g = g->next)
+        if (!g->is_shared && !g->users && g->id >= 0 && (!found || g->id < found->id) &&
+            mpi->files->same_ranks(g->comm, comm))
+            found = g;
+    if (found)
+        found->users = 1;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void take_back(struct group *group)
+{
+    pthread_mutex_lock(&lock);
+    group->users = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+/* The one that all ranks offer, if they offer the same: another thread of one of them may be about
+ * to have it. */
+static struct group *take_free(const struct mpi_interface *mpi, mpi_handle comm)
+{
+    if (!mpi->files->late)
+        return NULL;
+    struct group *g = offer(mpi, comm);
+    int64_t id = g ? g->id : -1, v[2] = {id, ~id};
+    int rc = mpi->files->late->least(comm, v, 2);
+    if (!rc && v[0] >= 0 && v[0] == ~v[1])
+        return g;
+    if (g)
+        take_back(g);
+    return NULL;
 }
 
 struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm,
@@ -56,7 +96,9 @@ struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm,
         g->users++;
         return g;
     }
-    return make(mpi, comm, threads == GROUP_ONE_THREAD || !mpi->files->threads(comm));
+    int is_shared = threads == GROUP_ONE_THREAD || !mpi->files->threads(comm);
+    g = is_shared ? NULL : take_free(mpi, comm);
+    return g ? g : make(mpi, comm, is_shared);
 }
 
 static void drop(const struct mpi_interface *mpi, struct group *group)
@@ -73,13 +115,16 @@ static void drop(const struct mpi_interface *mpi, struct group *group)
 
 void group_give(const struct mpi_interface *mpi, struct group *group)
 {
-    if (--group->users == 0 && !group->stays)
+    pthread_mutex_lock(&lock);
+    int ends = --group->users == 0 && !group->stays;
+    pthread_mutex_unlock(&lock);
+    if (ends)
         drop(mpi, group);
 }
 
 int group_may_stay(const struct group *group)
 {
-    return group->stays || (group->is_shared && n_staying < MOST_STAYING);
+    return group->stays || n_staying < MOST_STAYING;
 }
 
 void group_stay(struct group *group)
@@ -87,6 +132,14 @@ void group_stay(struct group *group)
     if (!group->stays)
         n_staying++;
     group->stays = 1;
+}
+
+void group_name(struct group *group, int64_t number)
+{
+    pthread_mutex_lock(&lock);
+    if (!group->is_shared && group->stays && group->id < 0)
+        group->id = number;
+    pthread_mutex_unlock(&lock);
 }
 
 void group_end(const struct mpi_interface *mpi)

@@ -1,7 +1,8 @@
 /* The ranks that a file was opened on, in a communicator of our own: the program may free its own
  * while the file is open. Files of the same ranks share one, and with it a world, which costs
- * messages and memory to make; where several threads may call MPI at a time each file has its own,
- * as their calls may then come in another order on another rank. */
+ * messages and memory to make. Where several threads may call MPI at a time each open file has its
+ * own, as their calls may then come in another order on another rank; when it is closed, the next
+ * one that these ranks open has it. */
 #ifndef BRG_MPIIO_GROUP_H
 #define BRG_MPIIO_GROUP_H
 
@@ -14,6 +15,7 @@ struct group {
     int is_shared;   /* by files of the same ranks */
     int is_used;     /* a world has been asked for */
     int stays;       /* also when no file uses it: until group_end */
+    int64_t id;      /* of one that is not shared: its first rank's number for it; -1: not told */
     unsigned users;
     struct group *next;
 };
@@ -42,6 +44,8 @@ void group_give(const struct mpi_interface *mpi, struct group *group);
  * of each of a few parts of its ranks. Local. */
 int group_may_stay(const struct group *group);
 void group_stay(struct group *group);
+/* What its first rank has as `number`, told to all that have made a world. Local. */
+void group_name(struct group *group, int64_t number);
 
 /* Collective over MPI_COMM_WORLD: MPI is about to end. */
 void group_end(const struct mpi_interface *mpi);

@@ -1,0 +1,92 @@
+/* Files of a program that may call MPI from several threads at a time; the lines must be the same
+ * with and without the library:
+ *   after    files one after another, and three at once
+ *   beside   two threads, each with files of its own, which come in another order on each rank */
+#include "late_driver.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static void write_turns(MPI_File f, int n, int from)
+{
+    MPI_File_write_at_all(f, rank * 1500, buf, 1500, MPI_BYTE, MPI_STATUS_IGNORE);
+    set_turns(f, n);
+    MPI_File_write_all(f, buf + from, 60, MPI_INT, MPI_STATUS_IGNORE);
+}
+
+static void after(const char *path)
+{
+    char name[3][1000];
+    MPI_File files[3];
+    for (int i = 0; i < 3; i++)
+        snprintf(name[i], sizeof name[i], "%s.%d", path, i);
+    for (int i = 0; i < 6; i++) {
+        files[0] = open_file(name[0], FOR_ALL);
+        write_turns(files[0], 1 + i, i);
+        MPI_File_close(&files[0]);
+    }
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3; i++)
+            files[i] = open_file(name[i], FOR_ALL);
+        for (int i = 0; i < 3; i++)
+            write_turns(files[2 - i], 2 + i, round);
+        for (int i = 0; i < 3; i++)
+            MPI_File_close(&files[(i + round) % 3]);
+    }
+    for (int i = 0; i < 3; i++)
+        say_bytes(name[i]);
+}
+
+struct part {
+    pthread_t thread;
+    MPI_Comm comm;
+    int number;
+    char name[1000];
+};
+
+static pthread_barrier_t both;
+
+/* In every other round both threads have closed their files, and then open them in another order
+ * on each rank. */
+static void *run(void *context)
+{
+    struct part *part = context;
+    for (int i = 0; i < 12; i++) {
+        MPI_File f;
+        if (i % 2)
+            pthread_barrier_wait(&both);
+        usleep(i % 2 ? 5000u * (part->number == rank % 2)
+                     : (unsigned)((i * 7 + part->number * 5 + rank * 11) % 13 * 300));
+        if (MPI_File_open(part->comm, part->name, FOR_ALL, MPI_INFO_NULL, &f))
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        write_turns(f, 1 + i % 4, 20 * part->number + i);
+        usleep((unsigned)((i * 5 + part->number * 7 + rank * 3) % 11 * 300));
+        MPI_File_close(&f);
+    }
+    return NULL;
+}
+
+static void beside(const char *path)
+{
+    struct part parts[2];
+    pthread_barrier_init(&both, NULL, 2);
+    for (int i = 0; i < 2; i++) {
+        parts[i].number = i;
+        MPI_Comm_dup(MPI_COMM_WORLD, &parts[i].comm);
+        snprintf(parts[i].name, sizeof parts[i].name, "%s.%d", path, i);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_create(&parts[i].thread, NULL, run, &parts[i]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(parts[i].thread, NULL);
+    for (int i = 0; i < 2; i++) {
+        say_bytes(parts[i].name);
+        MPI_Comm_free(&parts[i].comm);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct what all[] = {{"after", after}, {"beside", beside}};
+    return late_main(argc, argv, MPI_THREAD_MULTIPLE, all, sizeof all / sizeof *all);
+}
