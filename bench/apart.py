@@ -22,12 +22,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import places
 from support.options import numbers
+from support.places import VARIANTS
 
-from brigade.bench import component
 from brigade.bench.checkpoint.plan import size_name
 
 SOURCE = Path(__file__).parent / "support/apart.c"
-VARIANTS = ("ompio", "romio321", component.PRELOADED)
 #: bytes of a run, and from one run of any rank to the next
 PATTERNS = [(20, 4 << 10), (20, 16 << 10), (20, 64 << 10), (20, 256 << 10)]
 PATTERNS += [(4 << 10, 8 << 10), (4 << 10, 64 << 10), (16 << 10, 16 << 10), (64 << 10, 64 << 10)]
@@ -50,26 +49,18 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(
-    fs: str,
-    options: argparse.Namespace,
-    folder: str,
-    launcher: Sequence[str],
-    start: places.Start,
-    program: Path,
-) -> Iterator[dict[str, Any]]:
-    widths = options.ranks if fs == "disk" else options.ranks[:1]
-    states = ("warm", "cold") if fs == "disk" else ("cold",)
-    patterns = PATTERNS if fs == "disk" else PATTERNS_IN_LAB
+def measure(jobs: places.Jobs) -> Iterator[dict[str, Any]]:
+    options, on_disk = jobs.options, jobs.fs == "disk"
+    widths = options.ranks if on_disk else options.ranks[:1]
+    states = ("warm", "cold") if on_disk else ("cold",)
+    patterns = PATTERNS if on_disk else PATTERNS_IN_LAB
     for ranks in widths:
         for state in states:
             for run, pitch in patterns:
-                count = max(1, EXTENT[fs] // pitch // ranks)
-                words = [run, pitch, count, options.rounds, state]
-                words = [str(program), f"{folder}/apart.dat", *map(str, words)]
-                width = [*launcher, str(ranks)]
+                count = max(1, EXTENT[jobs.fs] // pitch // ranks)
+                words = [f"{jobs.folder}/apart.dat", run, pitch, count, options.rounds, state]
                 cell = {"ranks": ranks, "state": state, "run": run, "pitch": pitch}
-                for said in places.turns(VARIANTS, options.jobs, width, words, start):
+                for said in jobs.turns(ranks, words):
                     yield {**cell, **said}
                 print(f"-- {ranks} ranks, {state}, {run} bytes every {pitch}", flush=True)
 

@@ -22,11 +22,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import places
 from support.options import numbers
-
-from brigade.bench import component
+from support.places import VARIANTS
 
 SOURCE = Path(__file__).parent / "support/first.c"
-VARIANTS = ("ompio", "romio321", component.PRELOADED)
 #: points a side, bytes a point: 6 MiB; of 4 ranks runs of 1.5 KiB, of 16 of 768 bytes
 EDGE, ELEMENT = 16, 96
 FILES = 2
@@ -46,19 +44,9 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(
-    fs: str,
-    options: argparse.Namespace,
-    folder: str,
-    launcher: Sequence[str],
-    start: places.Start,
-    program: Path,
-) -> Iterator[dict[str, Any]]:
-    del fs  # the same on each
-    words = [str(program), f"{folder}/first", str(EDGE), str(ELEMENT), str(FILES)]
-    for ranks in options.ranks:
-        width = [*launcher, str(ranks)]
-        for said in places.turns(VARIANTS, options.jobs, width, words, start):
+def measure(jobs: places.Jobs) -> Iterator[dict[str, Any]]:
+    for ranks in jobs.options.ranks:
+        for said in jobs.turns(ranks, [f"{jobs.folder}/first", EDGE, ELEMENT, FILES]):
             yield {"ranks": ranks, **said}
         print(f"-- {ranks} ranks", flush=True)
 

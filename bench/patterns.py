@@ -22,11 +22,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import places
 from support.options import numbers, words
-
-from brigade.bench import component
+from support.places import VARIANTS
 
 SOURCE = Path(__file__).parent / "support/patterns.c"
-VARIANTS = ("ompio", "romio321", component.PRELOADED)
 #: as patterns.c explains them
 PATTERNS = ["tiles", "overlap", "hpio", "btio", "flash", "s3d", "e3sm", "hacc", "coll_perf"]
 PATTERNS += ["noncontig", "interleave", "append", "halves"]
@@ -48,20 +46,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(
-    fs: str,
-    options: argparse.Namespace,
-    folder: str,
-    launcher: Sequence[str],
-    start: places.Start,
-    program: Path,
-) -> Iterator[dict[str, Any]]:
-    del fs  # the same on each
-    for ranks in options.ranks:
-        for pattern in options.patterns:
-            words = [str(program), f"{folder}/patterns.dat", pattern, str(options.rounds)]
-            width = [*launcher, str(ranks)]
-            for said in places.turns(VARIANTS, options.jobs, width, words, start):
+def measure(jobs: places.Jobs) -> Iterator[dict[str, Any]]:
+    for ranks in jobs.options.ranks:
+        for pattern in jobs.options.patterns:
+            words = [f"{jobs.folder}/patterns.dat", pattern, jobs.options.rounds]
+            for said in jobs.turns(ranks, words):
                 yield {"ranks": ranks, "pattern": pattern, **said}
             print(f"-- {ranks} ranks, {pattern}", flush=True)
 

@@ -22,12 +22,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import places
 from support.options import numbers
+from support.places import VARIANTS
 
-from brigade.bench import component
 from brigade.bench.checkpoint.plan import size_name
 
 SOURCE = Path(__file__).parent / "support/single.c"
-VARIANTS = ("ompio", "romio321", component.PRELOADED)
 #: how the records are asked for (single.c), and their bytes
 PATTERNS = [(how, 96) for how in ("at", "pointer", "doubles", "rows", "turns")]
 PATTERNS += [(how, 4 << 10) for how in ("at", "turns")]
@@ -51,23 +50,14 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(
-    fs: str,
-    options: argparse.Namespace,
-    folder: str,
-    launcher: Sequence[str],
-    start: places.Start,
-    program: Path,
-) -> Iterator[dict[str, Any]]:
-    most = MOST if fs == "disk" else MOST // 16
-    for ranks in options.ranks:
+def measure(jobs: places.Jobs) -> Iterator[dict[str, Any]]:
+    most = MOST if jobs.fs == "disk" else MOST // 16
+    for ranks in jobs.options.ranks:
         for how, size in PATTERNS:
             count = min(most, PART // size)
-            words = [str(program), f"{folder}/single.dat", how, *map(str, (size, count))]
-            words.append(str(options.rounds))
+            words = [f"{jobs.folder}/single.dat", how, size, count, jobs.options.rounds]
             cell = {"ranks": ranks, "how": how, "bytes": size, "count": count}
-            width = [*launcher, str(ranks)]
-            for said in places.turns(VARIANTS, options.jobs, width, words, start):
+            for said in jobs.turns(ranks, words):
                 yield {**cell, **said}
             print(f"-- {ranks} ranks, {how}, {count} times {size} bytes", flush=True)
 

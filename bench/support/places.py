@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any, Callable
@@ -83,22 +84,49 @@ def job_place(fs: str, options: argparse.Namespace) -> Iterator[tuple[str, list[
         lab.down()
 
 
+#: each job of MPI-IO is run with the peers of Open MPI, and beneath `brigade mpiio`
+VARIANTS = ("ompio", "romio321", component.PRELOADED)
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """A compiled program of MPI, and how jobs of it are run on one file system."""
+
+    fs: str
+    options: argparse.Namespace  # `jobs`: of each variant
+    folder: str  # of the file system
+    launcher: Sequence[str]
+    start: Start
+    program: Path
+
+    def turns(self, ranks: int, words: Sequence[object]) -> Iterator[dict[str, Any]]:
+        """Jobs of each variant, in turns, of the program with these words: what it says, a line of
+        JSON each, with `variant` and `job`."""
+        n = len(VARIANTS)
+        program = [str(self.program), *map(str, words)]
+        for job in range(self.options.jobs):
+            for which in (VARIANTS[(job + i) % n] for i in range(n)):
+                command, more = component.job([*self.launcher, "-n", str(ranks)], program, which)
+                said = self.start(["env", *(f"{k}={v}" for k, v in more.items()), *command])
+                for line in said.splitlines():
+                    yield {"variant": which, "job": job, **json.loads(line)}
+
+
 def run_jobs(
     name: str,
     source: Path,
     options: argparse.Namespace,
-    measure: Callable[..., Iterator[dict[str, Any]]],
+    measure: Callable[[Jobs], Iterator[dict[str, Any]]],
     print_table: Callable[[list[dict[str, Any]]], None],
 ) -> int:
-    """Compiles a program of MPI, has it measured on each file system, and saves and prints that;
-    measure(fs, options, folder, launcher with -n, start, program) gives the samples."""
+    """Compiles a program of MPI, has it measured on each file system, and saves and prints that."""
     prepare(options)
     options.cache.mkdir(parents=True, exist_ok=True)
     program = options.cache / name
     subprocess.run([options.mpicc, "-O2", "-o", program, source], check=True)
     for fs in options.fs:
         with job_place(fs, options) as (folder, launcher, start):
-            samples = list(measure(fs, options, folder, [*launcher, "-n"], start, program))
+            samples = list(measure(Jobs(fs, options, folder, launcher, start, program)))
         settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
         path = options.out / f"{name}-{fs}.json"
         save(path, name, settings, samples)
@@ -106,24 +134,6 @@ def run_jobs(
         print_table(samples)
         print(f"raw samples: {path}")
     return 0
-
-
-def turns(
-    variants: Sequence[str],
-    jobs: int,
-    launcher: Sequence[str],
-    words: Sequence[str],
-    start: Start,
-) -> Iterator[dict[str, Any]]:
-    """Jobs of each variant (`brigade.bench.component`), in turns: what a program says, a line of
-    JSON each, with `variant` and `job`."""
-    n = len(variants)
-    for job in range(jobs):
-        for which in (variants[(job + i) % n] for i in range(n)):
-            command, more = component.job(launcher, words, which)
-            said = start(["env", *(f"{k}={v}" for k, v in more.items()), *command])
-            for line in said.splitlines():
-                yield {"variant": which, "job": job, **json.loads(line)}
 
 
 def _output_of(start: Callable[..., Any], command: list[str]) -> str:
