@@ -21,12 +21,7 @@ def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_mpi(mpi, source, folder / "threads", "-I", str(here), "-pthread")
 
 
-#: one job in ten ends early where two threads open files at a time, and did before files had what
-#: closed ones share; without the library none does
-UNSTEADY = pytest.mark.xfail(reason="two threads that open files at a time", strict=False)
-
-
-@pytest.mark.parametrize("what", ["after", pytest.param("beside", marks=UNSTEADY)])
+@pytest.mark.parametrize("what", ["after", "beside"])
 def test_files_of_several_threads_are_as_without_it(what, mpi, driver, tmp_path):
     if what == "beside" and "mpich" in mpi:
         pytest.skip("MPICH's own files of two threads wait for each other")
