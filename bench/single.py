@@ -5,8 +5,8 @@ and with Open MPI's OMPIO and ROMIO: on the local disk, and on the lab's MooseFS
     python bench/single.py                        5 minutes
     python bench/single.py --fs disk --ranks 2
 
-Jobs of the three take turns; the first round of each, in which the file grows, is another row.
-Writes OUT/single-FS.json (raw samples) and prints medians of a call. Needs Open MPI with mpicc.
+Jobs of the three take turns. Writes OUT/single-FS.json (raw samples) and prints medians of a call;
+in the first of a job's rounds the file grows. Needs Open MPI with mpicc.
 """
 
 from __future__ import annotations

@@ -215,8 +215,8 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
     rc = rc ? rc : world_failure_of(f->all.world, v[FAILED], &failure);
     if (!rc && !v[EARLY])
         rc = move_rest(f, call, &share, v, &failure);
-    finish(f, call, &share.progress, rc, &failure, moved, code);
     request_destroy(&share.request);
+    finish(f, call, &share.progress, rc, &failure, moved, code);
     return 1;
 }
 

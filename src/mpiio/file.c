@@ -277,7 +277,7 @@ static int open_together(struct file *f, struct opening *o)
     f->group->is_used = 1;
     if (rc)
         *failure = world;
-    if (!rc && !f->group->is_shared && o->least[1]) {
+    if (!rc && o->least[1]) {
         group_stay(f->group);
         group_name(f->group, o->found.group);
     }

@@ -65,13 +65,6 @@ static struct group *offer(const struct mpi_interface *mpi, mpi_handle comm)
     return found;
 }
 
-static void take_back(struct group *group)
-{
-    pthread_mutex_lock(&lock);
-    group->users = 0;
-    pthread_mutex_unlock(&lock);
-}
-
 /* The one that all ranks offer, if they offer the same: another thread of one of them may be about
  * to have it. */
 static struct group *take_free(const struct mpi_interface *mpi, mpi_handle comm)
@@ -84,7 +77,7 @@ static struct group *take_free(const struct mpi_interface *mpi, mpi_handle comm)
     if (!rc && v[0] >= 0 && v[0] == ~v[1])
         return g;
     if (g)
-        take_back(g);
+        group_give(mpi, g);
     return NULL;
 }
 

@@ -120,7 +120,6 @@ enum {
     ABLE,
     PAGE,  /* rank 0's; the others say nothing */
     HINTS, /* 0: nobody can say for MPI what they are */
-    STAYS,
     N_VALUES
 };
 
@@ -139,7 +138,7 @@ static int agree(struct file *f)
     struct brg_error failure;
     int shares = r->world->n_nodes == 1, gives = shares && r->world->rank == 0;
     int can = f->late && !r->unable && !may_miss_pointer(shares);
-    int64_t v[N_VALUES] = {can, INT64_MAX, 1, group_may_stay(f->group)};
+    int64_t v[N_VALUES] = {can, INT64_MAX, 1};
     int page = gives ? world_take_page(r->world, 0) : -1;
     if (gives) {
         v[PAGE] = page;
@@ -153,8 +152,6 @@ static int agree(struct file *f)
     if (v[ABLE])
         v[HINTS] = late_hints_allow(mpi, f, f->late->info);
     int rc = world_minimum(r->world, v, N_VALUES, &failure);
-    if (!rc && v[STAYS])
-        group_stay(f->group);
     if (rc || !v[ABLE] || !v[HINTS]) {
         world_give_page(r->world, page);
         if (!rc && v[ABLE] && !v[HINTS]) {
