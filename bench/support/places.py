@@ -99,13 +99,15 @@ class Jobs:
     start: Start
     program: Path
 
-    def turns(self, ranks: int, words: Sequence[object]) -> Iterator[dict[str, Any]]:
+    def turns(
+        self, ranks: int, words: Sequence[object], variants: Sequence[str] = VARIANTS
+    ) -> Iterator[dict[str, Any]]:
         """Jobs of each variant, in turns, of the program with these words: what it says, a line of
         JSON each, with `variant` and `job`."""
-        n = len(VARIANTS)
+        n = len(variants)
         program = [str(self.program), *map(str, words)]
         for job in range(self.options.jobs):
-            for which in (VARIANTS[(job + i) % n] for i in range(n)):
+            for which in (variants[(job + i) % n] for i in range(n)):
                 command, more = component.job([*self.launcher, "-n", str(ranks)], program, which)
                 said = self.start(["env", *(f"{k}={v}" for k, v in more.items()), *command])
                 for line in said.splitlines():
@@ -118,12 +120,13 @@ def run_jobs(
     options: argparse.Namespace,
     measure: Callable[[Jobs], Iterator[dict[str, Any]]],
     print_table: Callable[[list[dict[str, Any]]], None],
+    flags: Sequence[str] = (),
 ) -> int:
     """Compiles a program of MPI, has it measured on each file system, and saves and prints that."""
     prepare(options)
     options.cache.mkdir(parents=True, exist_ok=True)
     program = options.cache / name
-    subprocess.run([options.mpicc, "-O2", "-o", program, source], check=True)
+    subprocess.run([options.mpicc, "-O2", "-o", program, source, *flags], check=True)
     for fs in options.fs:
         with job_place(fs, options) as (folder, launcher, start):
             samples = list(measure(Jobs(fs, options, folder, launcher, start, program)))

@@ -41,6 +41,7 @@ struct brg_file {
     } behind; /* all that was written and may not have reached the file system's servers */
     int busy; /* something is written behind the program's back, here or elsewhere */
     uint64_t size;
+    int overlap; /* in the last write, ranks had bytes in common */
     struct file_cost {
         enum io_transport transport; /* of its large calls; IO_AUTO: there was none */
         int long_runs, mixed;        /* mixed: they were not all of one kind */

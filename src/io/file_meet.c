@@ -185,6 +185,7 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
                            .drain = f->drain,
                            .size = extent.high > f->size ? extent.high : f->size,
                            .request = request,
+                           .overlap = &f->overlap,
                            .progress = f->progress,
                            .progress_context = f->progress_context};
     int rc = 0;

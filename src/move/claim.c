@@ -30,8 +30,11 @@ void claims_begin(struct claims *c, struct io_world *world, const struct io_plan
     c->n_cells = plan_claims(area->room_bytes, world->n_nodes);
     c->per_domain = c->n_cells / plan->n_writers;
     c->shift = 0;
+    c->in_turns = 0;
     c->board = (struct board *)(void *)at;
     at += align_up(sizeof *c->board, 64);
+    c->turns = (_Atomic uint32_t *)(void *)at;
+    at += align_up((size_t)world->n_local * sizeof *c->turns, 64);
     c->again = (_Atomic uint64_t *)(void *)at;
     at += c->n_cells / 8;
     c->planes = (uint64_t *)(void *)at;
@@ -242,6 +245,7 @@ int claims_list(void *context, int64_t *least)
     atomic_store_explicit(&board->tickets, 0, memory_order_relaxed);
     atomic_store_explicit(&board->served, 0, memory_order_relaxed);
     memset((void *)c->again, 0, c->n_cells / 8);
+    memset((void *)c->turns, 0, c->world->n_local * sizeof *c->turns);
     open_slots(c);
     return 0;
 }
@@ -258,7 +262,7 @@ int claims_list_again(void *context, int64_t *least)
     struct claims *c = context;
     uint64_t *mine = plane(c, c->world->node, AGAIN);
     (void)least;
-    c->shift = CLAIM_AGAIN_SHIFT;
+    claims_again(c);
     for (uint32_t i = 0; i < c->n_cells / 64; i++)
         mine[i] = atomic_load_explicit(&c->again[i], memory_order_relaxed);
     int rc = exchange(c->world, c->planes, (size_t)c->n_cells / 8 * PLANES);
@@ -270,10 +274,22 @@ int claims_list_again(void *context, int64_t *least)
         if (again)
             c->tasks[n++] = c->tasks[t];
     }
-    c->board->n_tasks = n << CLAIM_AGAIN_SHIFT;
+    c->board->n_tasks = n << c->shift;
+    memset((void *)c->turns, 0, c->world->n_local * sizeof *c->turns);
     if (!rc)
         open_slots(c);
     return rc;
+}
+
+void claims_in_turns(struct claims *c)
+{
+    c->in_turns = c->world->n_nodes == 1;
+}
+
+void claims_again(struct claims *c)
+{
+    claims_in_turns(c);
+    c->shift = c->in_turns ? 0 : CLAIM_AGAIN_SHIFT;
 }
 
 int claims_wipe(void *context, int64_t *least)
@@ -310,6 +326,27 @@ void claims_free(const struct claims *c, uint32_t task, struct bucket *bucket)
         area_add(&c->world->area->head->bell, 1);
 }
 
+/* ---- turns ---- */
+
+void claims_reach(const struct claims *c, uint32_t task)
+{
+    area_set(&c->turns[c->world->local], task);
+}
+
+int claims_wait_turn(const struct claims *c, uint32_t task)
+{
+    int rc = 0;
+    for (uint32_t before = 0; before < c->world->local && !rc; before++)
+        rc = area_wait_unless(c->world->area, &c->turns[before], task + 1, &c->board->failing);
+    return rc;
+}
+
+void claims_wake_turns(const struct claims *c)
+{
+    for (uint32_t local = 0; local < c->world->n_local; local++)
+        area_wake(&c->turns[local]);
+}
+
 /* ---- what is left for another epoch ---- */
 
 int claims_are_left(const struct claims *c)
@@ -335,6 +372,7 @@ void claims_next(const struct claims *c, const struct io_request *request, int64
 void claims_advance(struct claims *c, const int64_t *next)
 {
     c->shift = 0;
+    c->in_turns = 0;
     for (uint32_t d = 0; d < c->plan->n_writers; d++)
         c->cursor[d] = next[d] == INT64_MAX ? c->plan->first[d + 1] : (uint64_t)next[d];
 }

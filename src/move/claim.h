@@ -1,7 +1,7 @@
 /* What the ranks of a node need to know of each other in a call: who touches which windows, which
  * of these are tasks, and how far each slot is. It lies in the node's area:
  *
- *   struct board | cells | tasks | again | planes of every node | slots: a bucket each
+ *   struct board | turns | again | planes of every node | cells | tasks | slots: a bucket each
  *
  * A cell stands for a window: cell d * per_domain + i is window cursor[d] + i of domain d. Its
  * value counts the ranks of this node that touch the window, and when there is one only, says
@@ -9,6 +9,10 @@
  * Nodes tell each other planes of bits: who touches a window; and who does so with one rank,
  * whose runs there are long. A window of which that is all is that rank's own. A third plane says
  * which windows are to be done once more.
+ *
+ * Where two ranks write the same byte, the highest one's stays. On one node ranks then take turns
+ * at each window, in their order. On several, windows are done once more in eighths, with owner
+ * maps.
  *
  * Outside a call all cells are 0. */
 #ifndef BRG_IO_CLAIM_H
@@ -20,7 +24,7 @@
 #include "world/world.h"
 
 #define CLAIM_MAX_SLOTS 64u
-/* What is done again is done in eighths: an owner map takes four bytes a byte. */
+/* An owner map takes four bytes a byte. */
 #define CLAIM_AGAIN_SHIFT 3u
 
 /* In shared memory. A slot's stage grows by STAGES with each task that it serves; a task t waits
@@ -50,6 +54,7 @@ struct claims {
     struct io_world *world;
     const struct io_plan *plan;
     struct board *board;
+    _Atomic uint32_t *turns; /* [n_local] the task that a rank is at, in a pass in turns */
     _Atomic uint32_t *cells;
     uint32_t *tasks; /* cells, in the order in which every node does them */
     _Atomic uint64_t *again;
@@ -60,6 +65,7 @@ struct claims {
     uint32_t per_domain;
     uint32_t grain; /* of buckets, those of eighths too */
     uint32_t shift; /* a task is 1 << shift parts of a window, one after another */
+    int in_turns;   /* this pass is */
     uint64_t cursor[PLAN_MAX_WRITERS];
 };
 
@@ -72,8 +78,11 @@ void claims_mark(struct claims *claims, const struct io_request *request, uint64
 
 /* `alone` of the meeting that follows: nodes tell each other, tasks are listed, slots opened. */
 int claims_list(void *claims, int64_t *least);
-/* The same when windows are done once more: in eighths, with owner maps. */
+/* The first pass is in turns, if it can be: on one node. */
+void claims_in_turns(struct claims *claims);
+/* As claims_list when windows are done once more, after which the caller says claims_again. */
 int claims_list_again(void *claims, int64_t *least);
+void claims_again(struct claims *claims);
 /* `alone` of the meeting at the end: cells are 0 again. */
 int claims_wipe(void *claims, int64_t *least);
 
@@ -115,6 +124,13 @@ static inline uint32_t claims_tasks(const struct claims *c)
 {
     return c->board->n_tasks;
 }
+
+/* In turns: this rank has no part in tasks before `task` that is not done; and waits until no rank
+ * before it has one in the task itself. 0, or as area_wait_unless. */
+void claims_reach(const struct claims *claims, uint32_t task);
+int claims_wait_turn(const struct claims *claims, uint32_t task);
+/* Wakes who waits for a turn. */
+void claims_wake_turns(const struct claims *claims);
 
 static inline uint32_t claims_cell(const struct claims *c, uint32_t task)
 {

@@ -24,13 +24,14 @@ void mover_fail(struct mover *m, struct brg_error *mine, const struct brg_error 
     atomic_store(&board->failing, 1);
     for (uint32_t i = 0; i < m->claims.n_slots; i++)
         area_wake(&board->slots[i].stage);
+    claims_wake_turns(&m->claims);
     area_add(&m->call->world->area->head->bell, 1);
 }
 
 void mover_moved(struct mover *m, uint64_t bytes)
 {
     const struct io_call *call = m->call;
-    if (m->claims.shift)
+    if (m->again)
         return;
     m->moved += bytes;
     if (call->progress && call->request->bytes)
@@ -123,7 +124,7 @@ static void pass(struct mover *m)
         nodes_attend(m);
     else
         slots_attend(m);
-    if (!m->claims.shift)
+    if (!m->again)
         own_move(m);
     if (serves && few && m->collect)
         slots_serve(m);
@@ -140,6 +141,7 @@ static void pass(struct mover *m)
 
 enum {
     AGAIN,
+    OVERLAP,
     FAILED,
     UNSUMMED,
     N_VALUES
@@ -174,9 +176,12 @@ static int move_epoch(struct mover *m)
         guard_stream(m);
         claims_have(&m->claims);
     }
-    for (int again = 0; !rc; again = 1) {
+    if (m->collect && m->call->overlap && *m->call->overlap)
+        claims_in_turns(&m->claims);
+    for (m->again = 0; !rc; m->again = 1) {
         pass(m);
-        v[AGAIN] = again ? 0 : -(int64_t)atomic_load(&m->claims.board->again);
+        v[OVERLAP] = m->again ? 0 : -(int64_t)atomic_load(&m->claims.board->again);
+        v[AGAIN] = m->claims.in_turns ? 0 : v[OVERLAP];
         v[FAILED] = world_failure_key(world, &m->failure);
         v[UNSUMMED] = -store_has_unsummed(m->call->store);
         rc = world_meet(world, v, N_VALUES, end_pass, m, &m->failure);
@@ -184,9 +189,11 @@ static int move_epoch(struct mover *m)
             store_hear_unsummed(m->call->store, v[UNSUMMED] != 0);
         if (!rc)
             rc = world_failure_of(world, v[FAILED], &m->failure);
+        if (!m->again && m->call->overlap)
+            *m->call->overlap = v[OVERLAP] != 0;
         if (!v[AGAIN])
             break;
-        m->claims.shift = CLAIM_AGAIN_SHIFT;
+        claims_again(&m->claims);
     }
     return rc;
 }

@@ -15,6 +15,7 @@ struct io_call {
     uint64_t size;                    /* of the file when all has been written */
     const struct io_request *request; /* this rank's; may be empty */
     int any; /* of bytes that several ranks write any rank's may stay; 0: the highest one's does */
+    int *overlap; /* NULL, or the same on every rank: the last call that wrote had such bytes */
     brg_progress *progress; /* or NULL */
     void *progress_context;
 };

@@ -10,6 +10,7 @@
 struct mover {
     const struct io_call *call;
     int collect; /* or scatter */
+    int again;   /* windows that are done once more */
     struct claims claims;
     struct brg_error failure; /* of this rank's calling thread */
     struct brg_error behind;  /* of its serving thread */

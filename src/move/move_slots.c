@@ -128,15 +128,22 @@ static int want_ahead(struct mover *m, uint32_t task, uint32_t *next)
 void slots_attend(struct mover *m)
 {
     uint32_t n = claims_tasks(&m->claims), wanted = 0;
+    int turns = m->claims.in_turns;
     for (uint32_t task = 0; task < n; task++) {
         if (!slots_touch(m, task))
             continue;
+        if (turns)
+            claims_reach(&m->claims, task);
         if (want_ahead(m, task, &wanted))
             return;
         if (wait_for(m, task, m->collect ? SLOT_OPEN : SLOT_FILLED))
             return;
+        if (turns && claims_wait_turn(&m->claims, task))
+            return;
         slots_pass(m, task);
     }
+    if (turns)
+        claims_reach(&m->claims, n);
 }
 
 /* ---- the other side ---- */
@@ -157,7 +164,7 @@ static int write_task(struct mover *m, uint32_t task, struct brg_error *err)
     if (rc)
         return rc;
     claims_bucket(&m->claims, task, &bucket);
-    if (!m->call->any && !m->claims.shift && bucket_overlapped(&bucket))
+    if (!m->call->any && !m->again && bucket_overlapped(&bucket))
         do_again(m, task);
     rc = sieve_write(m, &bucket, err);
     if (!rc)
