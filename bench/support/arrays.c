@@ -6,7 +6,7 @@
  * writes a new file and reads it by each of the two, in turns; what is read is compared. SYNC 1:
  * both are on the disk, and appear under their names, when they are closed; 0: neither is synced,
  * and MPI-IO writes under the name. Rank 0 prints a line of JSON a round and way: seconds of the
- * slowest rank to open, to move, and to close. PATTERN:
+ * slowest rank to open, to move, to close, and in total. PATTERN:
  *
  *     many     32 arrays of 256 KiB, a stretch of each rank
  *     large    4 arrays of 8 MiB, the same
@@ -165,7 +165,7 @@ static void make(const char *pattern)
 /* ---- the two ways ---- */
 
 struct took {
-    double open, move, close;
+    double open, move, close, total;
 };
 
 static double since(double *mark)
@@ -261,6 +261,16 @@ static struct took by_mpi(const char *path, int writes)
 
 /* ---- rounds ---- */
 
+/* Who is done lets others have the processors: there may be fewer than ranks. */
+static struct took timed(int brigade, const char *path, int writes)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    struct took took = brigade ? by_brigade(path, writes) : by_mpi(path, writes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    took.total = took.open + took.move + took.close;
+    return took;
+}
+
 /* What ranks share has to be the same of both. */
 static void fill(int round)
 {
@@ -281,25 +291,23 @@ static void forget(const char *path)
 
 static void turn(const char *way, const char *path, int round)
 {
-    struct took wrote, got, all[2];
+    struct took took[2], all[2];
     int brigade = is(way, "brigade");
     fill(round);
     if (!in_place)
         forget(path);
     memcpy(expected, memory, (size_t)room);
-    MPI_Barrier(MPI_COMM_WORLD);
-    wrote = brigade ? by_brigade(path, 1) : by_mpi(path, 1);
+    took[0] = timed(brigade, path, 1);
     memset(memory, 0, (size_t)room);
-    MPI_Barrier(MPI_COMM_WORLD);
-    got = brigade ? by_brigade(path, 0) : by_mpi(path, 0);
+    took[1] = timed(brigade, path, 0);
     if (memcmp(memory, expected, (size_t)room))
         die("what is read is not what was written");
-    struct took mine[2] = {wrote, got};
-    MPI_Reduce(mine, all, 6, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(took, all, 8, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     for (int i = 0; i < 2 && rank == 0; i++)
         printf("{\"round\": %d, \"way\": \"%s\", \"does\": \"%s\", \"open\": %.6f, \"move\": %.6f, "
-               "\"close\": %.6f}\n",
-               round, way, i ? "read" : "write", all[i].open, all[i].move, all[i].close);
+               "\"close\": %.6f, \"total\": %.6f}\n",
+               round, way, i ? "read" : "write", all[i].open, all[i].move, all[i].close,
+               all[i].total);
 }
 
 /* A file to be changed. */

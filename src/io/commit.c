@@ -35,10 +35,18 @@ static int leave_page(void *file, struct brg_error *err)
     return store_page_leave(f->store, err);
 }
 
+/* n_ranks of them read back what is marked; of arrays, so is what rank 0 wrote of its own. */
+static int settle_of(brg_file *f, uint32_t n_ranks, struct brg_error *err)
+{
+    int rc = f->index.bytes ? store_mark(f->store, ARRAY_HEADER_BYTES, 0, err) : 0;
+    rc = rc ? rc : store_mark(f->store, f->index.bytes, f->index.at, err);
+    return rc ? rc : store_settle(f->store, n_ranks, f->size, err);
+}
+
 static int settle(void *file, struct brg_error *err)
 {
     brg_file *f = file;
-    return store_settle(f->store, f->world->size, f->size, err);
+    return settle_of(f, f->world->size, err);
 }
 
 /* A block or a few are read back by rank 0 alone rather than in a step of all. */
@@ -52,7 +60,7 @@ static int is_settled_alone(const brg_file *f)
 static int settle_alone(brg_file *f, struct brg_error *err)
 {
     int alone = f->world->rank == 0 && is_settled_alone(f) && store_is_unsummed(f->store);
-    return alone ? store_settle(f->store, 1, f->size, err) : 0;
+    return alone ? settle_of(f, 1, err) : 0;
 }
 
 static int secure(void *file, struct brg_error *err)

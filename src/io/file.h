@@ -57,8 +57,11 @@ struct brg_file {
     struct brg_error failure; /* code != 0: every later call fails with it */
     int committed;
     struct file_arrays *arrays; /* NULL: none, or not yet */
-    int container;              /* all have met for commit: some rank has arrays or attributes */
-    brg_progress *progress;     /* or NULL */
+    struct file_index {
+        int left; /* rank 0: it is still to be written; all, when they have met: the same */
+        uint64_t at, bytes; /* written by rank 0 by itself, as the header is; bytes 0: it is not */
+    } index;
+    brg_progress *progress; /* or NULL */
     void *progress_context;
     char explained[2048];
 };

@@ -19,14 +19,16 @@ struct kept_block {
 
 struct file_arrays {
     struct array_table table;
-    size_t agreed;           /* arrays that all ranks have defined alike */
-    size_t loaded;           /* arrays that were there when the file was opened */
+    size_t agreed; /* arrays that all ranks have defined alike, and of which none is kept */
+    size_t same;   /* arrays that all have defined alike, as a meeting told */
+    size_t loaded; /* arrays that were there when the file was opened */
     struct brg_error damage; /* code != 0: why the index that is there cannot be used */
     struct kept_block *kept;
     size_t n_kept, kept_room;
     char *bytes;
     size_t n_bytes, bytes_room;
     uint64_t kept_whole; /* bytes of the whole arrays that are kept: the same on every rank */
+    int changed;         /* this rank's arrays or attributes are not those of the index */
 };
 
 /* What rank 0 found at the beginning of the file. */
@@ -56,8 +58,12 @@ int64_t arrays_defined(const brg_file *f);
 int64_t arrays_told(const brg_file *f);
 
 /* Collective: all arrays that this rank has defined are agreed on, and those that were kept are
- * written. */
+ * written. Local: whether it is so. */
 int arrays_settle(brg_file *f, struct brg_error *err);
+int arrays_are_settled(const brg_file *f);
+
+/* In a meeting all ranks said the same of all that they have defined. */
+void arrays_are_same(brg_file *f);
 
 /* Collective, the ranks having met for FILE_DEFINE: compares the first `least` definitions, and
  * writes what was kept of them. `same`: in that meeting all ranks said the same of all that they
@@ -66,7 +72,8 @@ int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
                  enum file_action latest);
 
 /* Collective, in place of file_meet(FILE_COMMIT): all arrays are settled, all ranks have come to
- * commit, and the index is written. */
+ * commit, and the index is written, by rank 0: before they meet where nobody else's bytes are told
+ * apart from its own (one node, a file that is not yet published), or else in a call. */
 int arrays_commit(brg_file *f, struct brg_error *err);
 
 /* Kept blocks: file_array_kept.c. Whether an array of so many bytes is kept; whether it is time to

@@ -102,52 +102,88 @@ int arrays_load(brg_file *f, const struct found_index *found)
 
 /* ---- commit ---- */
 
-/* Header and index, as two pieces. Rank 0's alone. */
-static int index_request(brg_file *f, struct io_request *request, char **buf)
+/* Header and index, one behind the other in *buf, of rank 0: it writes them by itself. */
+static int pack_index(brg_file *f, char **buf, brg_piece pieces[2], struct brg_error *err)
 {
     const struct array_table *t = &f->arrays->table;
     uint64_t bytes = array_index_bytes(t);
     uint64_t at = (t->end + ARRAY_ALIGNMENT - 1) / ARRAY_ALIGNMENT * ARRAY_ALIGNMENT;
-    struct brg_error err;
     if (bytes > ARRAY_INDEX_MOST)
-        return brg_error_set(&f->failure, -E2BIG,
+        return brg_error_set(err, -E2BIG,
                              "%.200s: the index of its arrays would have %llu bytes, more than %u",
                              f->token.path, (unsigned long long)bytes, ARRAY_INDEX_MOST);
     *buf = malloc(ARRAY_HEADER_BYTES + bytes);
     if (!*buf)
-        return brg_error_set(&f->failure, -ENOMEM, "no memory for the index of %.200s",
-                             f->token.path);
+        return brg_error_set(err, -ENOMEM, "no memory for the index of %.200s", f->token.path);
     array_index_pack(t, *buf + ARRAY_HEADER_BYTES);
     array_header_pack(*buf, at, *buf + ARRAY_HEADER_BYTES, bytes);
-    const brg_piece pieces[] = {{0, ARRAY_HEADER_BYTES}, {at, bytes}};
-    int rc = request_of_pieces(request, pieces, 2, *buf, &err);
-    if (rc)
-        f->failure = err;
+    pieces[0] = (brg_piece){0, ARRAY_HEADER_BYTES};
+    pieces[1] = (brg_piece){at, bytes};
+    return 0;
+}
+
+/* Where all see what is written, and until it is published nobody else. */
+static int may_write_alone(const brg_file *f)
+{
+    return file_sees_all(f) && strcmp(f->token.temporary, f->token.path) != 0;
+}
+
+/* Whatever fails is told when the ranks meet. */
+static void write_alone(brg_file *f)
+{
+    struct brg_error *failure = &f->early.failure;
+    brg_piece pieces[2];
+    char *buf = NULL;
+    if (failure->code)
+        return;
+    failure->rank = -1;
+    failure->offset = -1;
+    int rc = pack_index(f, &buf, pieces, failure);
+    if (!rc)
+        rc = store_write(f->store, buf, ARRAY_HEADER_BYTES, 0, failure);
+    if (!rc)
+        rc = store_write(f->store, buf + ARRAY_HEADER_BYTES, pieces[1].bytes, pieces[1].offset,
+                         failure);
+    if (!rc)
+        rc = store_end_call(f->store, 0, failure);
+    if (!rc)
+        f->index = (struct file_index){.at = pieces[1].offset, .bytes = pieces[1].bytes};
+    free(buf);
+}
+
+static int write_in_call(brg_file *f, struct brg_error *err)
+{
+    struct io_request request;
+    struct brg_error why = {.code = 0};
+    brg_piece pieces[2];
+    char *buf = NULL;
+    int rc = 0;
+    request_none(&request);
+    if (f->world->rank == 0)
+        rc = pack_index(f, &buf, pieces, &why);
+    if (f->world->rank == 0 && !rc)
+        rc = request_of_pieces(&request, pieces, 2, buf, &why);
+    rc = file_bring(f, FILE_WRITE, &request, rc, &why);
+    free(buf);
+    if (rc && err)
+        *err = why;
     return rc;
 }
 
 int arrays_commit(brg_file *f, struct brg_error *err)
 {
-    struct io_request request;
-    char *buf = NULL;
+    struct io_request nothing;
     int rc = file_refuse(f, FILE_COMMIT, err);
     if (!rc)
         rc = arrays_settle(f, err);
-    request_none(&request);
-    if (!rc)
-        rc = file_meet(f, FILE_COMMIT, &request, err);
-    if (rc || !f->container)
+    if (rc)
         return rc;
-    if (f->world->rank == 0 && f->arrays)
-        index_request(f, &request, &buf);
-    rc = world_failure(f->world, &f->failure);
-    if (rc && err)
-        *err = f->failure;
-    if (!rc)
-        rc = file_meet(f, FILE_WRITE, &request, err);
-    request_destroy(&request);
-    free(buf);
-    return rc;
+    f->index.left = f->world->rank == 0 && f->arrays && f->arrays->changed;
+    if (f->index.left && may_write_alone(f))
+        write_alone(f);
+    request_none(&nothing);
+    rc = file_meet(f, FILE_COMMIT, &nothing, err);
+    return rc || !f->index.left ? rc : write_in_call(f, err);
 }
 
 /* ---- looking up ---- */

@@ -30,6 +30,8 @@ int brg_file_set_attribute(brg_file *f, const char *array, const char *name, brg
     if (!rc)
         rc = owner(f, array, &i, &why);
     if (!rc)
+        f->arrays->changed = 1;
+    if (!rc)
         rc = array_table_set(&f->arrays->table, i, name, strlen(name), type, count, values, &why);
     if (!rc)
         return 0;

@@ -94,7 +94,9 @@ enum {
     DEFINED,
     TOLD, /* what the rank has defined, and its complement: where all say the same they agree */
     TOLD_NOT,
-    CONTAINER,
+    INDEX_LEFT,
+    INDEX_AT,
+    INDEX_BYTES,
     UNSUMMED,
     N_VALUES
 };
@@ -111,7 +113,9 @@ static void fill_values(const brg_file *f, enum file_action action, const struct
     v[DEFINED] = arrays_defined(f);
     v[TOLD] = arrays_told(f);
     v[TOLD_NOT] = ~v[TOLD];
-    v[CONTAINER] = -(f->arrays != NULL);
+    v[INDEX_LEFT] = -f->index.left;
+    v[INDEX_AT] = -(int64_t)f->index.at;
+    v[INDEX_BYTES] = -(int64_t)f->index.bytes;
     v[UNSUMMED] = -store_has_unsummed(f->store);
     v[PAST] = INT64_MAX;
     if (action == FILE_READ && r->high > f->size) {
@@ -208,6 +212,16 @@ static int move_bytes(brg_file *f, enum file_action action, const struct io_requ
     return rc;
 }
 
+static void hear_of_commit(brg_file *f, const int64_t *v)
+{
+    f->index = (struct file_index){.left = v[INDEX_LEFT] != 0,
+                                   .at = (uint64_t)-v[INDEX_AT],
+                                   .bytes = (uint64_t)-v[INDEX_BYTES]};
+    if (f->index.bytes && f->size < f->index.at + f->index.bytes)
+        f->size = f->index.at + f->index.bytes;
+    store_hear_unsummed(f->store, v[UNSUMMED] != 0);
+}
+
 /* What has been agreed on is done. `mine`: the lowest byte past the end that this rank asks for. */
 static int serve(brg_file *f, enum file_action action, const struct io_request *request,
                  const int64_t *v, int64_t mine, struct brg_error *refusal)
@@ -220,14 +234,15 @@ static int serve(brg_file *f, enum file_action action, const struct io_request *
                           f->token.path);
         return world_failure(f->world, failure);
     }
-    f->container = -v[CONTAINER] != 0;
     if (done == FILE_DEFINE)
         return arrays_agree(f, action, (size_t)v[DEFINED], v[TOLD] == ~v[TOLD_NOT],
                             (enum file_action) - v[LATEST]);
     if (v[PAST] != INT64_MAX)
         return end_before(f, v[PAST], mine == v[PAST], refusal);
     if (done == FILE_COMMIT)
-        store_hear_unsummed(f->store, v[UNSUMMED] != 0);
+        hear_of_commit(f, v);
+    if (done == FILE_WRITE && v[TOLD] == ~v[TOLD_NOT])
+        arrays_are_same(f);
     if (done == FILE_WRITE || done == FILE_READ)
         return v[EARLY_DONE] ? move_nothing(f, done, v) : move_bytes(f, done, request, v);
     return 0;
@@ -274,6 +289,12 @@ static int meet_once(brg_file *f, enum file_action action, const struct io_reque
     return serve(f, action, request, v, past, refusal);
 }
 
+/* A write of others may have settled what this rank came for. */
+static int is_done(const brg_file *f, enum file_action action, enum file_action done)
+{
+    return done == action || (action == FILE_DEFINE && arrays_are_settled(f));
+}
+
 /* Meets until what this rank came for has been done, with `refusal` to begin with. Closing goes on
  * whatever others refuse: they will close as well. */
 static int meet(brg_file *f, enum file_action action, const struct io_request *request,
@@ -295,7 +316,7 @@ static int meet(brg_file *f, enum file_action action, const struct io_request *r
         }
         if (rc && err)
             *err = f->failure.code ? f->failure : now;
-    } while (!rc && done != action);
+    } while (!rc && !is_done(f, action, done));
     return rc;
 }
 

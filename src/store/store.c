@@ -342,6 +342,14 @@ static int has_share(uint32_t rank, uint32_t n_ranks, uint64_t n_blocks, uint64_
     return 1;
 }
 
+int store_mark(struct io_store *s, uint64_t bytes, uint64_t offset, struct brg_error *err)
+{
+    if (s->token.layout == IO_PARTS || !s->checksums || !bytes)
+        return 0;
+    int rc = need_sums(s, err);
+    return rc ? rc : store_sums_failed(s, sums_mark(s->sums, bytes, offset), err);
+}
+
 int store_settle(struct io_store *s, uint32_t n_ranks, uint64_t size, struct brg_error *err)
 {
     uint64_t block = s->token.stripe_bytes, first, end, failed = 0;

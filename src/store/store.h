@@ -154,6 +154,8 @@ int store_flush(struct io_store *store, struct brg_error *err);
 /* Every rank of n_ranks: a share of the blocks without checksums is read back. Where no rank is
  * unsummed there are none. */
 int store_settle(struct io_store *store, uint32_t n_ranks, uint64_t size, struct brg_error *err);
+/* Before that, every rank that has a share: these bytes were written in no call, whoever did. */
+int store_mark(struct io_store *store, uint64_t bytes, uint64_t offset, struct brg_error *err);
 /* Or, where all ranks see each other's writes at once (one node, no async), store_settle before,
  * and instead of store_flush this: rank 0 syncs the checksums while all sync what they wrote. */
 int store_secure(struct io_store *store, uint64_t size, struct brg_error *err);

@@ -39,8 +39,9 @@ struct io_store {
         const void *buf;
         size_t bytes;
         uint64_t offset;
-    } early;     /* what was written before the ranks have met; bytes 0: nothing */
-    int secured; /* rank 0: its sums are written and synced, as its size and mode are */
+    } early;            /* what was written before the ranks have met; bytes 0: nothing */
+    int secured;        /* rank 0: its sums are written and synced, as its size and mode are */
+    int sums_are_there; /* and under their name, as the file is */
     /* verify=yes: the sections that have matched all that was read so far */
     struct sums_file *known;
     unsigned candidates;

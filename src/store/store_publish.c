@@ -14,6 +14,12 @@
 #include "store/store_inside.h"
 #include "store/store_io.h"
 
+/* There is no old file to be kept whole. */
+static int is_changed_as_it_lies(const struct io_store *s)
+{
+    return strcmp(s->token.temporary, s->token.path) == 0;
+}
+
 /* Only where it is another, as it is a request to a shared file system. 1: it was; 0; -errno. */
 static int set_mode(int fd, const struct stat *now, int32_t mode)
 {
@@ -26,7 +32,7 @@ static int set_mode(int fd, const struct stat *now, int32_t mode)
 static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode, int *changed)
 {
     struct stat st;
-    int in_place = strcmp(s->token.temporary, s->token.path) == 0, rc = 0;
+    int in_place = is_changed_as_it_lies(s), rc = 0;
     int fd = s->fd >= 0 ? s->fd : store_io_open(s->token.temporary, O_RDWR, 0);
     if (fd < 0)
         return fd;
@@ -63,13 +69,36 @@ static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
 {
     struct stat st;
     uint32_t n = 0;
-    if (strcmp(s->token.temporary, s->token.path) == 0 || stat(s->token.path, &st))
+    if (is_changed_as_it_lies(s) || stat(s->token.path, &st))
         return 0;
     int own = store_own_section(file, (uint64_t)st.st_ino, (uint64_t)st.st_size);
     for (uint32_t i = 0; i < file->n && n < SUMS_SECTIONS - 1; i++)
         if (own < 0 ? file->section[i].size == (uint64_t)st.st_size : (uint32_t)own == i)
             old[n++] = (struct old_sums){file, i};
     return n;
+}
+
+/* Those of a file that is changed as it lies are, too, where they take the same room: a descriptor,
+ * or -1. */
+static int open_to_change(const struct io_store *s, const struct sums_file *old, const char *path,
+                          uint64_t n_blocks)
+{
+    int same = is_changed_as_it_lies(s) && old->n == 1 && old->section[0].n_blocks == n_blocks;
+    return same ? open(path, O_RDWR | O_CLOEXEC) : -1;
+}
+
+static int make_sums(const struct io_store *s, const char *path)
+{
+    struct stat made;
+    int fd = store_io_open(path, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
+    /* before it is written to: what the system knows of a file just made need not be asked for */
+    int rc = fd < 0 ? fd : fstat(fd, &made) ? -errno : 0;
+    if (!rc)
+        (void)store_give(fd, &s->token); /* it was given to the data */
+    rc = rc ? rc : set_mode(fd, &made, s->token.mode);
+    if (rc < 0 && fd >= 0)
+        close(fd);
+    return rc < 0 ? rc : fd;
 }
 
 /* The file of checksums that will be published, on its way to the disk but not synced: its
@@ -83,7 +112,6 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
     struct sums working;
     struct sums_file file = {.fd = -1};
     struct old_sums old[SUMS_SECTIONS];
-    struct stat made;
     void *contexts[SUMS_SECTIONS] = {&working};
     sections[0].n_blocks = (size + s->token.stripe_bytes - 1) / s->token.stripe_bytes;
     store_name(now, s->token.path, ".sums");
@@ -95,13 +123,10 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
         sources[i + 1] = get_old;
         contexts[i + 1] = &old[i];
     }
-    int fd = store_io_open(next, O_RDWR | O_CREAT | O_TRUNC, (mode_t)s->token.mode);
-    /* before it is written to: what the system knows of a file just made need not be asked for */
-    int rc = fd < 0 ? fd : fstat(fd, &made) ? -errno : 0;
-    if (!rc)
-        (void)store_give(fd, &s->token); /* it was given to the data */
-    rc = rc ? rc : set_mode(fd, &made, s->token.mode);
-    rc = rc < 0 ? rc : sums_file_write(fd, sections, n + 1, sources, contexts);
+    int fd = open_to_change(s, &file, now, sections[0].n_blocks);
+    s->sums_are_there = fd >= 0;
+    fd = s->sums_are_there ? fd : make_sums(s, next);
+    int rc = fd < 0 ? fd : sums_file_write(fd, sections, n + 1, sources, contexts);
     if (rc && fd >= 0)
         close(fd);
     sums_close(&working);
@@ -164,6 +189,8 @@ static int publish_sums(struct io_store *s)
     char now[STORE_NAME_BYTES], next[STORE_NAME_BYTES];
     if (!s->checksums)
         return store_remove_sums(s->token.path);
+    if (s->sums_are_there)
+        return 0;
     store_name(now, s->token.path, ".sums");
     store_name(next, s->token.base, ".sums");
     return store_io_rename(next, now, 1);
@@ -191,7 +218,8 @@ int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "publish");
     io_fault_step();
-    rc = s->sync ? brg_io_sync_folder_of(s->token.path) : 0;
+    if (s->sync && !s->sums_are_there) /* or else no name has changed */
+        rc = brg_io_sync_folder_of(s->token.path);
     io_fault_step();
     store_remove_rest(s);
     if (!rc && parts[0])

@@ -80,6 +80,15 @@ static int put_mark(struct sums *s, uint64_t block)
     return rc;
 }
 
+static int put_marks(struct sums *s, uint64_t bytes, uint64_t offset)
+{
+    uint64_t block = offset / s->block_bytes, last = (offset + bytes - 1) / s->block_bytes;
+    int rc = 0;
+    for (; !rc && block <= last; block++)
+        rc = put_mark(s, block);
+    return rc;
+}
+
 static int write_mark(struct sums *s, uint64_t block, char mark)
 {
     if (!mark && block - s->mark_first < s->mark_n)
@@ -232,10 +241,13 @@ int sums_doubt_early(struct sums *s, size_t bytes, uint64_t offset)
 {
     int rc = sums_end_stream(s);
     s->n = 0;
-    for (uint64_t b = offset / s->block_bytes; !rc && b <= (offset + bytes - 1) / s->block_bytes;
-         b++)
-        rc = put_mark(s, b);
-    return rc;
+    return rc ? rc : put_marks(s, bytes, offset);
+}
+
+int sums_mark(struct sums *s, uint64_t bytes, uint64_t offset)
+{
+    int rc = put_marks(s, bytes, offset);
+    return rc ? rc : write_marks(s);
 }
 
 /* ---- ending ---- */

@@ -68,6 +68,9 @@ int sums_keep_early(struct sums *sums, const void *buf, size_t bytes, uint64_t o
 void sums_forget_early(struct sums *sums);
 int sums_doubt_early(struct sums *sums, size_t bytes, uint64_t offset);
 
+/* Marks the blocks of these bytes, on the pad. */
+int sums_mark(struct sums *sums, uint64_t bytes, uint64_t offset);
+
 /* The call has ended, and the file has `size` bytes now (0: not known): what is known must be on
  * the pad before another rank may write the block. */
 int sums_end_call(struct sums *sums, uint64_t size);
