@@ -10,7 +10,7 @@
  *
  *     many     32 arrays of 256 KiB, a stretch of each rank
  *     large    4 arrays of 8 MiB, the same
- *     small    500 arrays of 4 KiB, the same
+ *     small    100 arrays of 4 KiB, the same
  *     boxes    16 arrays of 64^3 doubles, a box of each rank
  *     amr      48 arrays, of each rank an odd number of elements, sometimes none
  *     header   100 bytes of rank 0
@@ -139,7 +139,7 @@ static void make(const char *pattern)
     else if (is(pattern, "large"))
         stretches(4, 1 << 20);
     else if (is(pattern, "small"))
-        stretches(500, 512);
+        stretches(100, 512);
     else if (is(pattern, "boxes"))
         boxes(16, 3, 64, 0);
     else if (is(pattern, "halos"))

@@ -1,8 +1,5 @@
 /* See bucket.h. Bits are set after the bytes, and relaxed: whoever reads a bucket has been told by
- * a counter that all have put, and that counter orders both.
- *
- * With an owner map a byte and its owner are one word, raised by compare-and-swap, so that the
- * highest rank's byte stays although nobody holds a lock. */
+ * a counter that all have put, and that counter orders both. */
 #include "move/bucket.h"
 
 #include <string.h>
@@ -10,14 +7,15 @@
 #define WORD_BITS 64u
 #define ALL (~UINT64_C(0))
 
-static size_t owner_bytes(uint32_t bytes, int owned)
+size_t bucket_room(uint32_t bytes)
 {
-    return owned ? (size_t)bytes * sizeof(uint32_t) : 0;
+    return bytes + (size_t)bytes / 8 + 64;
 }
 
-size_t bucket_room(uint32_t bytes, int owned)
+size_t bucket_owned_room(uint32_t bytes, uint32_t grain)
 {
-    return bytes + (size_t)bytes / 8 + owner_bytes(bytes, owned) + 64;
+    struct bucket bucket = {.grain = grain};
+    return bucket_room(bytes) + bucket_owner_bytes(&bucket, bytes);
 }
 
 uint32_t bucket_grain(uint32_t bytes, uint32_t wanted)
@@ -36,9 +34,10 @@ void bucket_lay(struct bucket *bucket, void *memory, uint32_t bytes, uint32_t gr
     char *at = memory;
     *bucket = (struct bucket){.bytes = bytes, .grain = grain, .image = at};
     at += bytes;
-    if (owned)
-        bucket->owner = (_Atomic uint32_t *)(void *)at;
-    at += owner_bytes(bytes, owned);
+    if (owned) {
+        bucket->owner = (uint32_t *)(void *)at;
+        at += bucket_owner_bytes(bucket, bytes);
+    }
     bucket->covered = (_Atomic uint64_t *)(void *)at;
     at += words_of(bucket) * sizeof *bucket->covered;
     bucket->all_puts = (_Atomic uint64_t *)(void *)at;
@@ -49,7 +48,7 @@ void bucket_clear(struct bucket *bucket, uint64_t start)
     bucket->start = start;
     memset((void *)bucket->covered, 0, words_of(bucket) * sizeof *bucket->covered);
     if (bucket->owner)
-        memset((void *)bucket->owner, 0, owner_bytes(bucket->bytes, 1));
+        memset(bucket->owner, 0, bucket_owner_bytes(bucket, bucket->bytes));
     atomic_store_explicit(bucket->all_puts, 0, memory_order_relaxed);
     bucket->puts = 0;
     bucket->held = 0;
@@ -93,20 +92,26 @@ static void set_bits(struct bucket *bucket, uint32_t from, uint32_t until)
     set_some(bucket, last, bits(0, end - last * WORD_BITS));
 }
 
-static void raise_to(_Atomic uint32_t *owner, uint32_t word)
+/* The owner of grain i of what is put: all of it is `owner`'s, or as `owners` say. */
+static uint32_t owner_of(const char *owners, uint32_t owner, size_t i)
 {
-    uint32_t old = atomic_load_explicit(owner, memory_order_relaxed);
-    while (old >> 8 <= word >> 8 &&
-           !atomic_compare_exchange_weak_explicit(owner, &old, word, memory_order_relaxed,
-                                                  memory_order_relaxed))
-        continue;
+    if (owners)
+        memcpy(&owner, owners + i * sizeof owner, sizeof owner);
+    return owner;
 }
 
-static void put_bytes_of(struct bucket *bucket, uint32_t at, const unsigned char *from,
-                         size_t bytes, uint32_t rank)
+/* Run by run of grains that no higher rank has. */
+static void put_where_highest(struct bucket *bucket, uint32_t at, const char *from, size_t bytes,
+                              const char *owners, uint32_t owner)
 {
-    for (size_t i = 0; i < bytes; i++)
-        raise_to(&bucket->owner[at + i], (rank + 1) << 8 | from[i]);
+    uint32_t *owned = bucket->owner + (at >> bucket->grain), its;
+    size_t n = bytes >> bucket->grain;
+    for (size_t i = 0, first; i < n; i++) {
+        for (first = i; i < n && (its = owner_of(owners, owner, i)) >= owned[i]; i++)
+            owned[i] = its;
+        memcpy(bucket->image + at + (first << bucket->grain), from + (first << bucket->grain),
+               (i - first) << bucket->grain);
+    }
 }
 
 void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size_t bytes,
@@ -116,20 +121,20 @@ void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size
     if (bytes == 0)
         return;
     if (bucket->owner)
-        put_bytes_of(bucket, at, memory, bytes, rank);
+        put_where_highest(bucket, at, memory, bytes, NULL, rank + 1);
     else
         memcpy(bucket->image + at, memory, bytes);
     set_bits(bucket, at, at + (uint32_t)bytes);
 }
 
-void bucket_put_owned(struct bucket *bucket, uint64_t offset, const uint32_t *words, size_t n)
+void bucket_put_owned(struct bucket *bucket, uint64_t offset, const void *memory, size_t bytes,
+                      const void *owners)
 {
     uint32_t at = (uint32_t)(offset - bucket->start);
-    if (n == 0)
+    if (bytes == 0)
         return;
-    for (size_t i = 0; i < n; i++)
-        raise_to(&bucket->owner[at + i], words[i]);
-    set_bits(bucket, at, at + (uint32_t)n);
+    put_where_highest(bucket, at, memory, bytes, owners, 0);
+    set_bits(bucket, at, at + (uint32_t)bytes);
 }
 
 void bucket_mark(struct bucket *bucket, uint64_t offset, size_t bytes)
@@ -182,8 +187,6 @@ int bucket_run(const struct bucket *bucket, uint32_t from, uint32_t *at, uint32_
     if (first == bucket->bytes)
         return 0;
     uint32_t end = find(bucket, first, ALL);
-    for (uint32_t i = first; bucket->owner && i < end; i++)
-        bucket->image[i] = (char)atomic_load_explicit(&bucket->owner[i], memory_order_relaxed);
     *at = first;
     *bytes = end - first;
     return 1;

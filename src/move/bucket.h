@@ -4,7 +4,8 @@
  * keeps nobody waiting: there is no lock.
  *
  * Where a byte is put twice the bucket can tell afterwards: more was put than is covered. With an
- * owner map the highest rank's byte stays, in whatever order they come; without one, any.
+ * owner map the highest rank's byte stays, in whatever order they come, but one at a time; without
+ * one, the last one's.
  *
  * A struct bucket is one thread's view. Ranks that share the memory lay out a view each; `start`
  * must be the same in all of them, and one of them clears.
@@ -22,7 +23,7 @@ struct bucket {
     uint32_t grain;             /* a power of 2 */
     char *image;                /* what is not covered is not defined */
     _Atomic uint64_t *covered;  /* bit i % 64 of word i / 64 is the grain i */
-    _Atomic uint32_t *owner;    /* [bytes] or NULL; 0, or (rank + 1) << 8 | the byte itself */
+    uint32_t *owner;            /* [bytes >> grain] or NULL; 0, or rank + 1 of the image's bytes */
     _Atomic uint64_t *all_puts; /* bytes put by all who said that they are done */
     uint64_t puts;              /* through this view, since it was done or cleared */
     /* bits of one word that are not in `covered` yet: an atomic or costs as much as copying a
@@ -31,12 +32,15 @@ struct bucket {
     uint64_t held;
 };
 
-#define BUCKET_MAX_OWNER ((1u << 24) - 2) /* the highest rank that an owner map can hold */
+/* Bytes of memory for one bucket's image and bitmap, whatever its grain; and owner map. */
+size_t bucket_room(uint32_t bytes);
+size_t bucket_owned_room(uint32_t bytes, uint32_t grain);
+static inline size_t bucket_owner_bytes(const struct bucket *bucket, uint32_t bytes)
+{
+    return (size_t)(bytes >> bucket->grain) * sizeof *bucket->owner;
+}
 
-/* Bytes of memory for one bucket's image, bitmap and, if `owned`, owner map. */
-size_t bucket_room(uint32_t bytes, int owned);
-
-/* A view of a bucket of `bytes` in `memory` (bucket_room bytes, aligned to 64); memory is left as
+/* A view of a bucket of `bytes` in `memory` (aligned to 64); memory is left as
  * it is. Zeros mean that nothing is covered. */
 void bucket_lay(struct bucket *bucket, void *memory, uint32_t bytes, uint32_t grain, int owned);
 
@@ -46,7 +50,8 @@ uint32_t bucket_grain(uint32_t bytes, uint32_t wanted);
 /* Forgets what it holds; it stands for the bytes from `start` on. */
 void bucket_clear(struct bucket *bucket, uint64_t start);
 
-/* Puts bytes at `offset` of the file, all of them inside the bucket, as `rank`'s. */
+/* Puts bytes at `offset` of the file, all of them inside the bucket, as `rank`'s. With an owner map
+ * nobody else puts meanwhile. */
 void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size_t bytes,
                 uint32_t rank);
 
@@ -54,8 +59,9 @@ void bucket_put(struct bucket *bucket, uint64_t offset, const void *memory, size
  * with an owner map. */
 void bucket_cover(struct bucket *bucket, uint64_t offset, size_t bytes);
 
-/* Puts what another bucket's owner map held for `n` bytes from `offset` on. */
-void bucket_put_owned(struct bucket *bucket, uint64_t offset, const uint32_t *words, size_t n);
+/* The same with what another bucket's owner map held for these bytes: words, not aligned. */
+void bucket_put_owned(struct bucket *bucket, uint64_t offset, const void *memory, size_t bytes,
+                      const void *owners);
 
 /* Marks bytes as covered whose image is left as it is: what a reader wants. */
 void bucket_mark(struct bucket *bucket, uint64_t offset, size_t bytes);
@@ -68,8 +74,7 @@ void bucket_done(struct bucket *bucket);
 int bucket_overlapped(const struct bucket *bucket);
 
 /* The first run of covered bytes from image byte `from` on: 1 with [*at, *at + *bytes), or 0. To be
- * asked when all have put. With an owner map the image holds the bytes of a run only from then on:
- * this puts them there. */
+ * asked when all have put. */
 int bucket_run(const struct bucket *bucket, uint32_t from, uint32_t *at, uint32_t *bytes);
 
 /* Whether every byte of it up to `bytes` is covered. */

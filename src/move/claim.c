@@ -45,10 +45,10 @@ void claims_begin(struct claims *c, struct io_world *world, const struct io_plan
     at += (size_t)c->n_cells * 4;
     size_t used = align_up((size_t)(at - area->room), 4096);
     c->slots = area->room + used;
-    c->slot_bytes = align_up(bucket_room((uint32_t)plan->window_bytes, 0), 64);
+    c->slot_bytes = align_up(bucket_room((uint32_t)plan->window_bytes), 64);
     size_t n = (area->room_bytes - used) / c->slot_bytes - (world->n_nodes > 1);
     c->n_slots = n > CLAIM_MAX_SLOTS ? CLAIM_MAX_SLOTS : (uint32_t)n;
-    c->grain = bucket_grain((uint32_t)plan->window_bytes >> CLAIM_AGAIN_SHIFT, plan->grain);
+    c->grain = bucket_grain((uint32_t)plan->window_bytes >> CLAIM_PARTS_SHIFT, plan->grain);
     memcpy(c->cursor, plan->first, plan->n_writers * sizeof *c->cursor);
 }
 
@@ -209,7 +209,7 @@ static uint32_t used_slots(const struct claims *c)
 static void lay(const struct claims *c, uint32_t slot, struct bucket *bucket)
 {
     bucket_lay(bucket, c->slots + slot * c->slot_bytes, claims_part_bytes(c), c->grain,
-               c->shift != 0);
+               c->in_turns && c->world->n_nodes > 1);
 }
 
 /* Slots that the call will use begin open and clear. */
@@ -239,7 +239,7 @@ int claims_list(void *context, int64_t *least)
         for (uint32_t d = 0; d < c->plan->n_writers; d++)
             if (c->cursor[d] + i < c->plan->first[d + 1] && is_task(c, d * c->per_domain + i))
                 c->tasks[n++] = d * c->per_domain + i;
-    board->n_tasks = n;
+    board->n_tasks = n << c->shift;
     atomic_store_explicit(&board->failing, 0, memory_order_relaxed);
     atomic_store_explicit(&board->again, 0, memory_order_relaxed);
     atomic_store_explicit(&board->tickets, 0, memory_order_relaxed);
@@ -262,7 +262,7 @@ int claims_list_again(void *context, int64_t *least)
     struct claims *c = context;
     uint64_t *mine = plane(c, c->world->node, AGAIN);
     (void)least;
-    claims_again(c);
+    claims_take_turns(c);
     for (uint32_t i = 0; i < c->n_cells / 64; i++)
         mine[i] = atomic_load_explicit(&c->again[i], memory_order_relaxed);
     int rc = exchange(c->world, c->planes, (size_t)c->n_cells / 8 * PLANES);
@@ -281,15 +281,11 @@ int claims_list_again(void *context, int64_t *least)
     return rc;
 }
 
-void claims_in_turns(struct claims *c)
+void claims_take_turns(struct claims *c)
 {
-    c->in_turns = c->world->n_nodes == 1;
-}
-
-void claims_again(struct claims *c)
-{
-    claims_in_turns(c);
-    c->shift = c->in_turns ? 0 : CLAIM_AGAIN_SHIFT;
+    uint32_t parts = c->grain < CLAIM_COARSE_GRAIN ? CLAIM_PARTS_SHIFT : CLAIM_COARSE_SHIFT;
+    c->in_turns = 1;
+    c->shift = c->world->n_nodes > 1 ? parts : 0;
 }
 
 int claims_wipe(void *context, int64_t *least)

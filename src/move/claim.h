@@ -10,9 +10,9 @@
  * whose runs there are long. A window of which that is all is that rank's own. A third plane says
  * which windows are to be done once more.
  *
- * Where two ranks write the same byte, the highest one's stays. On one node ranks then take turns
- * at each window, in their order. On several, windows are done once more in eighths, with owner
- * maps.
+ * Where two ranks write the same byte, the highest one's stays: the ranks of a node then take turns
+ * at each window, in their order, and where there are several nodes buckets have owner maps, for
+ * which windows are done in parts.
  *
  * Outside a call all cells are 0. */
 #ifndef BRG_IO_CLAIM_H
@@ -24,8 +24,10 @@
 #include "world/world.h"
 
 #define CLAIM_MAX_SLOTS 64u
-/* An owner map takes four bytes a byte. */
-#define CLAIM_AGAIN_SHIFT 3u
+/* Parts of a window whose buckets have owner maps, which take four bytes a grain. */
+#define CLAIM_PARTS_SHIFT 3u
+#define CLAIM_COARSE_SHIFT 1u /* of grains from CLAIM_COARSE_GRAIN on */
+#define CLAIM_COARSE_GRAIN 2u
 
 /* In shared memory. A slot's stage grows by STAGES with each task that it serves; a task t waits
  * for its slot to be at claims_base(t) + the stage. */
@@ -63,7 +65,7 @@ struct claims {
     size_t slot_bytes;
     uint32_t n_cells, n_slots; /* n_slots without the spare, which is behind them */
     uint32_t per_domain;
-    uint32_t grain; /* of buckets, those of eighths too */
+    uint32_t grain; /* of buckets, those of parts too */
     uint32_t shift; /* a task is 1 << shift parts of a window, one after another */
     int in_turns;   /* this pass is */
     uint64_t cursor[PLAN_MAX_WRITERS];
@@ -78,11 +80,10 @@ void claims_mark(struct claims *claims, const struct io_request *request, uint64
 
 /* `alone` of the meeting that follows: nodes tell each other, tasks are listed, slots opened. */
 int claims_list(void *claims, int64_t *least);
-/* The first pass is in turns, if it can be: on one node. */
-void claims_in_turns(struct claims *claims);
-/* As claims_list when windows are done once more, after which the caller says claims_again. */
+/* The pass that is listed next is in turns. */
+void claims_take_turns(struct claims *claims);
+/* As claims_list when windows are done once more, in turns, which the caller says afterwards. */
 int claims_list_again(void *claims, int64_t *least);
-void claims_again(struct claims *claims);
 /* `alone` of the meeting at the end: cells are 0 again. */
 int claims_wipe(void *claims, int64_t *least);
 

@@ -13,7 +13,7 @@
  *
  * A message is a small header, then the covered bytes: as they lie where they are one run, packed
  * behind a bitmap (or a list of runs, where shorter) where they are not. Packing is done in place.
- * With an owner map, owners travel too.
+ * With an owner map, owners travel too, and what comes waits until this node's ranks have put.
  *
  * After a failure anywhere the messages stay, and become empty. */
 #ifndef BRG_IO_HANDOFF_H

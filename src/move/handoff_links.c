@@ -124,6 +124,10 @@ static int ask_for_body(struct handoff_run *r, struct receive *in)
 
 static int take_body(struct handoff_run *r, struct receive *in)
 {
+    if (in->open->bucket->owner && !r->h->filled(r->h->context, in->open->t)) {
+        in->step = RECEIVE_MERGE;
+        return 0;
+    }
     int rc = r->scatter ? message_spread(&in->header, in->open->bucket)
                         : message_unpack(&in->header, in->open->bucket, in->body);
     handoff_give_back(r, &in->spare);
@@ -131,6 +135,12 @@ static int take_body(struct handoff_run *r, struct receive *in)
     return rc ? brg_error_set(r->err, rc, "node %u sent a body that does not fit window %llu",
                               in->source, (unsigned long long)in->open->task.window)
               : 0;
+}
+
+static int merge(struct handoff_run *r, struct receive *in)
+{
+    int rc = take_body(r, in);
+    return rc ? rc : in->step == RECEIVE_ENDED;
 }
 
 static int advance_receive(struct handoff_run *r, uint32_t i)
@@ -145,6 +155,8 @@ static int advance_receive(struct handoff_run *r, uint32_t i)
         return r->h->wanted(r->h->context, in->open->t) ? ask(r, in) : 0;
     if (in->step == RECEIVE_WAIT)
         return ask_for_body(r, in);
+    if (in->step == RECEIVE_MERGE)
+        return merge(r, in);
     int rc = r->net->test(r->net, &in->request, &done);
     if (rc)
         return net_failed(r, rc, "receiving from", in->source);

@@ -46,15 +46,9 @@ static struct survey survey_of(const struct bucket *bucket)
     return s;
 }
 
-static uint32_t element_of(const struct bucket *bucket)
+static uint32_t owners_of(const struct bucket *bucket, uint32_t bytes)
 {
-    return bucket->owner ? sizeof(uint32_t) : 1;
-}
-
-/* What travels of a bucket: its bytes, or the words of its owner map. */
-static char *base_of(const struct bucket *bucket)
-{
-    return bucket->owner ? (char *)(void *)bucket->owner : bucket->image;
+    return bucket->owner ? (uint32_t)bucket_owner_bytes(bucket, bytes) : 0;
 }
 
 static struct message_header header_of(const struct bucket *bucket, uint64_t window,
@@ -65,7 +59,7 @@ static struct message_header header_of(const struct bucket *bucket, uint64_t win
                                    .form = s->runs ? MESSAGE_RUN : MESSAGE_EMPTY,
                                    .at = s->first,
                                    .covered = s->covered,
-                                   .body = s->covered * element_of(bucket),
+                                   .body = s->covered + owners_of(bucket, s->covered),
                                    .owned = bucket->owner != NULL};
 }
 
@@ -93,17 +87,18 @@ static void index_by_list(struct message_header *header, const struct survey *s)
     header->body += s->runs * (uint32_t)sizeof(struct run);
 }
 
-/* Moves the runs together, to the front of `to`; with a list it takes the place of the bitmap,
- * which is read one run ahead of it. */
-static void gather(const struct bucket *bucket, char *to, struct run *list)
+/* Moves the runs together, to `to`: their bytes, or their words of the owner map. With a list it
+ * takes the place of the bitmap, which is read one run ahead of it. */
+static void gather(const struct bucket *bucket, int owners, char *to, struct run *list)
 {
-    size_t element = element_of(bucket);
-    const char *base = base_of(bucket);
+    const char *base = owners ? (const char *)bucket->owner : bucket->image;
     struct run run, next;
     int more = bucket_run(bucket, 0, &run.at, &run.bytes);
     while (more) {
-        memmove(to, base + run.at * element, run.bytes * element);
-        to += run.bytes * element;
+        size_t at = owners ? owners_of(bucket, run.at) : run.at;
+        size_t bytes = owners ? owners_of(bucket, run.bytes) : run.bytes;
+        memmove(to, base + at, bytes);
+        to += bytes;
         more = bucket_run(bucket, run.at + run.bytes, &next.at, &next.bytes);
         if (list)
             *list++ = run;
@@ -111,24 +106,36 @@ static void gather(const struct bucket *bucket, char *to, struct run *list)
     }
 }
 
+/* Owners go to the front of the map first: from there they are moved to behind the bytes. */
+static void gather_in_place(struct bucket *bucket, uint32_t covered, struct run *list)
+{
+    gather(bucket, 0, bucket->image, bucket->owner ? NULL : list);
+    if (!bucket->owner)
+        return;
+    gather(bucket, 1, (char *)bucket->owner, list);
+    memmove(bucket->image + covered, bucket->owner, owners_of(bucket, covered));
+}
+
 void message_pack(struct bucket *bucket, uint64_t window, struct message_header *header,
                   const void **body)
 {
     struct survey s = survey_of(bucket);
-    char *base = base_of(bucket), *bits = (char *)(void *)bucket->covered;
+    char *bits = (char *)(void *)bucket->covered;
     *header = header_of(bucket, window, &s);
-    *body = base + s.first * element_of(bucket);
-    if (s.runs <= 1)
+    *body = bucket->image + s.first;
+    if (s.runs == 0 || (s.runs == 1 && !bucket->owner))
         return;
     uint32_t packed = header->body;
-    *body = base;
     int list = s.listable && s.runs < words_of(bucket, &s);
-    if (list)
+    *body = bucket->image;
+    if (s.runs > 1 && list)
         index_by_list(header, &s);
-    else
+    else if (s.runs > 1)
         index_by_bitmap(bucket, header, &s);
-    gather(bucket, base, list ? (struct run *)(void *)bits : NULL);
-    memmove(base + packed, list ? bits : bits + bits_at(bucket, header->at), header->body - packed);
+    gather_in_place(bucket, s.covered,
+                    header->form == MESSAGE_LIST ? (struct run *)(void *)bits : NULL);
+    const char *index = header->form == MESSAGE_BITMAP ? bits + bits_at(bucket, header->at) : bits;
+    memmove(bucket->image + packed, index, header->body - packed);
 }
 
 int message_needs_room(const struct bucket *bucket)
@@ -143,13 +150,13 @@ static void pack_into(const struct bucket *bucket, uint64_t window, const struct
 {
     *header = header_of(bucket, window, s);
     header->puts = s->covered;
-    *body = base_of(bucket) + s->first * element_of(bucket);
+    *body = bucket->image + s->first;
     if (s->runs <= 1)
         return;
     uint32_t packed = header->body;
-    char *to = base_of(room);
+    char *to = room->image;
     index_by_bitmap(bucket, header, s);
-    gather(bucket, to, NULL);
+    gather(bucket, 0, to, NULL);
     memmove(to + packed, (char *)(void *)bucket->covered + bits_at(bucket, header->at),
             header->body - packed);
     *body = to;
@@ -210,7 +217,9 @@ int message_asked_needs_room(const struct bucket *bucket, const struct bucket *r
 /* 64-bit sums: no field can make them wrap. */
 int message_check(const struct message_header *header, uint64_t window, const struct bucket *bucket)
 {
-    uint64_t bytes = (uint64_t)header->covered * element_of(bucket), room = bucket->bytes;
+    uint64_t bytes = (uint64_t)header->covered, room = bucket->bytes;
+    if (bucket->owner)
+        bytes += bucket_owner_bytes(bucket, header->covered);
     uint64_t indexed = bytes + (uint64_t)header->index * 8;
     if (header->window != window)
         return -EPROTO;
@@ -247,26 +256,44 @@ void *message_place_of(const struct message_header *header, struct bucket *bucke
     return bucket->image + header->at;
 }
 
-static void put(struct bucket *bucket, uint32_t at, const void *from, uint32_t bytes)
+/* What is left of a body: bytes, and owners where there are any. */
+struct packed {
+    const char *bytes, *owners;
+};
+
+static struct packed packed_of(const struct message_header *header, const void *body)
 {
-    if (bucket->owner)
-        bucket_put_owned(bucket, bucket->start + at, from, bytes);
-    else
-        bucket_put(bucket, bucket->start + at, from, bytes, 0);
+    return (struct packed){body, (const char *)body + header->covered};
 }
 
-static int unpack_list(const struct message_header *header, struct bucket *bucket, const char *from)
+static void put(struct bucket *bucket, uint32_t at, struct packed *from, uint32_t bytes)
 {
-    uint32_t element = element_of(bucket), left = header->covered, last = 0;
-    const char *list = from + (size_t)header->covered * element;
+    if (bucket->owner)
+        bucket_put_owned(bucket, bucket->start + at, from->bytes, bytes, from->owners);
+    else
+        bucket_put(bucket, bucket->start + at, from->bytes, bytes, 0);
+    from->bytes += bytes;
+    from->owners += owners_of(bucket, bytes);
+}
+
+static const char *index_of(const struct message_header *header, const struct bucket *bucket,
+                            const void *body)
+{
+    return (const char *)body + header->covered + owners_of(bucket, header->covered);
+}
+
+static int unpack_list(const struct message_header *header, struct bucket *bucket, const void *body)
+{
+    uint32_t left = header->covered, last = 0;
+    struct packed from = packed_of(header, body);
+    const char *list = index_of(header, bucket, body);
     for (uint32_t i = 0; i < header->index; i++) {
         struct run run;
         memcpy(&run, list + i * sizeof run, sizeof run);
         if (run.at < last || run.bytes > left || run.at > bucket->bytes ||
             run.bytes > bucket->bytes - run.at || !is_of_grains(bucket, run.at | run.bytes))
             return -EPROTO;
-        put(bucket, run.at, from, run.bytes);
-        from += (size_t)run.bytes * element;
+        put(bucket, run.at, &from, run.bytes);
         left -= run.bytes;
         last = run.at + run.bytes;
     }
@@ -282,15 +309,15 @@ static struct bucket bits_of(const struct message_header *header, uint32_t grain
 }
 
 static int unpack_bitmap(const struct message_header *header, struct bucket *bucket,
-                         const char *from)
+                         const void *body)
 {
-    uint32_t element = element_of(bucket), left = header->covered, at, bytes;
-    struct bucket bits = bits_of(header, bucket->grain, from + (size_t)header->covered * element);
+    uint32_t left = header->covered, at, bytes;
+    struct packed from = packed_of(header, body);
+    struct bucket bits = bits_of(header, bucket->grain, index_of(header, bucket, body));
     for (uint32_t next = 0; bucket_run(&bits, next, &at, &bytes); next = at + bytes) {
         if (bytes > left)
             return -EPROTO;
-        put(bucket, header->at + at, from, bytes);
-        from += (size_t)bytes * element;
+        put(bucket, header->at + at, &from, bytes);
         left -= bytes;
     }
     return left ? -EPROTO : 0;
@@ -298,11 +325,12 @@ static int unpack_bitmap(const struct message_header *header, struct bucket *buc
 
 int message_unpack(const struct message_header *header, struct bucket *bucket, const void *body)
 {
+    struct packed from = packed_of(header, body);
     int rc = 0;
     if (header->form == MESSAGE_RUN && message_goes_into_place(header, bucket))
         bucket_cover(bucket, bucket->start + header->at, header->covered);
     else if (header->form == MESSAGE_RUN)
-        put(bucket, header->at, body, header->covered);
+        put(bucket, header->at, &from, header->covered);
     else if (header->form == MESSAGE_LIST)
         rc = unpack_list(header, bucket, body);
     else if (header->form == MESSAGE_BITMAP)
@@ -315,8 +343,8 @@ int message_unpack(const struct message_header *header, struct bucket *bucket, c
 
 void *message_room_of(const struct message_header *header, struct bucket *room)
 {
-    uint32_t packed = header->covered * element_of(room);
-    return base_of(room) + (8 - packed % 8) % 8;
+    uint32_t packed = header->covered + owners_of(room, header->covered);
+    return room->image + (8 - packed % 8) % 8;
 }
 
 void *message_end_of(const struct message_header *header, struct bucket *bucket)

@@ -7,7 +7,7 @@
  *                     byte `at` on
  *     LIST            the same, then {at, bytes} of each run
  *
- * Where the bucket has an owner map, its words travel in place of the bytes.
+ * Where the bucket has an owner map, the words of these bytes follow them.
  *
  * Buckets are as bucket_lay lays them: it matters that the bitmap follows the image, so that
  * packed bytes and bitmap become one body where they lie. */
@@ -36,11 +36,11 @@ struct message_header {
 };
 
 /* Makes the message of a bucket whose puts are all done. `*body` lies in the bucket. In place: the
- * bucket's image and bitmap are of no use afterwards (unless there is one run). */
+ * bucket is of no use afterwards (unless there is one run, and no owner map). */
 void message_pack(struct bucket *bucket, uint64_t window, struct message_header *header,
                   const void **body);
 
-/* The same, the bucket stays: several runs are packed into `room`. */
+/* The same, the bucket stays: several runs are packed into `room`. Not with an owner map. */
 void message_pack_into(struct bucket *bucket, uint64_t window, struct bucket *room,
                        struct message_header *header, const void **body);
 

@@ -27,6 +27,7 @@ enum receive_step {
     RECEIVE_HEADER,
     RECEIVE_WAIT, /* for its turn to have the body, one of a source at a time, and for a spare */
     RECEIVE_BODY,
+    RECEIVE_MERGE, /* with owner maps, for this node's ranks to have put theirs: one at a time */
     RECEIVE_ENDED
 };
 

@@ -171,13 +171,13 @@ static int move_epoch(struct mover *m)
     int64_t v[N_VALUES] = {0};
     int rc;
     claims_mark(&m->claims, m->call->request, LONG_BYTES);
+    if (m->collect && m->call->overlap && *m->call->overlap)
+        claims_take_turns(&m->claims);
     rc = world_meet(world, v, 1, claims_list, &m->claims, &m->failure);
     if (!rc) {
         guard_stream(m);
         claims_have(&m->claims);
     }
-    if (m->collect && m->call->overlap && *m->call->overlap)
-        claims_in_turns(&m->claims);
     for (m->again = 0; !rc; m->again = 1) {
         pass(m);
         v[OVERLAP] = m->again ? 0 : -(int64_t)atomic_load(&m->claims.board->again);
@@ -193,7 +193,7 @@ static int move_epoch(struct mover *m)
             *m->call->overlap = v[OVERLAP] != 0;
         if (!v[AGAIN])
             break;
-        claims_again(&m->claims);
+        claims_take_turns(&m->claims);
     }
     return rc;
 }

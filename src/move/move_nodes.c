@@ -62,6 +62,8 @@ static struct bucket *bucket_of(void *context, uint32_t t)
     claims_bucket(&m->claims, t, bucket);
     if (m->collect && slots_touch(m, t) && !is_failing(m))
         slots_pass(m, t);
+    if (m->claims.in_turns)
+        claims_reach(&m->claims, b->opened); /* the leader is the first of its node */
     if (!m->collect && !is_failing(m))
         slots_want(m, t);
     return bucket;

@@ -55,7 +55,7 @@ static uint64_t window_bytes(const struct io_plan *plan, const struct plan_ranks
         ranks->size * sizeof(uint32_t) + 2 * 4096; /* turns; the board, and a rounded end */
     uint64_t room = ranks->room_bytes > taken ? ranks->room_bytes - taken : 0;
     uint64_t most = LEAST_WINDOW, bytes = SMALL_WINDOW;
-    while (bucket_room((uint32_t)most * 2, 0) * LEAST_SLOTS <= room && most < UINT32_C(1) << 30)
+    while (bucket_room((uint32_t)most * 2) * LEAST_SLOTS <= room && most < UINT32_C(1) << 30)
         most *= 2;
     while (bytes < plan->stripe_bytes && bytes < plan->high - plan->low)
         bytes *= 2;

@@ -22,8 +22,9 @@ static uint32_t cut(uint32_t bytes)
 static void prepare(int owned)
 {
     free(memory);
-    memory = aligned_alloc(64, (bucket_room(BYTES, owned) + 63) / 64 * 64);
-    memset(memory, 0xa5, bucket_room(BYTES, owned));
+    size_t room = owned ? bucket_owned_room(BYTES, grain) : bucket_room(BYTES);
+    memory = aligned_alloc(64, (room + 63) / 64 * 64);
+    memset(memory, 0xa5, room);
     bucket_lay(&bucket, memory, BYTES, grain, owned);
     bucket_clear(&bucket, START);
 }
@@ -122,8 +123,10 @@ static void full_means_every_byte(void)
     }
 }
 
-/* Thread t owns the pieces t, t + THREADS, ... of the bucket; with `overlapping` all of them. */
+/* Thread t owns the pieces t, t + THREADS, ... of the bucket; with `overlapping` all of them, and
+ * they put one at a time. */
 static int overlapping;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 static void *put_pieces(void *argument)
 {
@@ -133,9 +136,14 @@ static void *put_pieces(void *argument)
     bucket_lay(&view, memory, BYTES, 0, overlapping);
     view.start = START;
     memset(from, (int)t + 1, sizeof from);
-    for (uint32_t n = 0; n < BYTES / 24; n++)
+    for (uint32_t n = 0; n < BYTES / 24; n++) {
+        if (overlapping)
+            pthread_mutex_lock(&turn);
         if (overlapping || n % THREADS == t)
             bucket_put(&view, START + n * 24, from, 24, t);
+        if (overlapping)
+            pthread_mutex_unlock(&turn);
+    }
     bucket_done(&view);
     return NULL;
 }

@@ -113,16 +113,30 @@ static void put_some(struct node *n, struct slot *s, uint32_t from, uint32_t unt
     }
 }
 
+/* With an owner map one puts at a time: what comes from other nodes waits for this node's ranks. */
+static void check_alone(const struct node *n, const struct slot *s)
+{
+    const uint32_t *owner = s->ranks.owner;
+    for (uint32_t i = 0; owner && i < BYTES >> s->ranks.grain; i++)
+        if (owner[i] && owner[i] != n->net.rank + 1) {
+            CHECK(0, "node %u: what is node %u's came before it was filled", n->net.rank, owner[i]);
+            return;
+        }
+}
+
 /* Half of it is put at the first question, the rest some questions later. */
 static int node_filled(void *context, uint32_t t)
 {
     struct node *n = context;
     struct slot *s = slot_of(n, t);
     CHECK(!job.scatter || job.home[n->windows[t]] == n->net.rank, "asked on another node");
+    if (s->put > s->polls)
+        return 1;
     if (s->put == 0)
         put_some(n, s, 0, PIECES / 2);
     if (s->put++ < s->polls)
         return 0;
+    check_alone(n, s);
     put_some(n, s, PIECES / 2, PIECES);
     bucket_done(&s->ranks);
     return 1;
@@ -234,12 +248,17 @@ static uint32_t grain_of_pieces(void)
     return job.n_buckets % 2 ? bucket_grain(BYTES, (uint32_t)__builtin_ctz(PIECE)) : 0;
 }
 
+static size_t room_of_bucket(void)
+{
+    return job.owned ? bucket_owned_room(BYTES, grain_of_pieces()) : bucket_room(BYTES);
+}
+
 static void lay(struct bucket *bucket, struct bucket *other, char **memory)
 {
     bucket_lay(bucket, *memory, BYTES, grain_of_pieces(), job.owned);
     if (other)
         bucket_lay(other, *memory, BYTES, grain_of_pieces(), job.owned);
-    *memory += bucket_room(BYTES, job.owned);
+    *memory += room_of_bucket();
 }
 
 static void prepare_node(uint32_t i, unsigned seed)
@@ -247,7 +266,7 @@ static void prepare_node(uint32_t i, unsigned seed)
     struct node *n = &nodes[i];
     free(n->memory);
     *n = (struct node){.net = threads_node(i, job.n_nodes), .seed = seed + i};
-    size_t bytes = (job.n_buckets + job.n_spares) * bucket_room(BYTES, job.owned);
+    size_t bytes = (job.n_buckets + job.n_spares) * room_of_bucket();
     char *at = n->memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
     memset(at, 0x5a, bytes);
     for (uint32_t k = 0; k < job.n_spares; k++)

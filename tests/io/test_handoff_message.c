@@ -30,7 +30,7 @@ struct room {
 /* Memory of exactly the room: what lies behind is not ours. */
 static void make(struct room *r, int owned)
 {
-    r->memory = aligned_alloc(64, bucket_room(BYTES, owned));
+    r->memory = aligned_alloc(64, owned ? bucket_owned_room(BYTES, grain) : bucket_room(BYTES));
     bucket_lay(&r->bucket, r->memory, BYTES, grain, owned);
     bucket_clear(&r->bucket, START);
     memset(r->bucket.image, 0xee, BYTES);

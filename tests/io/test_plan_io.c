@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "move/bucket.h"
+#include "move/claim.h"
 #include "move/plan.h"
 
 static uint64_t state = 7;
@@ -46,11 +46,12 @@ static void check_plan(const struct io_hints *hints, const struct plan_place *th
     uint32_t claims = plan_claims(ranks->room_bytes, ranks->n_nodes);
     CHECK(claims >= PLAN_MIN_CLAIMS && claims % 64 == 0 && claims >= plan.n_writers);
     /* Three slots and the spare, behind the claims: slots never come to less. */
-    CHECK(8192 + plan_claims_bytes(claims, ranks->n_nodes) +
-              4 * (bucket_room((uint32_t)w, 0) + 64) <=
+    CHECK(8192 + plan_claims_bytes(claims, ranks->n_nodes) + 4 * (bucket_room((uint32_t)w) + 64) <=
           ranks->room_bytes);
-    /* A window that is done again in eighths has room for its owners. */
-    CHECK(bucket_room((uint32_t)(w / 8), 1) <= bucket_room((uint32_t)w, 0));
+    /* A window that is done in parts has room for their owners. */
+    CHECK(bucket_owned_room((uint32_t)(w >> CLAIM_PARTS_SHIFT), 0) <= bucket_room((uint32_t)w));
+    CHECK(bucket_owned_room((uint32_t)(w >> CLAIM_COARSE_SHIFT), CLAIM_COARSE_GRAIN) <=
+          bucket_room((uint32_t)w));
 }
 
 static void random_plan(int round)
