@@ -3,7 +3,7 @@
  *     code failed-rank offset seconds path
  * and leaves without MPI_Finalize, which would wait for the dead. SIGALRM ends one that hangs.
  *
- * killed_driver FOLDER write|read HINTS BYTES [SLEEPER]: this rank computes for long (many looks at
+ * killed_driver FOLDER write|overlap|read HINTS BYTES [SLEEPER]: this rank computes for long (many looks at
  * whether it lives) before it goes on, while the others wait for it */
 #include <mpi.h>
 
@@ -16,21 +16,23 @@
 
 #define CALLS 3
 #define PIECE 1024u
+#define OVERLAP 64u /* of each piece with the next one, which is another rank's */
 #define HANGS_S 30
 #define LONG_US 400000
 
 static int rank, size;
+static unsigned more; /* bytes of a piece that are the next one's, too */
 static struct brg_error err = {.rank = -1, .offset = -1};
 
 /* Pieces of all ranks lie in turns: every window is everybody's. */
 static int move(brg_file *f, int call, char *buf, size_t bytes, int reading)
 {
-    size_t n = bytes / PIECE;
+    size_t n = bytes / (PIECE + more);
     brg_piece *pieces = malloc(n * sizeof *pieces);
     for (size_t i = 0; i < n; i++)
         pieces[i] =
             (brg_piece){.offset = (((size_t)call * n + i) * (size_t)size + (size_t)rank) * PIECE,
-                        .bytes = PIECE};
+                        .bytes = PIECE + more};
     int rc = reading ? brg_file_read_pieces(f, pieces, n, buf, &err)
                      : brg_file_write_pieces(f, pieces, n, buf, &err);
     free(pieces);
@@ -64,6 +66,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     double began = MPI_Wtime();
     snprintf(path, sizeof path, "%s/data", argv[1]);
+    more = strcmp(argv[2], "overlap") == 0 ? OVERLAP : 0;
     int rc = run(path, strcmp(argv[2], "read") == 0, argv[3], strtoull(argv[4], NULL, 10),
                  argc > 5 ? atoi(argv[5]) : -1);
     snprintf(told, sizeof told, "%s/told.%d", argv[1], rank);

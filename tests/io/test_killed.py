@@ -156,6 +156,17 @@ def test_the_living_are_told_who_died_in_the_middle_of_a_write(
     world.run(4, fault, f"{hints}:{SMALL}").assert_all_know(int(fault[-1]))
 
 
+@pytest.mark.parametrize("share", ["yes", "no"])
+@pytest.mark.parametrize("step", [1, 3, 6, 11])
+def test_the_living_are_told_who_died_while_ranks_wrote_in_turns(
+    world: World, share: str, step: int
+) -> None:
+    """Every call's pieces overlap: the first is done once more in turns, the others are so at
+    once."""
+    hints = f"share={share}:transport=simple:{SMALL}"
+    world.run(4, f"io.slot:{step}@{step % 3}", hints, "overlap").assert_all_know(step % 3)
+
+
 def test_the_living_are_told_who_died_in_the_middle_of_a_read(world: World) -> None:
     hints = f"share=no:transport=brigade:{SMALL}"
     assert world.run(4, "", hints).went_through
