@@ -49,6 +49,7 @@ struct mpi_late {
     int (*handler)(mpi_handle file, mpi_handle *handler);
     int (*set_handler)(mpi_handle file, mpi_handle handler);
     void (*free_handler)(mpi_handle handler);
+    int (*same_handler)(mpi_handle a, mpi_handle b);
     /* The group of a communicator, as MPI_Comm_group. */
     int (*group)(mpi_handle comm, void *group);
     /* A copy of hints, and its end; one for the program, as MPI_Info_dup. */

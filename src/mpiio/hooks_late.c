@@ -41,7 +41,6 @@ PASS(WITH_NOBODY, get_type_extent)
 PASS(WITH_NOBODY, get_type_extent_c)
 PASS(WITH_NOBODY, get_byte_offset)
 PASS(WITH_NOBODY, get_errhandler)
-PASS(WITH_NOBODY, set_errhandler)
 PASS(WITH_NOBODY, call_errhandler)
 
 #define PASS_VERB(verb, large)                  \
@@ -63,6 +62,17 @@ typedef int create_call(word function, word handler);
 
 HOOK(create_call, File_create_errhandler, (word function, word handler),
      next(late_handler_of(function), handler))
+
+/* mpi4py gives each file the handler that files have from the beginning. */
+static int set_handler(any_call *next, word file, word handler)
+{
+    struct file *f = hooks_file(file);
+    if (!f || !late_is_ours(f) || !f->mpi->files->late->same_handler(handler, f->late->handler))
+        return pass(next, WITH_NOBODY, file, handler, 0, 0, 0, 0);
+    return 0;
+}
+
+HOOK(any_call, File_set_errhandler, (word file, word a), set_handler(next, file, a))
 
 /* ---- what is known without MPI ---- */
 

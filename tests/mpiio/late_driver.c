@@ -5,6 +5,7 @@
  *   shared    the shared pointer, alone and in order
  *   turns     non-blocking collective writes, each begun before the other rank's
  *   refused   a missing file, writing what is open for reading; how often a handler was called
+ *   returned  the handler that files have from the beginning, given once more
  *   many      seven files at once
  *   worlds    three at once whose hints ask for different memory between the ranks
  * With NO_SHARED it names no call of a shared pointer. */
@@ -186,6 +187,15 @@ static void refused(const char *path)
     MPI_File_close(&f);
 }
 
+static void returned(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    say("set", MPI_File_set_errhandler(f, MPI_ERRORS_RETURN) == MPI_SUCCESS);
+    MPI_File_write_at_all(f, rank * 1000, buf, 1000, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
 static void many(const char *path)
 {
     MPI_File files[7];
@@ -248,8 +258,8 @@ int main(int argc, char **argv)
 {
     int level = MPI_THREAD_SINGLE;
     static const struct what all[] = {
-        {"asks", asks},       {"alone", alone}, {"turns", turns},
-        {"refused", refused}, {"many", many},   {"worlds", worlds},
+        {"asks", asks},         {"alone", alone}, {"turns", turns},   {"refused", refused},
+        {"returned", returned}, {"many", many},   {"worlds", worlds},
 #ifndef NO_SHARED
         {"shared", shared},
 #endif

@@ -18,6 +18,7 @@ WHAT = {
         "shared": 1,
         "turns": 1,
         "refused": 1,
+        "returned": 0,
         "many": 4,
         "worlds": 0,
     },
