@@ -4,9 +4,11 @@ the local disk, and on the lab's MooseFS.
 
     python bench/first.py                        4 minutes
     python bench/first.py --fs disk --ranks 4
+    python bench/first.py --threads              of programs of MPI_THREAD_MULTIPLE, as mpi4py's are
 
 Each job writes two files of a 4-D lattice and reads them; jobs of the three take turns. Writes
-OUT/first-FS.json (raw samples) and prints medians. Needs Open MPI with mpicc.
+OUT/first-FS.json, or first-threads-FS.json (raw samples) and prints medians. Needs Open MPI with
+mpicc.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ FILES = 2
 
 
 def main() -> int:
-    return places.run_jobs("first", SOURCE, arguments(), measure, print_table)
+    options = arguments()
+    name = "first-threads" if options.threads else "first"
+    return places.run_jobs(name, SOURCE, options, measure, print_table)
 
 
 def arguments() -> argparse.Namespace:
@@ -41,12 +45,15 @@ def arguments() -> argparse.Namespace:
     places.add_options(parser, "first")
     parser.add_argument("--ranks", type=numbers, default=[4, 8, 16])
     parser.add_argument("--jobs", type=int, default=9, help="of each variant")
+    parser.add_argument("--threads", action="store_true", help="as MPI_THREAD_MULTIPLE")
     return parser.parse_args()
 
 
 def measure(jobs: places.Jobs) -> Iterator[dict[str, Any]]:
+    words = [f"{jobs.folder}/first", EDGE, ELEMENT, FILES]
+    words += ["threads"] if jobs.options.threads else []
     for ranks in jobs.options.ranks:
-        for said in jobs.turns(ranks, [f"{jobs.folder}/first", EDGE, ELEMENT, FILES]):
+        for said in jobs.turns(ranks, words):
             yield {"ranks": ranks, **said}
         print(f"-- {ranks} ranks", flush=True)
 

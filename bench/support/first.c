@@ -1,11 +1,12 @@
 /* The first files of a job: what a program that writes one checkpoint waits for.
  *
- *     first PREFIX EDGE ELEMENT FILES
+ *     first PREFIX EDGE ELEMENT FILES [threads]
  *
  * Each rank has its block of a 4-D lattice of EDGE points a side and ELEMENT bytes a point. Files
  * PREFIX.0 ... are written, one after another, each by one collective call with a view, then read,
  * compared, and removed. Rank 0 prints a line of JSON for each: seconds from a barrier until the
- * last rank had opened it, had its view, had moved its block, and had closed it. */
+ * last rank had opened it, had its view, had moved its block, and had closed it.
+ * `threads`: MPI is told that several may call it at a time, as mpi4py tells it. */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -94,10 +95,12 @@ static void compare(int file)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
+    int threads = argc == 6 && strcmp(argv[5], "threads") == 0, provided;
+    int level = threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, level, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 5)
+    if (argc != 5 + threads || provided < level)
         MPI_Abort(MPI_COMM_WORLD, 2);
     prefix = argv[1];
     int files = atoi(argv[4]);
