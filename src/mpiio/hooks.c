@@ -9,6 +9,7 @@
  * call that arrives while this library is in MPI on its behalf goes straight on. */
 #include "mpiio/hooks.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "mpiio/late_all.h"
@@ -32,6 +33,23 @@ typedef int begin_call(word file, word buf, word count, word type);
 typedef int at_begin_call(word file, word offset, word buf, word count, word type);
 typedef int end_call(word file, word buf, void *status);
 typedef int finalize_call(void);
+
+void *hooks_next(const char *name)
+{
+    char plain[64];
+    void *next = mpi_next(name);
+    size_t n = strlen(name);
+    if (next || n < 2 || n >= sizeof plain || strcmp(name + n - 2, "_c"))
+        return next;
+    memcpy(plain, name, n - 2);
+    plain[n - 2] = 0;
+    return mpi_next(plain);
+}
+
+int hooks_too_many(int64_t count)
+{
+    return count > INT_MAX && !mpi_next("PMPI_File_write_c");
+}
 
 struct file *hooks_file(word handle)
 {
@@ -173,6 +191,8 @@ static int do_data(data_call *next, call_done *does, int write, word file, word 
     int rc;
     if (answered(f, does, &call, status, &rc))
         return rc;
+    if (hooks_too_many(n))
+        return MPI_ERR_COUNT;
     rc = hooks_handle(f, does == call_together ? WITH_ALL : WITH_NOBODY, &file);
     if (rc)
         return rc;
@@ -195,6 +215,8 @@ static int do_at(at_call *next, call_done *does, int write, word file, word offs
     int rc;
     if (answered(f, does, &call, status, &rc))
         return rc;
+    if (hooks_too_many(n))
+        return MPI_ERR_COUNT;
     rc = hooks_handle(f, does == call_together ? WITH_ALL : WITH_NOBODY, &file);
     if (rc)
         return rc;
@@ -226,7 +248,10 @@ static int do_begin(begin_call *next, int write, word file, word buf, word count
     struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
     struct file *f = hooks_file(file);
     int rc;
-    if (begun(f, &call, &rc) || (rc = hooks_handle(f, WITH_ALL, &file)))
+    if (begun(f, &call, &rc))
+        return rc;
+    rc = hooks_too_many(n) ? MPI_ERR_COUNT : hooks_handle(f, WITH_ALL, &file);
+    if (rc)
         return rc;
     hooks_inside++;
     rc = next(file, buf, count, type);
@@ -245,7 +270,10 @@ static int do_at_begin(at_begin_call *next, int write, word file, word offset, w
                         .type = type};
     struct file *f = hooks_file(file);
     int rc;
-    if (begun(f, &call, &rc) || (rc = hooks_handle(f, WITH_ALL, &file)))
+    if (begun(f, &call, &rc))
+        return rc;
+    rc = hooks_too_many(n) ? MPI_ERR_COUNT : hooks_handle(f, WITH_ALL, &file);
+    if (rc)
         return rc;
     hooks_inside++;
     rc = next(file, offset, buf, count, type);

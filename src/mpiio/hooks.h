@@ -22,8 +22,15 @@ static inline void hooks_call(const char *name)
 }
 
 enum {
-    MPI_FAILED = 1 /* not 0, in any MPI: there is none behind this library */
+    MPI_FAILED = 1,   /* not 0, in any MPI: there is none behind this library */
+    MPI_ERR_COUNT = 2 /* in all of them */
 };
+
+/* What comes next in MPI. Programs that find a form for large counts here (mpi4py's wheels look for
+ * each by itself) must have it, though the MPI is older: then it is the form for an int. */
+void *hooks_next(const char *name);
+/* Whether a count is more than MPI's forms take. */
+int hooks_too_many(int64_t count);
 
 /* The file of a handle that came from the program, or of a late one, whoever passes it; or NULL. */
 struct file *hooks_file(word handle);
@@ -32,15 +39,15 @@ struct file *hooks_file(word handle);
 int hooks_handle(struct file *file, enum with with, word *handle);
 
 /* HOOK(type of the call, name, parameters, body with `next`) */
-#define HOOK_AS(kind, name, parameters, body)  \
-    BRG_API int name parameters;               \
-    int name parameters                        \
-    {                                          \
-        static kind *next;                     \
-        if (!next)                             \
-            *(void **)&next = mpi_next(#name); \
-        hooks_call(#name);                     \
-        return next ? body : MPI_FAILED;       \
+#define HOOK_AS(kind, name, parameters, body)    \
+    BRG_API int name parameters;                 \
+    int name parameters                          \
+    {                                            \
+        static kind *next;                       \
+        if (!next)                               \
+            *(void **)&next = hooks_next(#name); \
+        hooks_call(#name);                       \
+        return next ? body : MPI_FAILED;         \
     }
 #define HOOK(kind, name, parameters, body)      \
     HOOK_AS(kind, MPI_##name, parameters, body) \

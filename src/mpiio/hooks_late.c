@@ -43,16 +43,19 @@ PASS(WITH_NOBODY, get_byte_offset)
 PASS(WITH_NOBODY, get_errhandler)
 PASS(WITH_NOBODY, call_errhandler)
 
-#define PASS_VERB(verb, large)                  \
-    PASS(WITH_ALL, verb##_ordered##large)       \
-    PASS(WITH_ALL, verb##_ordered_begin##large) \
-    PASS(WITH_NOBODY, i##verb##large)           \
-    PASS(WITH_NOBODY, i##verb##_at##large)
+#define PASS_COUNT(with, name, count) \
+    HOOK(any_call, File_##name, ANY,  \
+         hooks_too_many(count) ? MPI_ERR_COUNT : pass(next, with, file, a, b, c, d, e))
+#define PASS_VERB(verb, large, number)                           \
+    PASS_COUNT(WITH_ALL, verb##_ordered##large, (number)b)       \
+    PASS_COUNT(WITH_ALL, verb##_ordered_begin##large, (number)b) \
+    PASS_COUNT(WITH_NOBODY, i##verb##large, (number)b)           \
+    PASS_COUNT(WITH_NOBODY, i##verb##_at##large, (number)c)
 
-PASS_VERB(read, )
-PASS_VERB(read, _c)
-PASS_VERB(write, )
-PASS_VERB(write, _c)
+PASS_VERB(read, , int)
+PASS_VERB(read, _c, int64_t)
+PASS_VERB(write, , int)
+PASS_VERB(write, _c, int64_t)
 PASS(WITH_ALL, read_ordered_end)
 PASS(WITH_ALL, write_ordered_end)
 
@@ -187,11 +190,13 @@ static int at_shared(any_call *next, const char *at, word file, word a, int64_t 
 {
     struct file *f = hooks_file(file);
     any_call *there;
+    if (hooks_too_many(count))
+        return MPI_ERR_COUNT;
     if (!f || !late_is_apart(f))
         return pass(next, WITH_NOBODY, file, a, b, c, d, 0);
     if (!late_is_shared(f)) /* looked up by dlsym, so that nobody knew of it */
         return late_raise(f, -ENOTSUP);
-    *(void **)&there = mpi_next(at);
+    *(void **)&there = hooks_next(at);
     int64_t from = atomic_fetch_add(&f->late->page->shared, etypes_of(f, count, c));
     return there ? pass(there, WITH_NOBODY, file, (word)from, a, b, c, d) : MPI_FAILED;
 }
@@ -237,8 +242,10 @@ static int begin_all(any_call *next, const char *alone, const struct call *call,
     hooks_inside--;
     if (done)
         return rc;
+    if (hooks_too_many(call->count))
+        return MPI_ERR_COUNT;
     if (apart)
-        *(void **)&there = mpi_next(alone);
+        *(void **)&there = hooks_next(alone);
     return there ? pass(there, WITH_NOBODY, file, a, b, c, d, e) : MPI_FAILED;
 }
 
