@@ -5,6 +5,7 @@
 #include "mpiio/asks.h"
 
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <strings.h>
 
@@ -146,10 +147,8 @@ static int count(struct dl_phdr_info *object, size_t size, void *loaded)
     return 1;
 }
 
-int asks_for(enum asks what)
+static int look_again(struct search *last, enum asks what)
 {
-    static struct search searches[N_ASKS];
-    struct search *last = &searches[what];
     unsigned long long loaded = 0;
     if (last->found)
         return 1;
@@ -159,4 +158,14 @@ int asks_for(enum asks what)
     last->names = calls[what];
     dl_iterate_phdr(look, last);
     return last->found;
+}
+
+int asks_for(enum asks what)
+{
+    static struct search searches[N_ASKS];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    int found = look_again(&searches[what], what);
+    pthread_mutex_unlock(&lock);
+    return found;
 }

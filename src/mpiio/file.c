@@ -2,6 +2,7 @@
 #include "mpiio/file.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,10 +90,9 @@ static void plain_view(struct file *f)
     type_release(byte);
 }
 
-struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, enum group_threads threads,
-                      const char *path, int mode, mpi_handle info)
+struct file *file_new(const struct mpi_interface *mpi, struct group *group, const char *path,
+                      int mode, mpi_handle info)
 {
-    struct group *group = group_take(mpi, comm, threads);
     struct file *f = group ? calloc(1, sizeof *f) : NULL;
     if (!f)
         return NULL;
@@ -116,7 +116,7 @@ void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode,
         report_file(path, why);
         return;
     }
-    struct file *f = file_new(mpi, comm, GROUP_ASK, path, mode, info);
+    struct file *f = file_new(mpi, group_take(mpi, comm), path, mode, info);
     if (f)
         file_keep(f, handle);
 }
@@ -315,28 +315,32 @@ int file_reach(struct file *f)
 
 static int open_alone(struct file *f)
 {
+    struct io_store *store = NULL;
     struct brg_error failure = {.rank = -1, .offset = -1};
     struct store_token token;
     struct io_hints hints;
     if (read_hints(f, &hints, &failure) == 0)
         look(f, &hints, &token, &failure);
-    if (!failure.code)
-        open_store(&hints, &token, 0, &f->alone, &failure);
-    if (!failure.code)
+    if (!failure.code && open_store(&hints, &token, 0, &store, &failure) == 0) {
+        f->alone = store; /* others may look, without a lock, whether it is there */
         return 0;
+    }
     f->not_alone = 1;
     report_file(f->path, failure.text);
-    if (f->alone)
-        store_close(f->alone);
-    f->alone = NULL;
+    if (store)
+        store_close(store);
     return -1;
 }
 
 int file_reach_alone(struct file *f)
 {
+    static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
     if (f->late || f->alone)
         return 0;
-    return f->not_alone ? -1 : open_alone(f);
+    pthread_mutex_lock(&opening);
+    int rc = f->alone ? 0 : f->not_alone ? -1 : open_alone(f);
+    pthread_mutex_unlock(&opening);
+    return rc;
 }
 
 void file_synced(struct file *f)

@@ -35,7 +35,7 @@ struct file {
     struct late *late; /* NULL: MPI opened it as the program did */
     unsigned flags;    /* BRG_*, of our own descriptor */
     const struct mpi_interface *mpi;
-    struct group *group;
+    struct group *group; /* not shared: several threads may call MPI */
     struct file *next;
     /* Why MPI does all its calls from now on; NULL: it does not. The same on all ranks. */
     const char *passes;
@@ -52,10 +52,10 @@ struct file {
     int not_alone;          /* it cannot be opened so */
 };
 
-/* One that is to be opened, not found by file_of yet; NULL: it is MPI's alone. Collective over
- * `comm`. It ends by file_end. */
-struct file *file_new(const struct mpi_interface *mpi, mpi_handle comm, enum group_threads threads,
-                      const char *path, int mode, mpi_handle info);
+/* One that is to be opened, not found by file_of yet, with a group that it gives back; NULL: it is
+ * MPI's alone. It ends by file_end. */
+struct file *file_new(const struct mpi_interface *mpi, struct group *group, const char *path,
+                      int mode, mpi_handle info);
 void file_end(struct file *file);
 /* From now on file_of finds it by this handle, and no longer. */
 void file_keep(struct file *file, mpi_handle handle);

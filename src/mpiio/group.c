@@ -41,7 +41,7 @@ static struct group *make(const struct mpi_interface *mpi, mpi_handle comm, int 
     *g = (struct group){.comm = copy,
                         .number = numbers++,
                         .is_shared = is_shared,
-                        .id = -1,
+                        .id = GROUP_NO_WORD,
                         .stays = stays,
                         .users = 1,
                         .next = groups};
@@ -50,8 +50,7 @@ static struct group *make(const struct mpi_interface *mpi, mpi_handle comm, int 
     return g;
 }
 
-/* One that nobody uses, this thread's from now on; or NULL. */
-static struct group *offer(const struct mpi_interface *mpi, mpi_handle comm)
+struct group *group_offer(const struct mpi_interface *mpi, mpi_handle comm)
 {
     struct group *found = NULL;
     pthread_mutex_lock(&lock);
@@ -65,33 +64,31 @@ static struct group *offer(const struct mpi_interface *mpi, mpi_handle comm)
     return found;
 }
 
-/* The one that all ranks offer, if they offer the same: another thread of one of them may be about
+/* The offer is of use only if all ranks offer the same: another thread of one of them may be about
  * to have it. */
-static struct group *take_free(const struct mpi_interface *mpi, mpi_handle comm)
+struct group *group_take_told(const struct mpi_interface *mpi, mpi_handle comm, int threads,
+                              struct group *offer, int is_same)
 {
-    if (!mpi->files->late)
-        return NULL;
-    struct group *g = offer(mpi, comm);
-    int64_t id = g ? g->id : -1, v[2] = {id, ~id};
-    int rc = mpi->files->late->least(comm, v, 2);
-    if (!rc && v[0] >= 0 && v[0] == ~v[1])
-        return g;
-    if (g)
-        group_give(mpi, g);
-    return NULL;
+    if (threads && offer && is_same)
+        return offer;
+    if (offer)
+        group_give(mpi, offer);
+    struct group *g = threads ? NULL : group_find(mpi, comm);
+    if (!g)
+        return make(mpi, comm, !threads);
+    g->users++;
+    return g;
 }
 
-struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm,
-                         enum group_threads threads)
+struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm)
 {
-    struct group *g = group_find(mpi, comm);
-    if (g) {
-        g->users++;
-        return g;
-    }
-    int is_shared = threads == GROUP_ONE_THREAD || !mpi->files->threads(comm);
-    g = is_shared ? NULL : take_free(mpi, comm);
-    return g ? g : make(mpi, comm, is_shared);
+    int threads = !group_find(mpi, comm) && mpi->files->threads(comm);
+    if (!threads || !mpi->files->late)
+        return group_take_told(mpi, comm, threads, NULL, 0);
+    struct group *offer = group_offer(mpi, comm);
+    int64_t word = group_word(offer), v[2] = {word, ~word};
+    int rc = mpi->files->late->least(comm, v, 2);
+    return group_take_told(mpi, comm, 1, offer, !rc && v[0] == ~v[1] && v[0] != GROUP_NO_WORD);
 }
 
 static void drop(const struct mpi_interface *mpi, struct group *group)

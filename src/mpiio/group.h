@@ -15,7 +15,7 @@ struct group {
     int is_shared;   /* by files of the same ranks */
     int is_used;     /* a world has been asked for */
     int stays;       /* also when no file uses it: until group_end */
-    int64_t id;      /* of one that is not shared: its first rank's number for it; -1: not told */
+    int64_t id;      /* of one that is not shared: its first rank's number, or GROUP_NO_WORD */
     unsigned users;
     struct group *next;
 };
@@ -26,15 +26,21 @@ struct group *group_find(const struct mpi_interface *mpi, mpi_handle comm);
 /* The world that they have made and that is still there; or NULL. Local. */
 struct io_world *group_world(const struct mpi_interface *mpi, const struct group *group);
 
-/* Whether several threads may call MPI at a time, on any rank. */
-enum group_threads {
-    GROUP_ONE_THREAD, /* all ranks have said so */
-    GROUP_ASK
-};
-
 /* Collective over `comm`; NULL on every rank: MPI cannot copy it. */
-struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm,
-                         enum group_threads threads);
+struct group *group_take(const struct mpi_interface *mpi, mpi_handle comm);
+
+/* The same where the ranks meet anyway. Before, local: one that a closed file had and nobody uses,
+ * this thread's until it is taken or given, or NULL; and a word for it. Then, collective, with what
+ * they have told each other, the same on all ranks: whether several threads may call MPI at a time
+ * on any rank, and whether all have said the same word, but GROUP_NO_WORD. */
+#define GROUP_NO_WORD INT64_C(-1)
+struct group *group_offer(const struct mpi_interface *mpi, mpi_handle comm);
+static inline int64_t group_word(const struct group *offer)
+{
+    return offer ? offer->id : GROUP_NO_WORD;
+}
+struct group *group_take_told(const struct mpi_interface *mpi, mpi_handle comm, int threads,
+                              struct group *offer, int is_same);
 
 /* Collective. */
 void group_give(const struct mpi_interface *mpi, struct group *group);

@@ -1,6 +1,8 @@
 /* See late_hints.h. */
 #include "mpiio/late_hints.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +27,12 @@ static struct answer {
     const struct mpi_late *mpi;
     mpi_handle info;
 } known[MOST];
-static int n_known;
-static int asked;
+static int n_known; /* what is known stays as it is */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int asked;
 
-/* What the next file is to tell, and the MPI; NULL: nothing. */
-static const struct mpi_late *expects;
-static struct key expected;
+/* What the next file of this thread is to tell; NULL: nothing. */
+static _Thread_local struct answer *expected;
 
 /* File systems whose files MPIs treat alike, as <linux/magic.h> and their own sources number them:
  * ext2 to 4, XFS, Btrfs, ZFS, tmpfs, ramfs, overlayfs, NFS, and those of FUSE. Others (Lustre,
@@ -72,11 +74,26 @@ static int make_key(const struct mpi_late *mpi, const struct file *f, mpi_handle
 
 static const struct answer *find(const struct key *key)
 {
-    for (int i = 0; i < n_known; i++)
+    const struct answer *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < n_known && !found; i++)
         if (known[i].key.group == key->group && known[i].key.device == key->device &&
             strcmp(known[i].key.given, key->given) == 0)
-            return &known[i];
-    return NULL;
+            found = &known[i];
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* One that is known by then is of the same file system and hints: it says the same. */
+static void keep(const struct answer *answer)
+{
+    pthread_mutex_lock(&lock);
+    int room = n_known < MOST;
+    if (room)
+        known[n_known++] = *answer;
+    pthread_mutex_unlock(&lock);
+    if (!room)
+        answer->mpi->free_info(answer->info);
 }
 
 int late_hints_unasked(void)
@@ -94,20 +111,23 @@ int late_hints_allow(const struct mpi_late *mpi, const struct file *f, mpi_handl
 
 void late_hints_expect(const struct mpi_late *mpi, const struct file *f, mpi_handle info)
 {
-    int can = make_key(mpi, f, info, &expected) && !find(&expected) &&
-              is_alike(store_descriptor(f->all.store)) && n_known < MOST;
-    expects = can ? mpi : NULL;
+    struct answer *a = malloc(sizeof *a);
+    int can = a && make_key(mpi, f, info, &a->key) && !find(&a->key) &&
+              is_alike(store_descriptor(f->all.store));
+    if (can)
+        a->mpi = mpi;
+    else
+        free(a);
+    expected = can ? a : NULL;
 }
 
 void late_hints_learn(mpi_handle opened)
 {
-    struct answer *a = &known[n_known];
-    if (expects && opened && expects->hints(opened, &a->info) == 0) {
-        a->key = expected;
-        a->mpi = expects;
-        n_known++;
-    }
-    expects = NULL;
+    struct answer *a = expected;
+    expected = NULL;
+    if (a && opened && a->mpi->hints(opened, &a->info) == 0)
+        keep(a);
+    free(a);
 }
 
 int late_hints_answer(const struct file *f, void *info)

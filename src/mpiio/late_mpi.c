@@ -9,29 +9,41 @@
 #include "mpiio/report.h"
 #include "store/store.h"
 
+/* What is opened by this rank alone is opened by one thread at a time; an error handler that is
+ * called meanwhile may come here again. */
+static pthread_mutex_t opening = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+/* The one that it has by now; free_handler ends it. */
+static int own_handler(const struct file *f, mpi_handle *own)
+{
+    const struct mpi_late *mpi = f->mpi->files->late;
+    *own = f->late->handler;
+    return f->late->is_alone ? mpi->handler(f->late->alone, own) : 0;
+}
+
+static void free_handler(const struct file *f, mpi_handle own)
+{
+    if (f->late->is_alone)
+        f->mpi->files->late->free_handler(own);
+}
+
 /* While MPI opens it, files to be opened have its error handler: so it is its own that is told of
- * what goes wrong, and that it has from then on. Where another thread may open a file meanwhile
- * nothing is lent: the file gets its handler when it is open. */
+ * what goes wrong, and that it has from then on. */
 static int lend_handler(struct file *f, mpi_handle *lent)
 {
     const struct mpi_late *mpi = f->mpi->files->late;
-    mpi_handle own = f->late->handler;
-    int rc = f->group->is_shared ? mpi->handler(mpi->no_file, lent) : 0;
+    mpi_handle own;
+    int rc = mpi->handler(mpi->no_file, lent);
     if (rc)
         return rc;
-    late_handler_opening(f);
-    if (!f->group->is_shared)
-        return 0;
-    if (f->late->is_alone)
-        rc = mpi->handler(f->late->alone, &own);
-    if (!rc)
+    rc = own_handler(f, &own);
+    if (!rc) {
         rc = mpi->set_handler(mpi->no_file, own);
-    if (!rc && f->late->is_alone)
-        mpi->free_handler(own);
-    if (!rc)
-        return 0;
-    mpi->free_handler(*lent);
-    late_handler_opening(NULL);
+        free_handler(f, own);
+    }
+    if (rc)
+        mpi->free_handler(*lent);
+    late_handler_opening(rc ? NULL : f);
     return rc;
 }
 
@@ -39,20 +51,25 @@ static void take_handler_back(struct file *f, mpi_handle lent)
 {
     const struct mpi_late *mpi = f->mpi->files->late;
     late_handler_opening(NULL);
-    if (!f->group->is_shared)
-        return;
     mpi->set_handler(mpi->no_file, lent);
     mpi->free_handler(lent);
 }
 
+/* Where another thread may open a file while all ranks open this one, nothing is lent: no lock may
+ * be held meanwhile. It has its handler when it is open. */
+static int lends_to_all(const struct file *f)
+{
+    return f->group->is_shared;
+}
+
 static int give_handler(struct file *f, mpi_handle file)
 {
-    const struct mpi_late *mpi = f->mpi->files->late;
-    mpi_handle own = f->late->handler;
-    int rc = f->late->is_alone ? mpi->handler(f->late->alone, &own) : 0;
-    rc = rc ? rc : mpi->set_handler(file, own);
-    if (f->late->is_alone && !rc)
-        mpi->free_handler(own);
+    mpi_handle own;
+    int rc = own_handler(f, &own);
+    if (rc)
+        return rc;
+    rc = f->mpi->files->late->set_handler(file, own);
+    free_handler(f, own);
     return rc;
 }
 
@@ -74,8 +91,6 @@ static int open_now(struct file *f, mpi_handle comm, const char *name, mpi_handl
     if (!rc && known && etypes)
         rc = f->mpi->files->seek(file, etypes);
     mpi->handler(file, &handler);
-    if (!rc && !f->group->is_shared)
-        rc = give_handler(f, file);
     *out = file;
     return rc;
 }
@@ -97,11 +112,27 @@ static int open_for_error(struct file *f, const char *name, int code)
     return mpi->open(f->mpi->self, "/dev/null/none", mode, mpi->no_info, &file);
 }
 
+/* The same where files to be opened do not have its handler. */
+static int open_for_error_of(struct file *f, const char *name, int code)
+{
+    mpi_handle lent;
+    if (lends_to_all(f))
+        return open_for_error(f, name, code);
+    pthread_mutex_lock(&opening);
+    int rc = lend_handler(f, &lent);
+    if (!rc) {
+        rc = open_for_error(f, name, code);
+        take_handler_back(f, lent);
+    }
+    pthread_mutex_unlock(&opening);
+    return rc;
+}
+
 static int open_alone(struct file *f)
 {
     struct late *late = f->late;
     struct late_name name;
-    mpi_handle lent = 0;
+    mpi_handle lent;
     int rc = lend_handler(f, &lent);
     if (rc)
         return rc;
@@ -114,6 +145,24 @@ static int open_alone(struct file *f)
     if (!rc)
         report_late(LATE_BY_MPI);
     return rc;
+}
+
+static int open_alone_once(struct file *f)
+{
+    pthread_mutex_lock(&opening);
+    int rc = late_is_ours(f) ? open_alone(f) : 0;
+    pthread_mutex_unlock(&opening);
+    return rc;
+}
+
+/* As all ranks have it open: with its handler, one way or the other. */
+static int open_with_all(struct file *f, const char *name)
+{
+    struct late *late = f->late;
+    int rc = open_now(f, f->group->comm, name, &late->together);
+    if (lends_to_all(f))
+        return rc;
+    return rc ? open_for_error_of(f, name, 0) : give_handler(f, late->together);
 }
 
 /* If one rank cannot, none has it open. What the others have opened by then stays so: to close it
@@ -132,22 +181,23 @@ static int open_by_all(struct file *f)
     int code = world_minimum(world, name.found, LATE_NAME_VALUES, &failure);
     int none = late_name_choose(&name);
     if (none || code)
-        return open_for_error(f, name.path, none);
-    int rc = open_now(f, f->group->comm, name.path, &late->together);
+        return open_for_error_of(f, name.path, none);
+    int rc = open_with_all(f, name.path);
     int64_t good = !rc;
     code = world_minimum(world, &good, 1, &failure);
-    return rc || (!code && good) ? rc : open_for_error(f, name.path, 0);
+    return rc || (!code && good) ? rc : open_for_error_of(f, name.path, 0);
 }
 
 static int open_together(struct file *f)
 {
     struct late *late = f->late;
     mpi_handle lent = 0;
-    int first = late_is_ours(f), rc = lend_handler(f, &lent);
+    int first = late_is_ours(f), rc = lends_to_all(f) ? lend_handler(f, &lent) : 0;
     if (rc)
         return rc;
     rc = open_by_all(f);
-    take_handler_back(f, lent);
+    if (lends_to_all(f))
+        take_handler_back(f, lent);
     if (rc)
         return rc;
     late->is_together = 1;
@@ -155,16 +205,6 @@ static int open_together(struct file *f)
         report_late(LATE_BY_MPI);
     int64_t shared = atomic_load(&late->page->shared);
     return shared ? f->mpi->files->late->seek_shared(late->together, shared) : 0;
-}
-
-/* Two threads may come to it at a time. Its error handler, which may be called, may come again. */
-static int open_once(struct file *f)
-{
-    static pthread_mutex_t opening = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-    pthread_mutex_lock(&opening);
-    int rc = late_is_ours(f) ? open_alone(f) : 0;
-    pthread_mutex_unlock(&opening);
-    return rc;
 }
 
 int late_handle(struct file *f, enum with with, mpi_handle *handle)
@@ -178,7 +218,7 @@ int late_handle(struct file *f, enum with with, mpi_handle *handle)
     if (with == WITH_ALL && !late->is_together)
         rc = open_together(f);
     else if (late_is_ours(f))
-        rc = open_once(f);
+        rc = open_alone_once(f);
     if (!rc)
         *handle = late->is_together ? late->together : late->alone;
     return rc;

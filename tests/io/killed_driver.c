@@ -3,8 +3,8 @@
  *     code failed-rank offset seconds path
  * and leaves without MPI_Finalize, which would wait for the dead. SIGALRM ends one that hangs.
  *
- * killed_driver FOLDER write|overlap|read HINTS BYTES [SLEEPER]: this rank computes for long (many looks at
- * whether it lives) before it goes on, while the others wait for it */
+ * killed_driver FOLDER write|overlap|read HINTS BYTES [SLEEPER]: this rank computes for long (many
+ * looks at whether it lives) before it goes on, while the others wait for it */
 #include <mpi.h>
 
 #include "brigade/io.h"

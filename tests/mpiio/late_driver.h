@@ -79,6 +79,8 @@ struct what {
 
 static inline int late_main(int argc, char **argv, int level, const struct what *all, size_t n)
 {
+    if (getenv("LATE_THREADS"))
+        level = MPI_THREAD_MULTIPLE;
     MPI_Init_thread(&argc, &argv, level, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -36,6 +36,9 @@ WHAT = {
     "late_hints_driver": {"modes": 0, "given": 0, "views": 1, "set": 2},
 }
 OPENED = [(name, what) for name, cases in WHAT.items() for what in cases]
+#: of a program, and of one that may call MPI from several threads at a time
+THREADS: list[dict[str, str]] = [{}, {"LATE_THREADS": "yes"}]
+either = pytest.mark.parametrize("threads", THREADS, ids=["one", "several"])
 
 
 @pytest.fixture(scope="module", params=[*MPIS, *WHEELS])
@@ -72,11 +75,14 @@ def under(
     return lines(mpi, words, BRIGADE_MPIIO="verbose", **environment)
 
 
+@either
 @pytest.mark.parametrize(("name", "what"), OPENED)
-def test_a_program_sees_what_it_sees_without_it(name, what, mpi, drivers, tmp_path):
+def test_a_program_sees_what_it_sees_without_it(name, what, threads, mpi, drivers, tmp_path):
     driver, opened = drivers[name], WHAT[name][what]
-    plain, _ = lines(mpi, [str(driver), str(tmp_path / "plain"), what])
-    said, report = under(mpi, driver, tmp_path / "under", what)
+    if threads and what == "many":  # each has memory of its own for what ranks share
+        opened = 7
+    plain, _ = lines(mpi, [str(driver), str(tmp_path / "plain"), what], **threads)
+    said, report = under(mpi, driver, tmp_path / "under", what, **threads)
     assert said == plain
     found = re.search(r"(\d+) files opened without MPI, (\d+) by it later", report)
     assert found and int(found[1]) >= 1 and int(found[2]) == opened, report
@@ -92,12 +98,13 @@ def test_the_call_that_mpi_opened_a_file_for_is_named(what, files, call, mpi, dr
     assert named == [(str(files), call)], report
 
 
+@either
 @pytest.mark.parametrize(("what", "opened"), [("modes", 1), ("given", 5)])
 def test_mpi_opens_one_file_to_tell_the_hints_of_all_that_are_like_it(
-    what, opened, mpi, drivers, tmp_path
+    what, opened, threads, mpi, drivers, tmp_path
 ):
     driver = drivers["late_hints_driver"]
-    _, report = under(mpi, driver, tmp_path / "file", what)
+    _, report = under(mpi, driver, tmp_path / "file", what, **threads)
     assert f" {opened} files opened by MPI to know its hints" in report
 
 
@@ -109,25 +116,33 @@ def test_where_hints_go_by_names_mpi_opens_each_file(mpi, drivers, tmp_path):
     assert " 6 files opened by MPI to know its hints" in report
 
 
-@pytest.mark.parametrize("what", ["differs", "levels"])
-def test_what_is_not_the_same_on_all_ranks_is_mpis(what, mpi, odd, tmp_path):
-    if mpi == "mpich-wheel" and what == "levels":
-        pytest.skip("MPICH 5.0 itself cannot have ranks of different levels")
-    plain, _ = lines(mpi, [str(odd), str(tmp_path / "plain"), what])
-    said, report = under(mpi, odd, tmp_path / "under", what)
+def test_what_is_not_the_same_on_all_ranks_is_mpis(mpi, odd, tmp_path):
+    plain, _ = lines(mpi, [str(odd), str(tmp_path / "plain"), "differs"])
+    said, report = under(mpi, odd, tmp_path / "under", "differs")
     assert said == plain
     assert "files opened without MPI" not in report
 
 
-def test_all_ranks_hear_that_one_cannot_have_mpi_open_it(mpi, odd, tmp_path):
-    said, _ = under(mpi, odd, tmp_path / "file", "full")
+def test_ranks_may_have_asked_for_different_levels_of_threads(mpi, odd, tmp_path):
+    if mpi == "mpich-wheel":
+        pytest.skip("MPICH 5.0 itself cannot have ranks of different levels")
+    plain, _ = lines(mpi, [str(odd), str(tmp_path / "plain"), "levels"])
+    said, report = under(mpi, odd, tmp_path / "under", "levels")
+    assert said == plain
+    assert " 1 files opened without MPI, 0 by it later" in report
+
+
+@either
+def test_all_ranks_hear_that_one_cannot_have_mpi_open_it(threads, mpi, odd, tmp_path):
+    said, _ = under(mpi, odd, tmp_path / "file", "full", **threads)
     assert len(said) == 2
     for line in said:
         assert " refused=1 set=1 size=100 " in line
 
 
-def test_a_handler_is_told_the_file_that_mpi_could_not_open(mpi, odd, tmp_path):
-    said, _ = under(mpi, odd, tmp_path / "file", "rights")
+@either
+def test_a_handler_is_told_the_file_that_mpi_could_not_open(threads, mpi, odd, tmp_path):
+    said, _ = under(mpi, odd, tmp_path / "file", "rights", **threads)
     assert [line.split(":")[1] for line in said] == [
         " refused=1 told=1 set=1 answered=1 strange=0"
     ] * 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mpi_world import AS_NODES, MPIS, WHEELS, compile_mpi, needs_nodes
-from test_late import lines
+from test_late import either, lines
 
 from brigade.paths import native
 
@@ -42,19 +42,22 @@ def drivers(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
     return {what: named.get(what, plain) for what in OPENED}
 
 
-def compare(mpi: str, start: list[str], driver: Path, folder: Path, what: str) -> None:
-    plain, _ = lines(mpi, [*start, str(driver), str(folder / "plain"), what], RANKS)
+def compare(
+    mpi: str, start: list[str], driver: Path, folder: Path, what: str, **environment: str
+) -> None:
+    plain, _ = lines(mpi, [*start, str(driver), str(folder / "plain"), what], RANKS, **environment)
     preload = f"LD_PRELOAD={native('libbrigade_mpiio.so')}"
     words = [*start, "env", preload, str(driver), str(folder / "under"), what]
-    said, report = lines(mpi, words, RANKS, BRIGADE_MPIIO="verbose")
+    said, report = lines(mpi, words, RANKS, BRIGADE_MPIIO="verbose", **environment)
     assert said == plain
     found = re.search(r"(\d+) files opened without MPI, (\d+) by it later", report)
     assert found and (int(found[1]), int(found[2])) == OPENED[what], report
 
 
+@either
 @pytest.mark.parametrize("what", OPENED)
-def test_some_ranks_see_what_they_see_without_it(what, mpi, drivers, tmp_path):
-    compare(mpi, [], drivers[what], tmp_path, what)
+def test_some_ranks_see_what_they_see_without_it(what, threads, mpi, drivers, tmp_path):
+    compare(mpi, [], drivers[what], tmp_path, what, **threads)
 
 
 @needs_nodes
