@@ -1,13 +1,19 @@
 """How a rank ends that was forked: as if it had imported itself what it did.
 
     end = End()         in a template, before it imports anything
+    end.look()          when it has imported all, and nothing is frozen
     end.begin(table)    in a rank, before the program
 
-When Python ends it takes the modules apart, and collects what the program has left in cycles: files
-with what is to be written yet, objects with `__del__`. A collection passes over what is frozen, and
-nearly all hangs on that, if only on the names of `__main__`. So nothing is frozen any more when the
-exit functions have been called. What a template has imported and the program has not is kept until
-the process is gone: by itself, the rank would not have had it.
+When Python ends it calls exit functions, collects, takes the modules apart, and collects again what
+the program has left in cycles: files with what is to be written yet, objects with `__del__`. A
+collection passes over what is frozen, and nearly all hangs on that, if only on the names of
+`__main__`. Until the modules are taken apart all that they refer to is in use, so the first
+collection may pass over it: a rank copies each page that one visits. Then nothing is frozen any
+more, and nothing of ours refers to a module.
+
+What a template has imported and the program has not comes to an end as well, unless something there
+might do something then: by itself, the rank would not have had it. It is kept until the process is
+gone, and what it refers to with it.
 
 What must stay true: the rules of _brigade_view.py.
 """
@@ -15,14 +21,28 @@ What must stay true: the rules of _brigade_view.py.
 import sys
 
 from _brigade_common import borrow
-from _brigade_store import STORED
+from _brigade_store import FORGOTTEN, STORED
+
+_reference = sys.modules["_weakref"].ref
+_bases_of = type.__dict__["__mro__"].__get__
+_names_of = type.__dict__["__dict__"].__get__
+_callback_of = _reference.__callback__.__get__
+_generators = type(_ for _ in ()), type((lambda: (yield))())
+# whose functions do no more, when what is referred to ends, than forget it
+_FORGETTING = "weakref", "_weakrefset", "logging", "threading", "_frozen_importlib"
+_LAST_GENERATION = 2
 
 
 class End:
     def __init__(self):
-        self._unfreeze = borrow("gc").unfreeze
+        self._gc = borrow("gc")
         self._register = borrow("atexit").register
         self._table = None
+        self._acts = True  # whether what was imported may do something when it ends
+
+    def look(self):
+        kinds = {}
+        self._acts = any(_acts_at_its_end(thing, kinds) for thing in self._gc.get_objects())
 
     def begin(self, table):
         """Python 3.9 calls exit functions of one module `atexit` alone, the last that was made."""
@@ -33,13 +53,42 @@ class End:
         if register:
             register(self._last)
         else:
-            self._unfreeze()
+            self._gc.unfreeze()
 
     def _last(self):
-        table = self._table
-        unseen = [held for held, state in zip(table.modules, table.states) if state == STORED]
-        _keep(unseen + table.forgotten)
-        self._unfreeze()
+        if self._gc.isenabled():
+            self._gc.callbacks.append(self._collected)
+        else:
+            self._let_go()  # modules are taken apart next
+
+    def _collected(self, phase, info):
+        if phase == "stop" and info["generation"] == _LAST_GENERATION:
+            self._gc.callbacks.remove(self._collected)
+            self._let_go()
+
+    def _let_go(self):
+        table, states = self._table, self._table.states
+        unseen = [held for held, state in zip(table.modules, states) if state == STORED]
+        if self._acts and unseen + table.forgotten:
+            _keep(unseen + table.forgotten)
+        states[:] = bytes([FORGOTTEN]) * len(states)  # nothing is shown any more
+        table.nodes, table.modules, table.forgotten, table.others = [], [], [], []
+        table.again = {}
+        self._gc.freeze()  # behind what is older: finalizers are called in that order
+        self._gc.unfreeze()
+
+
+def _acts_at_its_end(thing, kinds):
+    """Whether Python code may be called when it ends, but for what only forgets it."""
+    kind = type(thing)
+    if id(kind) not in kinds:
+        bases = _bases_of(kind)
+        kinds[id(kind)] = kind, _reference in bases, any("__del__" in _names_of(b) for b in bases)
+    _kind, refers, ends = kinds[id(kind)]
+    if refers:
+        callback = _callback_of(thing)
+        return type(callback) is type(_acts_at_its_end) and callback.__module__ not in _FORGETTING
+    return ends and kind.__module__ != "_io" and kind not in _generators
 
 
 def _keep(things):

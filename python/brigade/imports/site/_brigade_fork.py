@@ -110,6 +110,7 @@ class _Template:
         self._table = store.table
         del warmer, plan
         watch.collect()
+        self._end.look()
         store.install()
         watch.freeze()
 

@@ -209,10 +209,12 @@ class Warmer:
         _bootstrap.ModuleSpec._initializing = property(is_initializing, set_initializing)
 
         def restore():
+            nonlocal self
             del _bootstrap.ModuleSpec._initializing
             for place, name, original, _ours in places:
                 setattr(place, name, original)
             self._forget_stand_ins()
+            self = None  # what is in C may keep a stand-in for good, and with it all that it has
 
         return restore
 
