@@ -21,8 +21,7 @@ static long close_up_to(int last)
     return 0;
 }
 
-/* There must be room for numbers above the highest, whatever the soft limit is. */
-static void widen(void)
+void adopt_widen(void)
 {
     struct rlimit limit;
     if (sys_call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0) != 0)
@@ -36,7 +35,6 @@ int adopt_descriptors(const int *from, const int32_t *to, uint32_t n, int *kept)
     int last = 2, moved[n + 1]; /* as many as a process has */
     for (uint32_t i = 0; i < n; i++)
         last = to[i] > last ? to[i] : last;
-    widen();
     for (uint32_t i = 0; i <= n; i++) {
         moved[i] = sys_fcntl(i < n ? from[i] : *kept, F_DUPFD_CLOEXEC, last + 1);
         if (moved[i] < 0)

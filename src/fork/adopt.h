@@ -5,6 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Room for as many descriptors as the hard limit allows: a template has a socket with each rank
+ * process, and what one of them has; while a rank takes that over, numbers above the highest. The
+ * rank has the limits of its rank process in the end. */
+void adopt_widen(void);
+
 /* Makes `from[i]` descriptor `to[i]` of this process, which then has these and no others up to
  * the highest of them; `*kept` is moved out of the way. 0 or -errno. */
 int adopt_descriptors(const int *from, const int32_t *to, uint32_t n, int *kept);

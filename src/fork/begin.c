@@ -145,8 +145,8 @@ static int reach_template(struct asking *a)
     return err ? err : connect_template(a);
 }
 
-/* Waits for the answer. NULL if a rank was started, otherwise why not. */
-static const char *answer(struct asking *a, struct fork_message *m)
+/* Waits for what the template says, or the rank. NULL, or why there is nothing. */
+static const char *hear(struct asking *a, struct fork_message *m)
 {
     int passed[FORK_PASSED];
     struct pollfd from[] = {{a->line, POLLIN, 0}, {a->socket, POLLIN, 0}, {a->signals, POLLIN, 0}};
@@ -161,11 +161,17 @@ static const char *answer(struct asking *a, struct fork_message *m)
     }
     if (!from[0].revents && !from[1].revents)
         return "a signal came first";
-    int started = from[0].revents && fork_receive(a->line, m, passed, 1) == 1;
-    if (!started && fork_receive(a->socket, m, passed, 1) != 1)
-        return "the template ended";
-    if (started && m->kind == FORK_STARTED)
+    if (from[0].revents && fork_receive(a->line, m, passed, 1) == 1)
         return NULL;
+    return fork_receive(a->socket, m, passed, 1) == 1 ? NULL : "the template ended";
+}
+
+/* Waits for `kind`. NULL, or why it did not come. */
+static const char *await(struct asking *a, enum fork_kind kind, struct fork_message *m)
+{
+    const char *why = hear(a, m);
+    if (why || m->kind == kind)
+        return why;
     return m->kind == FORK_REFUSED ? m->text : "the template said something else";
 }
 
@@ -176,13 +182,16 @@ static const char *ask(struct asking *a, struct fork_message *m)
     if (a->socket < 0)
         return "the template cannot be reached";
     setsockopt(a->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    const char *why = await(a, FORK_TURN, m);
+    if (why)
+        return why;
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return "no socket could be made";
     a->line = ends[0];
     int err = fork_ask(a->socket, ends[1], &a->self, &a->open, environ);
     close(ends[1]);
-    return err ? "the template cannot be asked" : answer(a, m);
+    return err ? "the template cannot be asked" : await(a, FORK_STARTED, m);
 }
 
 /* Signals wait from here on: they are for the rank, or for this process as it was. */

@@ -16,7 +16,7 @@ struct client *clients_add(struct clients *c, int socket, int peer)
     if (!one && c->n < CLIENTS)
         one = &c->all[c->n++];
     if (one) {
-        *one = (struct client){socket, peer, 0};
+        *one = (struct client){socket, peer, 0, 0};
         c->open++;
     }
     return one;

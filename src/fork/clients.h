@@ -13,6 +13,7 @@ struct client {
     int socket; /* with the rank process; -1: it is gone */
     int peer;   /* the rank process's pid */
     int pid;    /* of its rank; 0: it has none yet */
+    int turn;   /* whether it was told to send its request */
 };
 
 struct clients {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <time.h>
 
 struct fork_message fork_message(enum fork_kind kind, int32_t value, int32_t other,
                                  const char *text)
@@ -21,6 +22,11 @@ struct fork_message fork_message(enum fork_kind kind, int32_t value, int32_t oth
 union control {
     struct cmsghdr head;
     char room[CMSG_SPACE(FORK_PASSED * sizeof(int))];
+};
+
+enum {
+    ON_THEIR_WAY_MS = 4000, /* the template waits a little longer for what follows */
+    STEP_MS = 2
 };
 
 int fork_send(int to, const struct fork_message *m, const int *passed)
@@ -40,10 +46,15 @@ int fork_send(int to, const struct fork_message *m, const int *passed)
         message.msg_control = &control;
         message.msg_controllen = CMSG_SPACE(size);
     }
-    for (;;) {
+    for (int waited_ms = 0;;) {
+        struct timespec step = {0, STEP_MS * 1000000L};
         long n = sys_call(SYS_sendmsg, to, (long)&message, MSG_NOSIGNAL, 0, 0, 0);
-        if (n != -EINTR)
+        if (n == -ETOOMANYREFS && waited_ms < ON_THEIR_WAY_MS) {
+            sys_call(SYS_nanosleep, (long)&step, 0, 0, 0, 0, 0);
+            waited_ms += STEP_MS;
+        } else if (n != -EINTR) {
             return n < 0 ? (int)n : 0;
+        }
     }
 }
 

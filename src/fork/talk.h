@@ -1,5 +1,8 @@
 /* What rank process and template say to each other, over a private socket that keeps messages
- * apart. Descriptors go with messages; what the rank process is goes in a file in memory:
+ * apart. Rank processes send their requests one after the other, each when it is its turn: the
+ * kernel lets as many of a user's descriptors be on their way as a process may have open, and all
+ * that wait for a template to warm up would together have more. Descriptors go with messages; what
+ * the rank process is goes in a file in memory:
  *
  *   struct fork_request | numbers of the descriptors, int32_t each | environment, NUL after each
  */
@@ -20,7 +23,8 @@ enum fork_kind {
     FORK_CONTINUED,   /* template */
     /* template: value is the status as wait(2) gives it, other whether the template will end with
      * its last rank: no rank process is still to come */
-    FORK_ENDED
+    FORK_ENDED,
+    FORK_TURN /* template: this rank process may send its request */
 };
 
 enum {
@@ -49,7 +53,8 @@ struct fork_request {
 struct fork_message fork_message(enum fork_kind kind, int32_t value, int32_t other,
                                  const char *text);
 
-/* Sends a message with m->n_passed descriptors. 0 or -errno; waits while there is no room. */
+/* Sends a message with m->n_passed descriptors. 0 or -errno; waits while there is no room, and for
+ * some seconds while too many of this user's descriptors are on their way. */
 int fork_send(int to, const struct fork_message *m, const int *passed);
 
 /* Lets a stopped process go on, by a SIGCONT that says that nobody is to be told of it. */

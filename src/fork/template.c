@@ -14,12 +14,14 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     LINGER_MS = 2000, /* for rank processes that are late, once no rank is left */
     ALONE_MS = 60000, /* for the first one */
     ASK_MS = 5000,    /* for the rest of a request */
+    TURN_MS = 1000,   /* for its beginning: who is stopped does not keep others waiting for long */
     MEASURE_MS = 1000 /* from a fork to a look at the memory of all */
 };
 
@@ -32,6 +34,8 @@ static struct {
     uint64_t *saved;    /* where to tell it; NULL: nowhere, or it has been told */
     int to_be_measured; /* ranks were forked since */
     /* the request that is being served */
+    struct client *turn; /* who was last told to ask */
+    uint64_t told_ns;    /* when */
     struct client *asking;
     struct template_request request;
     int line;    /* to the rank process, for the rank */
@@ -99,6 +103,7 @@ static void start_serving(void)
     sigaddset(&hurry, SIGALRM);
     sigprocmask(SIG_BLOCK, &hurry, NULL);
     alarm(0); /* of become_template() in begin.c */
+    adopt_widen();
     if (opened_besides(t.listener, why, sizeof why))
         template_refuse_all(why);
     opened_let_go();
@@ -245,6 +250,33 @@ static void accept_all(void)
     }
 }
 
+static int is_awaited(const struct client *one)
+{
+    return one && one->socket >= 0 && one->turn && !one->pid;
+}
+
+/* Has the next one send its request, or refuses it, unless another one's is awaited. */
+static void give_turn(void)
+{
+    if (is_awaited(t.turn) && sys_now_ns(CLOCK_MONOTONIC) - t.told_ns < TURN_MS * UINT64_C(1000000))
+        return;
+    t.turn = NULL;
+    for (uint32_t i = 0; i < t.clients.n && !t.turn; i++) {
+        struct client *one = &t.clients.all[i];
+        if (one->socket < 0 || one->turn)
+            continue;
+        struct fork_message m =
+            fork_message(t.refusal[0] ? FORK_REFUSED : FORK_TURN, 0, 0, t.refusal);
+        int err = fork_send(one->socket, &m, NULL);
+        one->turn = 1;
+        if (err || t.refusal[0])
+            clients_close(&t.clients, one);
+        else
+            t.turn = one;
+    }
+    t.told_ns = sys_now_ns(CLOCK_MONOTONIC);
+}
+
 static uint32_t watch(void)
 {
     struct clients *c = &t.clients;
@@ -289,6 +321,8 @@ static int all_have_come(void)
 /* How long to wait for something, in milliseconds; -1: until there is something. */
 static int patience(int idle)
 {
+    if (!idle && is_awaited(t.turn))
+        return TURN_MS;
     if (!idle)
         return t.saved && t.to_be_measured ? MEASURE_MS : -1;
     if (all_have_come())
@@ -303,12 +337,13 @@ int template_wait(struct template_request *request)
         start_serving();
     sys_fcntl(t.listener, F_SETFL, O_NONBLOCK);
     for (;;) {
+        give_turn();
         int idle = t.clients.alive == 0 && t.clients.open == 0;
         uint32_t n = watch();
         int ready = poll(t.clients.polled, n, patience(idle));
         if (ready == 0 && idle)
             return 0;
-        if (ready == 0)
+        if (ready == 0 && !is_awaited(t.turn))
             measure();
         while (sys_read(t.ends, &end, sizeof end) == sizeof end)
             ;

@@ -6,13 +6,16 @@ import ctypes
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import until
 from standing import DRIVER, WHAT_I_AM, Ranks, Setup
 
 
@@ -96,6 +99,39 @@ def test_hundreds_of_descriptors_arrive_at_their_numbers(ranks: Ranks, tmp_path:
     assert told[0] == told[1] and len(told[0].split()) >= 450
     for file in files:
         os.close(file)
+
+
+def test_ranks_have_more_descriptors_together_than_may_be_on_their_way(
+    ranks: Ranks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel lets a user's processes pass no more at a time than one may have open, unless they
+    may do anything; and all ranks wait until the template is warm."""
+    monkeypatch.setenv("FORK_DRIVER_WARM", "sleep 1")
+    files = [os.open(tmp_path, os.O_RDONLY) for _ in range(20)]
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))  # noqa: E731
+    drop = ["setpriv", "--bounding-set", "-sys_resource,-sys_admin"] if os.geteuid() == 0 else []
+    if drop and not shutil.which("setpriv"):
+        pytest.skip("needs setpriv (util-linux)")
+    words = [*drop, str(DRIVER), "rank", str(ranks.folder), "0", "sh", "-c", "echo $PPID"]
+    started = [ranks.start(words, plain=True, pass_fds=files, preexec_fn=limit) for _ in range(12)]
+    told = [child.communicate(timeout=60) for child in started]
+    assert len({out for out, _ in told}) == 1 and not any(err for _, err in told), told
+    for file in files:
+        os.close(file)
+
+
+def test_a_rank_process_that_is_stopped_before_it_asks_keeps_no_other_waiting(
+    ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORK_DRIVER_WARM", "sleep 1")
+    stopped = ranks.shell("echo here", preexec_fn=os.setpgrp)
+    until(lambda: any("fork-" in path.name for path in ranks.folder.iterdir()))
+    time.sleep(0.3)
+    os.kill(stopped.pid, signal.SIGSTOP)
+    assert ranks.said(["echo", "another"]) == "another\n"
+    os.kill(stopped.pid, signal.SIGCONT)
+    out, _ = stopped.communicate(timeout=20)
+    assert (out, stopped.returncode) == ("here\n", 0)
 
 
 def test_proc_says_what_the_environment_is(ranks: Ranks) -> None:
