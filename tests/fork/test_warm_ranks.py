@@ -214,3 +214,22 @@ def test_a_rank_that_imports_otherwise_than_the_trial_sees(own: Warm, name: str)
     (rank,) = own.ranks(program)
     assert (rank.refused, rank.said()) == ("", plain.said())
     assert own.report["left"] == {} and plain.returncode == 0
+
+
+@pytest.mark.parametrize("how", ["rmdir ../gone", "chmod 0 ."])
+@pytest.mark.parametrize("arguments", [["{}/script.py"], ["-m", "json.tool", "/dev/null"]])
+def test_in_a_folder_that_is_gone_or_closed(warm: Warm, how: str, arguments: list[str]) -> None:
+    (warm.cwd / "script.py").write_text(
+        "import json, os, sys\nprint(sys.path, list(sys.modules))\n"
+        "try: print(os.getcwd())\nexcept OSError as error: print(error)\n"
+    )
+    python = warm.folder / "python"
+    python.write_text(f'#!/bin/sh\nmkdir -p gone; cd gone; {how}; exec {warm.python} "$@"\n')
+    python.chmod(0o755)
+    warm.python = str(python)
+    arguments = [word.format(warm.cwd) for word in arguments]
+    warm.trial(arguments)
+    plain = warm.plain(arguments)
+    (rank,) = warm.ranks(arguments)
+    assert not warm.template_said and warm.report["refused"] == ""
+    assert (rank.refused, rank.said()) == ("", plain.said())

@@ -4,6 +4,7 @@
     words(value)     text that a record can hold
     json(value)      JSON; the json package is not the program's import
     read_whole(path) a file's bytes
+    working_folder() its path, or None
     ReadDict         a dict that tells what is read of it
     MISSING          in the place of a value that is not there
     is_one_of(name, patterns)   whether a name is among those; `*` at the end: all that begin so
@@ -27,6 +28,14 @@ def borrow(name):
     if not held:
         del _modules[name]
     return module
+
+
+def working_folder():
+    """None: it is gone, or nobody may know where it is."""
+    try:
+        return _posix.getcwd()
+    except OSError:
+        return None
 
 
 def words(value):

@@ -19,7 +19,7 @@ import sys
 
 from _brigade_again import ACTIONS, BEFORE_A_FORK
 from _brigade_channel import REPORT_BYTES, Channel
-from _brigade_common import is_one_of, json, read_whole
+from _brigade_common import is_one_of, json, read_whole, working_folder
 from _brigade_early import RENEW, look
 from _brigade_end import End
 from _brigade_loaders import Source
@@ -62,7 +62,7 @@ class _Template:
         self._limits = []  # names of more variables that were read, wherever they exist
         self._coerced = coerced(self._clean)
         self._streams = Streams()
-        self._place = _posix.getcwd(), _posix.umask(0o77)
+        self._place = working_folder(), _posix.umask(0o77)
         _posix.umask(self._place[1])
         self._renew = []  # modules that were there before the first of ours
         self._end, self._table = End(), None
@@ -192,7 +192,8 @@ class _Template:
         environ = {**self._environ, **more, _LEFT: coded}
         arguments = read_whole("/proc/self/cmdline").split(b"\0")[:-1]
         try:
-            _posix.chdir(self._place[0])
+            if self._place[0]:
+                _posix.chdir(self._place[0])
             _posix.umask(self._place[1])
             _posix.execve(sys.executable, arguments, environ)
         except OSError:
@@ -307,7 +308,7 @@ def _first_entry():
     if script in ("", "-", "-c", "-m"):
         if getattr(sys.flags, "safe_path", False) or sys.flags.isolated:
             return None
-        return _posix.getcwd() if script == "-m" else ""
+        return working_folder() if script == "-m" else ""
     path = sys.modules["os"].path
     held = dict(sys.path_importer_cache)
     try:

@@ -11,7 +11,7 @@ What must stay true: the rules of _brigade_view.py; looking changes nothing.
 
 import sys
 
-from _brigade_common import ReadDict, borrow, is_one_of
+from _brigade_common import ReadDict, borrow, is_one_of, working_folder
 from _brigade_nodes import ENVIRON, READ, READ_ALL, READ_SET
 
 _modules = sys.modules
@@ -128,7 +128,7 @@ class Watch:
             sys.getprofile(),
             (gc.isenabled(), gc.get_threshold(), gc.get_debug(), len(gc.callbacks)),
             mask,
-            _posix.getcwd(),
+            working_folder(),
             self._locale.setlocale(self._locale.LC_ALL, None),
             self._flush(),
             self._descriptors(),
