@@ -121,3 +121,19 @@ def test_a_tool_of_python_says_the_same_of_the_program(site: Site, name: str) ->
         plain.stdout.splitlines() * RANKS
     )
     assert site.report()["fork"]["ranks"] == RANKS
+
+
+def test_a_job_in_a_folder_that_is_gone_has_an_image_and_forked_ranks(site: Site) -> None:
+    def gone() -> None:
+        folder = site.base / "gone"
+        folder.mkdir()
+        os.chdir(folder)
+        folder.rmdir()
+
+    system = "/usr/bin/python3"  # of whose own folders there is no image
+    if not os.path.exists(system):
+        pytest.skip(f"needs {system}")
+    site.app.write_text("import json\nprint('here')\n")
+    done = site.brigade_of([system, str(site.app)], run=("--fork", "-n", "2"), preexec_fn=gone)
+    assert (done.returncode, done.stdout) == (0, "here\n" * 2), done.stderr
+    assert site.report()["fork"]["ranks"] == 2

@@ -161,9 +161,9 @@ def _prefixes(trial: Trial, python: Seen) -> list[str]:
 
 def _script_folder(process: Process) -> str:
     """The folder of the first argument that names a file, or ""."""
-    for word in process.argv[1:] if process.cwd else ():
-        path = os.path.join(process.cwd, word)
-        if not word.startswith("-") and os.path.isfile(path):
+    for word in process.argv[1:]:
+        path = os.path.join(process.cwd, word)  # of a folder that is gone no name is known
+        if not word.startswith("-") and os.path.isabs(path) and os.path.isfile(path):
             return os.path.dirname(path)
     return ""
 
