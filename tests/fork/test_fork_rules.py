@@ -108,6 +108,9 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
 CALLS: dict[tuple[str, str, str], str] = {
     ("*", "called", "matplotlib.use"): "matplotlib.use('agg')",
     ("*", "called", "numpy.*.set_printoptions"): "numpy.set_printoptions(precision=3)",
+    ("*", "called", "numpy.__getattr__"): "numpy.testing",
+    ("*", "called", "scipy*.__getattr__"): "scipy.constants",
+    ("*", "called", "sklearn.__getattr__"): "sklearn.dummy",
 }
 
 

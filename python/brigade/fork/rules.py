@@ -51,6 +51,7 @@ _COMMANDS = "gives it to the commands that it starts, which is not at import"
 _COUNTED = "only counts processors, of which ranks of a template may use the same number"
 _MPI = "reads it when MPI starts, and what starts MPI is left"
 _NUMEXPR = "its threads end before the fork, and are started again"
+_LAZY = "imports what a name stands for when it is first asked for"
 _TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
 
 RULES = (
@@ -78,6 +79,9 @@ RULES = (
          detail="matplotlib.use"),
     Rule("*", "called", "how arrays are printed is asked when one is",
          detail="numpy.*.set_printoptions"),
+    Rule("*", "called", _LAZY, detail="numpy.__getattr__"),
+    Rule("*", "called", _LAZY, detail="scipy*.__getattr__"),
+    Rule("*", "called", _LAZY, detail="sklearn.__getattr__"),
     Rule("threading", "pid", "Python sets the main thread's number after each fork",
          detail="thread", action="threading"),
     Rule("random", "random", "seeded again", action="random-seed"),
