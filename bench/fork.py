@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Start a real Python and MPI program in the lab with ranks forked from one warm process a node,
 against each node's warm local disk and the ordinary view, in turn: seconds to the first line after
-the imports (staging and warming counted in), and memory a rank.
+the imports and to the end of the job (staging and warming counted in), and memory a rank.
 
     python bench/fork.py --quick                  4 nodes, 8 ranks, twice: 2 minutes
     python bench/fork.py --ranks 4,32 --repeats 5 --out out/fork
 
-Memory is the ranks' and the templates' proportional set size (PSS), by rank. Before every start the
-caches of the shared file system's clients are dropped, and every node's copy is read once. Writes
-OUT/fork.json (raw samples) and prints medians.
+Memory is the ranks' and the templates' proportional set size (PSS), by rank. After its first line a
+rank looks at its memory, and ends: it takes apart what it imported, shared or not. Before every
+start the caches of the shared file system's clients are dropped, and every node's copy is read
+once. Writes OUT/fork.json (raw samples) and prints medians.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ from support.samples import median, save
 from brigade.lab import Lab
 
 VARIANTS = ("local", "brigade", "fork")
+HEADS = (
+    "ranks", "start", "seconds", "/ local", "to the end", "/ local", "MiB a rank", "/ local",
+    "forked",
+)  # fmt: skip
 SECONDS_ASKED, BYTES_ASKED, ALONE_ASKED = 0.25, 0.4, 1.05  # of the warm local disk
 
 
@@ -73,11 +78,12 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
     from rich.table import Table
 
     table = Table(title=f"{options.nodes} nodes, medians of {options.repeats}")
-    for name in ("ranks", "start", "seconds", "/ local", "MiB a rank", "/ local", "forked"):
+    for name in HEADS:
         table.add_column(name, justify="right")
     for ranks in options.ranks:
         at = {v: {"ranks": ranks, "variant": v} for v in options.variants}
         seconds = {v: median(samples, "seconds", **at[v]) or 0.0 for v in at}
+        ends = {v: median(samples, "total_seconds", **at[v]) or 0.0 for v in at}
         memory = {v: (median(samples, "bytes", **at[v]) or 0.0) / ranks / 2**20 for v in at}
         for variant in options.variants:
             table.add_row(
@@ -85,6 +91,8 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
                 variant,
                 f"{seconds[variant]:.2f}",
                 f"{seconds[variant] / seconds['local']:.2f}",
+                f"{ends[variant]:.2f}",
+                f"{ends[variant] / ends['local']:.2f}",
                 f"{memory[variant]:.1f}",
                 f"{memory[variant] / memory['local']:.2f}",
                 fewest_forked(samples, ranks) if variant == "fork" else "",
