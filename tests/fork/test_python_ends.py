@@ -43,6 +43,8 @@ def told(phase, info):
         os.write(1, b'collected %d\\n' % info['uncollectable'])
 gc.callbacks.append(told); Says('left')
 """,
+    "another_list_of_who_is_told": SAYS + "import gc, registry\ngc.callbacks = None\n"
+    "gc.unfreeze = gc.freeze = gc.isenabled = None\nregistry.Registry.items.append(Says('a'))",
     "imports_while_it_ends": SAYS
     + """
 class Imports(Says):

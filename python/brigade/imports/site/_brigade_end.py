@@ -35,14 +35,16 @@ _LAST_GENERATION = 2
 
 class End:
     def __init__(self):
-        self._gc = borrow("gc")
+        gc = borrow("gc")  # whose names the program may change
+        self._freeze, self._unfreeze, self._objects = gc.freeze, gc.unfreeze, gc.get_objects
+        self._is_on, self._callbacks = gc.isenabled, gc.callbacks
         self._register = borrow("atexit").register
         self._table = None
         self._acts = True  # whether what was imported may do something when it ends
 
     def look(self):
         kinds = {}
-        self._acts = any(_acts_at_its_end(thing, kinds) for thing in self._gc.get_objects())
+        self._acts = any(_acts_at_its_end(thing, kinds) for thing in self._objects())
 
     def begin(self, table):
         """Python 3.9 calls exit functions of one module `atexit` alone, the last that was made."""
@@ -53,17 +55,17 @@ class End:
         if register:
             register(self._last)
         else:
-            self._gc.unfreeze()
+            self._unfreeze()
 
     def _last(self):
-        if self._gc.isenabled():
-            self._gc.callbacks.append(self._collected)
+        if self._is_on():
+            self._callbacks.append(self._collected)
         else:
             self._let_go()  # modules are taken apart next
 
     def _collected(self, phase, info):
         if phase == "stop" and info["generation"] == _LAST_GENERATION:
-            self._gc.callbacks.remove(self._collected)
+            self._callbacks.remove(self._collected)
             self._let_go()
 
     def _let_go(self):
@@ -74,8 +76,8 @@ class End:
         states[:] = bytes([FORGOTTEN]) * len(states)  # nothing is shown any more
         table.nodes, table.modules, table.forgotten, table.others = [], [], [], []
         table.again = {}
-        self._gc.freeze()  # behind what is older: finalizers are called in that order
-        self._gc.unfreeze()
+        self._freeze()  # behind what is older: finalizers are called in that order
+        self._unfreeze()
 
 
 def _acts_at_its_end(thing, kinds):
