@@ -28,10 +28,7 @@ from support.samples import median, save
 from brigade.lab import Lab
 
 VARIANTS = ("local", "brigade", "fork")
-HEADS = (
-    "ranks", "start", "seconds", "/ local", "to the end", "/ local", "MiB a rank", "/ local",
-    "forked",
-)  # fmt: skip
+HEADS = ("ranks", "start", "line, s", "/ local", "end, s", "/ local", "MiB", "/ local", "forked")
 SECONDS_ASKED, BYTES_ASKED, ALONE_ASKED = 0.25, 0.4, 1.05  # of the warm local disk
 
 
@@ -77,7 +74,7 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{options.nodes} nodes, medians of {options.repeats}")
+    table = Table(title=f"{options.nodes} nodes, medians of {options.repeats}; memory is a rank's")
     for name in HEADS:
         table.add_column(name, justify="right")
     for ranks in options.ranks:

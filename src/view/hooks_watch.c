@@ -270,9 +270,21 @@ int watch_sched_getcpu(void)
 
 /* ---- random numbers ---- */
 
+/* Rust's standard library asks so for the keys of its hash tables (hashmap_random_keys), and for
+ * nothing else. */
+enum {
+    HASH_KEYS_BYTES = 16,
+    HASH_KEYS_FLAGS = 4 /* GRND_INSECURE, of Linux 5.6 */
+};
+
+static void note_getrandom(size_t n, unsigned int flags)
+{
+    watch_note("random", n == HASH_KEYS_BYTES && flags == HASH_KEYS_FLAGS ? "hash" : "");
+}
+
 ssize_t watch_getrandom(void *bytes, size_t n, unsigned int flags)
 {
-    watch_note("random", "");
+    note_getrandom(n, flags);
     return REAL_OR(getrandom, answer(sys_call(SYS_getrandom, (long)bytes, (long)n, flags, 0, 0, 0)),
                    bytes, n, flags);
 }
@@ -374,7 +386,7 @@ long watch_syscall(long number, ...)
         a[i] = va_arg(args, long);
     va_end(args);
     switch (number) {
-    case SYS_getrandom: watch_note("random", ""); break;
+    case SYS_getrandom: note_getrandom((size_t)a[1], (unsigned int)a[2]); break;
     case SYS_getpid: watch_note("pid", ""); break;
     case SYS_gettid: watch_note("pid", "thread"); break;
     case SYS_clock_gettime: note_clock(1); break;

@@ -100,6 +100,10 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("numexpr", "thread", "*/numexpr/*"): ("numexpr", ""),
     ("numexpr", "pid", ""): ("numexpr", ""),
     ("numcodecs.blosc", "pid", ""): ("numcodecs.blosc", ""),
+    ("jiter.jiter", "random", "hash"): ("jiter.jiter", ""),
+    ("rpds.rpds", "random", "hash"): ("rpds.rpds", ""),
+    ("safetensors._safetensors_rust", "random", "hash"): ("safetensors._safetensors_rust", ""),
+    ("tiktoken._tiktoken", "random", "hash"): ("tiktoken._tiktoken", ""),
     ("uvloop.loop", "library", "*/uvloop/loop*"): ("uvloop.loop", ""),
 }
 

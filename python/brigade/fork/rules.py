@@ -51,6 +51,7 @@ _COMMANDS = "gives it to the commands that it starts, which is not at import"
 _COUNTED = "only counts processors, of which ranks of a template may use the same number"
 _MPI = "reads it when MPI starts, and what starts MPI is left"
 _NUMEXPR = "its threads end before the fork, and are started again"
+_RUST = "keys of Rust's hash tables, on which only the order of what they hold depends"
 _LAZY = "imports what a name stands for when it is first asked for"
 _TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
 
@@ -150,6 +151,10 @@ RULES = (
     Rule("numexpr", "pid", _NUMEXPR, detail=""),
     Rule("numcodecs.blosc", "pid", "whose threads those of Blosc are is noted again", detail="",
          action="numcodecs-pid"),
+    Rule("jiter.jiter", "random", _RUST, detail="hash"),
+    Rule("rpds.rpds", "random", _RUST, detail="hash"),
+    Rule("safetensors._safetensors_rust", "random", _RUST, detail="hash"),
+    Rule("tiktoken._tiktoken", "random", _RUST, detail="hash"),
     Rule("uvloop.loop", "library", _COMMANDS, detail="*/uvloop/loop*"),
 )  # fmt: skip
 
