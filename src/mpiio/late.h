@@ -16,6 +16,7 @@
 #ifndef BRG_MPIIO_LATE_H
 #define BRG_MPIIO_LATE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "mpiio/file.h"
@@ -45,7 +46,8 @@ struct late {
     mpi_handle info; /* a copy */
     int number;      /* of the handle, as Fortran knows it */
     int64_t position;
-    mpi_handle handler; /* of errors, as it was for files to be opened */
+    pthread_mutex_t pointer; /* held by a call of one rank that moves it: threads come in turn */
+    mpi_handle handler;      /* of errors, as it was for files to be opened */
     int has_view;
     struct late_view view;
     int page_number;        /* of the world's */
