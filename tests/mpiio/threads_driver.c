@@ -1,7 +1,8 @@
 /* Files of a program that may call MPI from several threads at a time; the lines must be the same
  * with and without the library:
  *   after    files one after another, and three at once
- *   beside   two threads, each with files of its own, which come in another order on each rank */
+ *   beside   two threads, each with files of its own, which come in another order on each rank
+ *   pointer  two threads of a rank that write by the pointer of one file */
 #include "late_driver.h"
 
 #include <pthread.h>
@@ -85,8 +86,30 @@ static void beside(const char *path)
     }
 }
 
+static void *append(void *file)
+{
+    for (int i = 0; i < 20000; i++)
+        MPI_File_write(*(MPI_File *)file, buf, 16, MPI_INT, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+static void pointer(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_Offset at = 0;
+    pthread_t threads[2];
+    for (int i = 0; i < 2 && rank == 0; i++)
+        pthread_create(&threads[i], NULL, append, &f);
+    for (int i = 0; i < 2 && rank == 0; i++)
+        pthread_join(threads[i], NULL);
+    MPI_File_get_position(f, &at);
+    say("position", at);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct what all[] = {{"after", after}, {"beside", beside}};
+    static const struct what all[] = {{"after", after}, {"beside", beside}, {"pointer", pointer}};
     return late_main(argc, argv, MPI_THREAD_MULTIPLE, all, sizeof all / sizeof *all);
 }
