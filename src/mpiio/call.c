@@ -291,16 +291,14 @@ static int done_alone(struct file *f, const struct call *call, int any, uint64_t
            done_straight(f, call, &run, etypes, moved, code);
 }
 
-/* Two threads' calls at a file's own pointer are as one after the other. An error handler that is
- * called meanwhile may come here again. */
 static int done_in_turn(struct file *f, const struct call *call, int any, uint64_t *moved,
                         int *code)
 {
-    if (!f->late || call->at)
-        return done_alone(f, call, any, moved, code);
-    pthread_mutex_lock(&f->late->pointer);
+    unsigned held;
+    int holds = !call->at && late_hold_pointer(f, &held);
     int done = done_alone(f, call, any, moved, code);
-    pthread_mutex_unlock(&f->late->pointer);
+    if (holds)
+        late_release_pointer(held);
     return done;
 }
 

@@ -115,10 +115,7 @@ static struct late *new_late(const struct mpi_late *mpi, int mode, mpi_handle in
     struct late *late = calloc(1, sizeof *late);
     if (!late)
         return NULL;
-    *late = (struct late){.pointer = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
-                          .mode = mode,
-                          .page_number = -1,
-                          .number = FIRST_NUMBER + numbers++};
+    *late = (struct late){.mode = mode, .page_number = -1, .number = FIRST_NUMBER + numbers++};
     memset(late->face, 0xff, sizeof late->face);
     int rc = mpi->copy_info(info, &late->info);
     if (!rc && mpi->handler(mpi->no_file, &late->handler) == 0)

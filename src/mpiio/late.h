@@ -16,7 +16,6 @@
 #ifndef BRG_MPIIO_LATE_H
 #define BRG_MPIIO_LATE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "mpiio/file.h"
@@ -46,8 +45,7 @@ struct late {
     mpi_handle info; /* a copy */
     int number;      /* of the handle, as Fortran knows it */
     int64_t position;
-    pthread_mutex_t pointer; /* held by a call of one rank that moves it: threads come in turn */
-    mpi_handle handler;      /* of errors, as it was for files to be opened */
+    mpi_handle handler; /* of errors, as it was for files to be opened */
     int has_view;
     struct late_view view;
     int page_number;        /* of the world's */
@@ -83,6 +81,10 @@ int late_raise(struct file *file, int code);
 /* The individual pointer of any file, in etypes. 0 or -ECOMM. */
 int late_position(struct file *file, int64_t *etypes);
 int late_seek(struct file *file, int64_t etypes);
+/* Where several threads may call MPI, a call of one rank that moves it holds this, so that they
+ * come in turn: 1, with *held, or 0. Its error handler may come here again, or end the file. */
+int late_hold_pointer(const struct file *file, unsigned *held);
+void late_release_pointer(unsigned held);
 
 /* Of one that is apart, collective: 1: this is its view from now on; 0: MPI shall set it. */
 int late_set_view(struct file *file, int64_t displacement, mpi_handle etype, mpi_handle filetype,

@@ -149,9 +149,13 @@ static int open_alone(struct file *f)
 
 static int open_alone_once(struct file *f)
 {
+    unsigned held;
+    int holds = late_hold_pointer(f, &held);
     pthread_mutex_lock(&opening);
     int rc = late_is_ours(f) ? open_alone(f) : 0;
     pthread_mutex_unlock(&opening);
+    if (holds)
+        late_release_pointer(held);
     return rc;
 }
 

@@ -1,4 +1,5 @@
 /* See late.h: where a late file is, and what is seen of it. */
+#include <pthread.h>
 #include <string.h>
 
 #include "mpi/types.h"
@@ -26,6 +27,27 @@ int late_seek(struct file *f, int64_t etypes)
         return f->mpi->files->seek(handle_of(f), etypes);
     f->late->position = etypes;
     return 0;
+}
+
+/* Not the file's own: an error handler that is called meanwhile may close that. */
+#define FOUR                                                                        \
+    PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, \
+        PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
+static pthread_mutex_t pointers[] = {FOUR, FOUR, FOUR, FOUR};
+#define N_POINTERS (sizeof pointers / sizeof *pointers)
+
+int late_hold_pointer(const struct file *f, unsigned *held)
+{
+    if (!f->late || f->group->is_shared)
+        return 0;
+    *held = (unsigned)f->late->number % N_POINTERS;
+    pthread_mutex_lock(&pointers[*held]);
+    return 1;
+}
+
+void late_release_pointer(unsigned held)
+{
+    pthread_mutex_unlock(&pointers[held]);
 }
 
 /* ---- views ---- */
