@@ -17,9 +17,10 @@ from typing import Any, Callable
 from brigade.bench import component
 from brigade.lab import Lab
 from support.options import words
-from support.samples import save
+from support.samples import as_table, save
 
 NODES = 4
+MANY = 1000  # samples are kept as a table
 Run = Callable[[list[str]], dict[str, Any]]
 Start = Callable[[list[str]], str]
 
@@ -132,7 +133,7 @@ def run_jobs(
             samples = list(measure(Jobs(fs, options, folder, launcher, start, program)))
         settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
         path = options.out / f"{name}-{fs}.json"
-        save(path, name, settings, samples)
+        save(path, name, settings, as_table(samples) if len(samples) > MANY else samples)
         print(f"\n{title(fs)}\n")
         print_table(samples)
         print(f"raw samples: {path}")

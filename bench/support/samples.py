@@ -18,6 +18,12 @@ def save(path: Path, name: str, settings: dict[str, Any], samples: Any, **more: 
     path.write_text(_dense(json.dumps(content, indent=1)) + "\n", encoding="utf-8")
 
 
+def as_table(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """Many samples that all say the same as {"columns", "rows"}."""
+    columns = list(samples[0]) if samples else []
+    return {"columns": columns, "rows": [[one[name] for name in columns] for one in samples]}
+
+
 def as_rows(samples: list[dict[str, Any]], *more: str) -> dict[str, Any]:
     """Many samples of shared files as {"columns", "rows"}: a list for each, seconds by phase;
     `more` keys have a column as well."""
