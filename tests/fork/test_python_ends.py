@@ -94,3 +94,26 @@ def test_what_the_program_has_left_ends_though_it_has_not_imported_all(warm: War
     assert int(warm.report["warm"]) == len(warm.plan["warm"])
     assert (rank.refused, rank.said()) == ("", plain.said())
     assert plain.stdout == "a\n"
+
+
+ACTS = {
+    "finalize": "import os, weakref\nclass Thing: pass\nthing = Thing()\n"
+    "weakref.finalize(thing, os.write, 1, b'acts\\n')\n",
+    "ends": "import os\nclass Thing:\n    def __del__(self, write=os.write): write(1, b'acts\\n')\n"
+    "thing = Thing()\n",
+}
+
+
+@pytest.mark.parametrize("how", ACTS)
+def test_what_the_program_has_not_imported_does_nothing(warm: Warm, how: str) -> None:
+    (warm.cwd / "acts.py").write_text(ACTS[how])
+    (warm.cwd / "script.py").write_text(
+        "import os, atexit, weakref\nif 'TRIAL' in os.environ: import acts\n"
+        "print('said', flush=True)\n"
+    )
+    warm.trial(["script.py"], {"TRIAL": "1"})
+    assert "acts" in dict(warm.plan["warm"])
+    plain = warm.plain(["script.py"])
+    (rank,) = warm.ranks(["script.py"])
+    assert (rank.refused, rank.said()) == ("", plain.said())
+    assert plain.stdout == "said\n"

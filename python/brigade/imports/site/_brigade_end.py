@@ -11,9 +11,10 @@ collection passes over what is frozen, and nearly all hangs on that, if only on 
 collection may pass over it: a rank copies each page that one visits. Then nothing is frozen any
 more, and nothing of ours refers to a module.
 
-What a template has imported and the program has not comes to an end as well, unless something there
-might do something then: by itself, the rank would not have had it. It is kept until the process is
-gone, and what it refers to with it.
+What a template has imported and the program has not comes to an end as well, but for what it gave
+weakref.finalize, which is called by nobody, unless something there might do something then: by
+itself, the rank would not have had it. It is kept until the process is gone, and what it refers to
+with it.
 
 What must stay true: the rules of _brigade_view.py.
 """
@@ -27,6 +28,7 @@ _reference = sys.modules["_weakref"].ref
 _bases_of = type.__dict__["__mro__"].__get__
 _names_of = type.__dict__["__dict__"].__get__
 _callback_of = _reference.__callback__.__get__
+_function, _method = type(lambda: None), type((lambda self: None).__get__(0))
 _generators = type(_ for _ in ()), type((lambda: (yield))())
 # whose functions do no more, when what is referred to ends, than forget it
 _FORGETTING = "weakref", "_weakrefset", "logging", "threading", "_frozen_importlib"
@@ -58,6 +60,9 @@ class End:
             self._unfreeze()
 
     def _last(self):
+        for node, state in zip(self._table.nodes, self._table.states):
+            for finalizer in node.finalizers if state == STORED else ():
+                finalizer.detach()
         if self._is_on():
             self._callbacks.append(self._collected)
         else:
@@ -80,6 +85,20 @@ class End:
         self._unfreeze()
 
 
+class Finalizers:
+    """Of weakref, which calls all of them as Python ends."""
+
+    def __init__(self):
+        self._known = set()
+
+    def new(self):
+        weakref = sys.modules.get("weakref")
+        pending = getattr(getattr(weakref, "finalize", None), "_registry", ())
+        found = [one for one in pending if one not in self._known]
+        self._known.update(found)
+        return found
+
+
 def _acts_at_its_end(thing, kinds):
     """Whether Python code may be called when it ends, but for what only forgets it."""
     kind = type(thing)
@@ -88,9 +107,18 @@ def _acts_at_its_end(thing, kinds):
         kinds[id(kind)] = kind, _reference in bases, any("__del__" in _names_of(b) for b in bases)
     _kind, refers, ends = kinds[id(kind)]
     if refers:
-        callback = _callback_of(thing)
-        return type(callback) is type(_acts_at_its_end) and callback.__module__ not in _FORGETTING
+        return _acts_when_called(_callback_of(thing))
     return ends and kind.__module__ != "_io" and kind not in _generators
+
+
+def _acts_when_called(callback):
+    """weakref.finalize is called itself, and calls what it was given."""
+    kind = type(callback)
+    if kind is _function:
+        return callback.__module__ not in _FORGETTING
+    if kind is _method:
+        return _acts_when_called(callback.__func__)
+    return any(type(_names_of(base).get("__call__")) is _function for base in _bases_of(kind))
 
 
 def _keep(things):

@@ -52,7 +52,7 @@ def _kind_of(loader):
 class Node:
     __slots__ = (
         "name", "module", "ops", "known", "failed", "origin", "kind", "places", "stamp", "before",
-        "bound", "within", "spec",
+        "bound", "within", "spec", "finalizers",
     )  # fmt: skip
 
     def __init__(self, spec, trusted):
@@ -69,6 +69,7 @@ class Node:
         self.before = MISSING  # what its parent had by its name before
         self.bound = True  # whether its parent has it by its name
         self.within = False  # whether it was executed within its package's own execution
+        self.finalizers = ()  # of weakref, that its execution made
 
     @staticmethod
     def _places(spec):

@@ -15,6 +15,7 @@ not in the plan is never executed.
 
 import sys
 
+from _brigade_end import Finalizers
 from _brigade_given import Given
 from _brigade_loggers import Loggers
 from _brigade_nodes import (
@@ -65,6 +66,7 @@ class Warmer:
         self._stack = []
         self._block = []  # modules to be
         self._given = Given()
+        self._finalizers = Finalizers()
         self._loggers = Loggers()
         self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
@@ -260,6 +262,7 @@ class Warmer:
                     self._blame(f"changed {', '.join(changed)}")
                 stack.pop()
         self._given.remember(name, node.module)
+        node.finalizers = self._finalizers.new()
         if len(self.nodes) % _FREEZE_EVERY == 0:
             self.watch.freeze()
         if name == "atexit":
