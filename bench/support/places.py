@@ -133,7 +133,7 @@ def run_jobs(
             samples = list(measure(Jobs(fs, options, folder, launcher, start, program)))
         settings = {"fs": fs, "ranks": options.ranks, "jobs": options.jobs}
         path = options.out / f"{name}-{fs}.json"
-        save(path, name, settings, as_table(samples) if len(samples) > MANY else samples)
+        save(path, source.stem, settings, as_table(samples) if len(samples) > MANY else samples)
         print(f"\n{title(fs)}\n")
         print_table(samples)
         print(f"raw samples: {path}")

@@ -31,6 +31,11 @@ _is_same = borrow("_operator").is_
 _WATCHED = ("sys", "builtins", "atexit", "_frozen_importlib", "_frozen_importlib_external")
 
 
+def _is_watched(module):
+    """By whatever name: importlib._bootstrap is _frozen_importlib."""
+    return any(module is _modules.get(name) for name in _WATCHED)
+
+
 class Given:
     def __init__(self):
         self._names = []  # __dict__ of each module that was executed
@@ -39,7 +44,7 @@ class Given:
         self._held = {}  # id of a module's __dict__: [what it is called, names, values]
         self._done = []  # ops, in the order in which they happened
         for name, module in list(_modules.items()):
-            if type(module) is _Module and name not in _WATCHED:
+            if type(module) is _Module and not _is_watched(module):
                 self._hold(name, module.__dict__)
 
     def remember(self, name, module):
@@ -48,7 +53,7 @@ class Given:
             self._names.append(names)
             self._owners.append(name)
             self._counts.append(len(names))
-            if type(module) is _Module and name not in _WATCHED:
+            if type(module) is _Module and not _is_watched(module):
                 self._hold(name, names)
 
     def _hold(self, name, names):
