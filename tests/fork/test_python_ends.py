@@ -101,6 +101,11 @@ ACTS = {
     "weakref.finalize(thing, os.write, 1, b'acts\\n')\n",
     "ends": "import os\nclass Thing:\n    def __del__(self, write=os.write): write(1, b'acts\\n')\n"
     "thing = Thing()\n",
+    # what the program shares refers to the weak reference
+    "is_called": "import os, weakref, registry\nclass Calls:\n"
+    "    def __call__(self, gone, write=os.write): write(1, b'acts\\n')\n"
+    "class Thing: pass\nthing = Thing()\n"
+    "registry.Registry.items.append(weakref.ref(thing, Calls()))\n",
 }
 
 
@@ -108,7 +113,7 @@ ACTS = {
 def test_what_the_program_has_not_imported_does_nothing(warm: Warm, how: str) -> None:
     (warm.cwd / "acts.py").write_text(ACTS[how])
     (warm.cwd / "script.py").write_text(
-        "import os, atexit, weakref\nif 'TRIAL' in os.environ: import acts\n"
+        "import os, atexit, weakref, registry\nif 'TRIAL' in os.environ: import acts\n"
         "print('said', flush=True)\n"
     )
     warm.trial(["script.py"], {"TRIAL": "1"})

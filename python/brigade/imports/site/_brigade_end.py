@@ -28,7 +28,6 @@ _reference = sys.modules["_weakref"].ref
 _bases_of = type.__dict__["__mro__"].__get__
 _names_of = type.__dict__["__dict__"].__get__
 _callback_of = _reference.__callback__.__get__
-_function, _method = type(lambda: None), type((lambda self: None).__get__(0))
 _generators = type(_ for _ in ()), type((lambda: (yield))())
 # whose functions do no more, when what is referred to ends, than forget it
 _FORGETTING = "weakref", "_weakrefset", "logging", "threading", "_frozen_importlib"
@@ -107,18 +106,9 @@ def _acts_at_its_end(thing, kinds):
         kinds[id(kind)] = kind, _reference in bases, any("__del__" in _names_of(b) for b in bases)
     _kind, refers, ends = kinds[id(kind)]
     if refers:
-        return _acts_when_called(_callback_of(thing))
+        callback = _callback_of(thing)
+        return type(callback) is type(_acts_at_its_end) and callback.__module__ not in _FORGETTING
     return ends and kind.__module__ != "_io" and kind not in _generators
-
-
-def _acts_when_called(callback):
-    """weakref.finalize is called itself, and calls what it was given."""
-    kind = type(callback)
-    if kind is _function:
-        return callback.__module__ not in _FORGETTING
-    if kind is _method:
-        return _acts_when_called(callback.__func__)
-    return any(type(_names_of(base).get("__call__")) is _function for base in _bases_of(kind))
 
 
 def _keep(things):
