@@ -125,7 +125,7 @@ static int pack_index(brg_file *f, char **buf, brg_piece pieces[2], struct brg_e
 /* Where all see what is written, and until it is published nobody else. */
 static int may_write_alone(const brg_file *f)
 {
-    return file_sees_all(f) && strcmp(f->token.temporary, f->token.path) != 0;
+    return file_sees_all(f) && !store_as_it_lies(&f->token);
 }
 
 /* Whatever fails is told when the ranks meet. */

@@ -16,6 +16,7 @@
 #ifndef BRG_IO_STORE_H
 #define BRG_IO_STORE_H
 
+#include <string.h>
 #include <sys/types.h>
 
 #include "world/hints.h"
@@ -46,6 +47,12 @@ struct store_token {
     int lock;                   /* rank 0's descriptor of base; of no meaning elsewhere */
     int file;                   /* rank 0's of the file that is there, for its store; or -1 */
 };
+
+/* No other file takes its place: it is read, or changed as it lies. */
+static inline int store_as_it_lies(const struct store_token *token)
+{
+    return strcmp(token->temporary, token->path) == 0;
+}
 
 struct io_store;
 

@@ -137,7 +137,7 @@ static int place_of(int fd, int fresh, struct store_token *token, const struct i
 static int find_place(struct store_token *token, const struct io_hints *hints,
                       struct brg_error *err)
 {
-    if (strcmp(token->temporary, token->path) != 0)
+    if (!store_as_it_lies(token))
         return place_of(token->lock, 1, token, hints, err);
     if (token->file >= 0)
         return place_of(token->file, 0, token, hints, err);

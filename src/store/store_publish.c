@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,12 +12,6 @@
 #include "world/fault.h"
 #include "store/store_inside.h"
 #include "store/store_io.h"
-
-/* There is no old file to be kept whole. */
-static int is_changed_as_it_lies(const struct io_store *s)
-{
-    return strcmp(s->token.temporary, s->token.path) == 0;
-}
 
 /* Only where it is another, as it is a request to a shared file system. 1: it was; 0; -errno. */
 static int set_mode(int fd, const struct stat *now, int32_t mode)
@@ -32,7 +25,7 @@ static int set_mode(int fd, const struct stat *now, int32_t mode)
 static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode, int *changed)
 {
     struct stat st;
-    int in_place = is_changed_as_it_lies(s), rc = 0;
+    int in_place = store_as_it_lies(&s->token), rc = 0;
     int fd = s->fd >= 0 ? s->fd : store_io_open(s->token.temporary, O_RDWR, 0);
     if (fd < 0)
         return fd;
@@ -69,7 +62,7 @@ static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
 {
     struct stat st;
     uint32_t n = 0;
-    if (is_changed_as_it_lies(s) || stat(s->token.path, &st))
+    if (store_as_it_lies(&s->token) || stat(s->token.path, &st))
         return 0;
     int own = store_own_section(file, (uint64_t)st.st_ino, (uint64_t)st.st_size);
     for (uint32_t i = 0; i < file->n && n < SUMS_SECTIONS - 1; i++)
@@ -83,7 +76,7 @@ static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
 static int open_to_change(const struct io_store *s, const struct sums_file *old, const char *path,
                           uint64_t n_blocks)
 {
-    int same = is_changed_as_it_lies(s) && old->n == 1 && old->section[0].n_blocks == n_blocks;
+    int same = store_as_it_lies(&s->token) && old->n == 1 && old->section[0].n_blocks == n_blocks;
     return same ? open(path, O_RDWR | O_CLOEXEC) : -1;
 }
 
@@ -213,7 +206,7 @@ int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "publish the checksums of");
     io_fault_step();
-    if (strcmp(s->token.temporary, s->token.path))
+    if (!store_as_it_lies(&s->token))
         rc = store_io_rename(s->token.temporary, s->token.path, !(s->token.flags & BRG_EXCLUSIVE));
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "publish");
