@@ -22,9 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support import places
-from support.options import numbers, words
-
-from brigade import paths
+from support.options import numbers, with_io, words
 
 SOURCE = Path(__file__).parent / "support/arrays.c"
 #: as arrays.c explains them
@@ -36,14 +34,7 @@ FIRST = 1  # rounds of a job that are not counted: they find pages, connections 
 
 
 def main() -> int:
-    native = paths.native("libbrigade_io.so").parent
-    flags = [
-        f"-I{SOURCE.parents[2] / 'include'}",
-        f"-L{native}",
-        f"-Wl,-rpath,{native}",
-        "-lbrigade_io",
-    ]
-    return places.run_jobs("arrays", SOURCE, arguments(), measure, print_table, flags)
+    return places.run_jobs("arrays", SOURCE, arguments(), measure, print_table, with_io())
 
 
 def arguments() -> argparse.Namespace:

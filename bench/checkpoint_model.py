@@ -33,10 +33,9 @@ from typing import Any, Callable
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from support.options import words
+from support.options import with_io, words
 from support.samples import save
 
-from brigade import paths
 from brigade.lab import Lab
 from brigade.model.checkpoint import pattern
 from brigade.model.checkpoint.simulate import band
@@ -84,12 +83,9 @@ def arguments() -> argparse.Namespace:
 
 
 def compiled(options: argparse.Namespace) -> Path:
-    native = paths.native("libbrigade_io.so").parent
     program = Path("/var/tmp/brigade-bench/failing")
     program.parent.mkdir(parents=True, exist_ok=True)
-    include = SOURCE.parents[2] / "include"
-    command = [options.mpicc, "-O2", f"-I{include}", str(SOURCE), "-o", str(program)]
-    command += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io"]
+    command = [options.mpicc, "-O2", str(SOURCE), "-o", str(program), *with_io()]
     subprocess.run(command, check=True)
     return program
 

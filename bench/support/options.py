@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any, Callable
 
+from brigade import paths
+
 
 def numbers(text: str) -> list[int]:
     """`4,8,16` as a list."""
@@ -15,6 +17,13 @@ def numbers(text: str) -> list[int]:
 def words(separator: str = ",") -> Callable[[str], list[str]]:
     """A list of words with something between them."""
     return lambda text: text.split(separator)
+
+
+def with_io() -> list[str]:
+    """What a C program is compiled with that calls libbrigade_io."""
+    include = Path(__file__).parents[2] / "include"
+    native = paths.native("libbrigade_io.so").parent
+    return [f"-I{include}", f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io"]
 
 
 def lab_parser(doc: str | None, lab: str, out: str, **defaults: Any) -> argparse.ArgumentParser:
