@@ -32,7 +32,7 @@ static int has_pages(const brg_file *f)
 static int leave_page(void *file, struct brg_error *err)
 {
     brg_file *f = file;
-    return store_page_leave(f->store, err);
+    return store_page_leave(f->store, f->size, err);
 }
 
 /* n_ranks of them read back what is marked; of arrays, so is what rank 0 wrote of its own. */

@@ -8,12 +8,12 @@
 static int too_far(const brg_file *f, uint64_t high, struct brg_error *err)
 {
     if (!f->hints.checksums || f->hints.layout != IO_SHARED ||
-        high / f->token.stripe_bytes <= STORE_MOST_BLOCKS)
+        high / f->token.block_bytes <= STORE_MOST_BLOCKS)
         return 0;
     return brg_error_set(err, -EFBIG,
                          "%s would be too long for checksums of each %llu bytes: a longer stripe "
                          "(hint stripe), layout=parts or checksums=no take it",
-                         f->token.path, (unsigned long long)f->token.stripe_bytes);
+                         f->token.path, (unsigned long long)f->token.block_bytes);
 }
 
 /* Bytes at offsets of the program's own. *err (not NULL) says what is wrong with them. */

@@ -114,7 +114,7 @@ static uint64_t most(uint64_t a, uint64_t b)
 void file_early_say(const brg_file *f, int64_t *v)
 {
     const struct file_early *e = &f->early;
-    uint64_t block = f->token.stripe_bytes, from = 0, until = 0;
+    uint64_t block = f->token.block_bytes, from = 0, until = 0;
     int streams = store_stream(f->store, &from, &until);
     if (e->moved) {
         uint64_t first = e->low / block * block, end = (e->high + block - 1) / block * block;

@@ -17,6 +17,7 @@
 _Static_assert(STORE_PAGE == SUMS_PAGE, "the page is the pad's first");
 
 #define SHORT_BYTES (64u << 10)
+#define CACHED_BYTES (1u << 20)
 #define START_BYTES (256u << 10) /* less is left to the sync: small requests cost a disk more */
 
 struct io_store *store_new(void)
@@ -114,7 +115,7 @@ static int need_sums(struct io_store *s, struct brg_error *err)
     s->sums = malloc(sizeof *s->sums);
     if (!s->sums)
         return brg_error_set(err, -ENOMEM, "no memory for checksums");
-    sums_open(s->sums, s->page, s->working, s->token.stripe_bytes);
+    sums_open(s->sums, s->page, s->working, s->token.block_bytes);
     s->sums->through = s->async;
     return 0;
 }
@@ -201,15 +202,15 @@ static void start_sync(struct io_store *s, size_t bytes, uint64_t offset)
         (void)sync_file_range(s->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
 }
 
-/* Block by block: what has just been summed is still in the processor's cache when it is written,
- * so that sums cost no second way through memory. */
+/* Block by block, or several small ones: what has just been summed is still in the processor's
+ * cache when it is written, so that sums cost no second way through memory. */
 static int write_blocks(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
                         struct brg_error *err)
 {
-    uint64_t block = s->token.stripe_bytes;
+    uint64_t step = s->token.block_bytes < CACHED_BYTES ? CACHED_BYTES : s->token.block_bytes;
     int rc = 0;
     while (!rc && bytes) {
-        uint64_t left = block - offset % block;
+        uint64_t left = step - offset % step;
         size_t n = bytes < left ? bytes : (size_t)left;
         if (s->sums && s->early.bytes)
             sums_note_early(s->sums, buf, n, offset);
@@ -352,7 +353,7 @@ int store_mark(struct io_store *s, uint64_t bytes, uint64_t offset, struct brg_e
 
 int store_settle(struct io_store *s, uint32_t n_ranks, uint64_t size, struct brg_error *err)
 {
-    uint64_t block = s->token.stripe_bytes, first, end, failed = 0;
+    uint64_t block = s->token.block_bytes, first, end, failed = 0;
     uint64_t n_blocks = (size + block - 1) / block;
     if (s->token.layout == IO_PARTS || !s->checksums ||
         !has_share(s->rank, n_ranks, n_blocks, &first, &end))

@@ -25,8 +25,8 @@
 /* With BRG_READ, BRG_WRITE or both; BRG_CREATE makes a file where there is none, and keeps what one
  * holds. Hints checksums, layout and async do not apply; sums that describe the file go away. */
 #define STORE_IN_PLACE 0x100u
-#define STORE_PAGE 4096u
-#define STORE_MOST_BLOCKS (UINT64_C(1) << 27) /* with checksums: 1 GiB of them */
+#define STORE_PAGE 65536u
+#define STORE_MOST_BLOCKS (UINT64_C(1) << 29) /* with checksums: 4 GiB of them */
 
 struct store_token {
     char path[STORE_PATH];      /* the name that will be published, symbolic links resolved */
@@ -36,6 +36,7 @@ struct store_token {
     uint64_t device;            /* st_dev of the file system; 0: not known */
     uint64_t size;              /* of the file that is there; 0 for a new one */
     uint64_t stripe_bytes;      /* hint, file system's, or 1 MiB; power of two */
+    uint64_t block_bytes;       /* a checksum each; a power of two that divides the stripe */
     uint32_t stripe_count;      /* 0: not known (not Lustre) */
     uint64_t lock_bytes;        /* what one node may write at a time, a power of two; 0: any */
     enum io_layout layout;      /* of the file that is there, or of the new one */
@@ -78,7 +79,7 @@ void store_close(struct io_store *store);
 /* Opens the data now, rather than with the first write or read. 0 or -errno with *err. */
 int store_need_file(struct io_store *store, struct brg_error *err);
 
-/* All bytes or an error at the first that failed. Blocks (of stripe_bytes) that one write fills,
+/* All bytes or an error at the first that failed. Blocks (of block_bytes) that one write fills,
  * or that one rank alone writes from beginning to end, have their checksums from memory. */
 int store_write(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
@@ -119,12 +120,12 @@ int store_is_unsummed(const struct io_store *store);
 /* Where ranks are on several nodes, each of which has a page of its own. One rank of each node,
  * when all have written what a commit is of: what its page says, n values, returned; the least of
  * all nodes' come back, and it returns whether blocks must be read back. */
-#define STORE_PAGE_VALUES 897
+#define STORE_PAGE_VALUES 14337
 int store_page_say(const struct io_store *store, uint64_t size, int64_t *values);
 int store_page_hear(struct io_store *store, uint64_t size, const int64_t *values);
 /* Then every rank, where such blocks must be read back, before store_settle and with an agreement
  * between: what rank 0's page says goes to a file that all see. */
-int store_page_leave(struct io_store *store, struct brg_error *err);
+int store_page_leave(struct io_store *store, uint64_t size, struct brg_error *err);
 /* What was written before goes to where other nodes see it: what they write from now on, after an
  * agreement, comes later. Not needed for layout=parts. */
 int store_show(struct io_store *store, struct brg_error *err);

@@ -4,7 +4,7 @@
 int store_may_early(const struct io_store *s, size_t bytes, uint64_t offset)
 {
     return s->token.layout == IO_SHARED && !s->async && !s->direct_io &&
-           sums_have_room(s->token.stripe_bytes, bytes, offset);
+           sums_have_room(s->token.block_bytes, bytes, offset);
 }
 
 int store_write_early(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,

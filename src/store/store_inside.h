@@ -104,6 +104,9 @@ void store_parts_folder(char folder[STORE_NAME_BYTES], const char *base);
 /* The folder of parts that were made for the file `path` and go away with it, or "". */
 void store_parts_of(char folder[STORE_PATH + PARTS_FOLDER], const char *path);
 
+/* Rank 0, token->lock being the new file: what the old one holds. 0, or -errno with *err. */
+int store_copy_old(const struct store_token *token, struct brg_error *err);
+
 /* store_publish where the layout is one of parts: store_publish_parts.c. */
 int store_publish_parts(struct io_store *store, uint64_t size, struct brg_error *err);
 

@@ -9,8 +9,8 @@ _Static_assert(STORE_PAGE_VALUES == SUMS_PAGE_VALUES, "what a page says");
 
 static uint32_t n_blocks(const struct io_store *s, uint64_t size)
 {
-    uint64_t n = (size + s->token.stripe_bytes - 1) / s->token.stripe_bytes;
-    return (uint32_t)(n < SUMS_GROUP ? n : SUMS_GROUP);
+    uint64_t n = (size + s->token.block_bytes - 1) / s->token.block_bytes;
+    return (uint32_t)(n < SUMS_IN_MEMORY ? n : SUMS_IN_MEMORY);
 }
 
 int store_page_say(const struct io_store *s, uint64_t size, int64_t *values)
@@ -23,7 +23,7 @@ int store_page_hear(struct io_store *s, uint64_t size, const int64_t *values)
     return sums_page_hear(s->page, n_blocks(s, size), values);
 }
 
-int store_page_leave(struct io_store *s, struct brg_error *err)
+int store_page_leave(struct io_store *s, uint64_t size, struct brg_error *err)
 {
     char *page = s->page;
     struct sums_pad pad;
@@ -32,7 +32,8 @@ int store_page_leave(struct io_store *s, struct brg_error *err)
         return 0;
     sums_pad_open(&pad, NULL, s->working);
     int rc = sums_pad_make(&pad);
-    rc = rc ? rc : store_io_write(pad.fd, page, SUMS_PAGE_FILE, 0, NULL);
+    uint32_t sheets = (n_blocks(s, size) + SUMS_GROUP - 1) / SUMS_GROUP;
+    rc = rc ? rc : store_io_write(pad.fd, page, sheets * SUMS_SHEET, 0, NULL);
     sums_pad_close(&pad);
     return rc ? store_failed(err, rc, s->token.path, -1, "keep checksums of") : 0;
 }

@@ -2,12 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +16,9 @@
 #include "store/place.h"
 #include "store/store_inside.h"
 #include "store/store_io.h"
+
+#define BLOCK_USUAL (64u << 10)
+#define BLOCK_LEAST 4096u
 
 static int refuse(struct brg_error *err, int code, const char *path, const char *why)
 {
@@ -116,6 +117,14 @@ static int check_sums_name(const char *path, struct brg_error *err)
                   "checksums=no");
 }
 
+/* What has a checksum of its own. Small, as changing a part of one means reading it all; not too
+ * small for a large file, whose checksums rank 0 writes by itself: 1 MiB of them for 8 GiB. */
+static uint64_t block_of(uint64_t stripe)
+{
+    uint64_t block = stripe / 16 > BLOCK_USUAL ? stripe / 16 : BLOCK_USUAL;
+    return block < stripe ? block : stripe;
+}
+
 /* Stripes: chosen for the file that was just made, or found of the one that is there. */
 static int place_of(int fd, int fresh, struct store_token *token, const struct io_hints *hints,
                     struct brg_error *err)
@@ -128,6 +137,7 @@ static int place_of(int fd, int fresh, struct store_token *token, const struct i
     if (rc)
         return store_failed(err, rc, token->path, -1, "choose the stripes of");
     token->stripe_bytes = place.stripe_bytes;
+    token->block_bytes = block_of(place.stripe_bytes);
     token->stripe_count = place.stripe_count;
     token->lock_bytes = token->layout == IO_SHARED ? place.lock_bytes : 0;
     snprintf(token->place, sizeof token->place, "%s", place.text);
@@ -189,64 +199,9 @@ static int make_base(struct store_token *token, const struct io_hints *hints, st
     return store_failed(err, -EEXIST, token->path, -1, "find a temporary name for");
 }
 
-static int all_zeros(const char *buf, size_t n)
-{
-    return n == 0 || (buf[0] == 0 && memcmp(buf, buf + 1, n - 1) == 0);
-}
-
-/* [at, end) of the old file, which has data there; where it may not (`holes`), zeros are left out.
- * 0, or -errno with *at where it failed. */
-static int copy_data(int from, int to, uint64_t *at, uint64_t end, int holes)
-{
-    char buf[64 << 10];
-    int rc = 0, by_kernel = !holes;
-    while (!rc && *at < end) {
-        loff_t in = (loff_t)*at, out = in;
-        ssize_t n = by_kernel ? copy_file_range(from, &in, to, &out, end - *at, 0) : -1;
-        if (n <= 0 && by_kernel && errno != ENOSPC) {
-            by_kernel = 0;
-            continue;
-        }
-        if (!by_kernel) {
-            n = store_io_read(from, buf, end - *at < sizeof buf ? end - *at : sizeof buf, *at);
-            rc = n < 0 ? (int)n : 0;
-            if (!rc && !(holes && all_zeros(buf, (size_t)n)))
-                rc = store_io_write(to, buf, (size_t)n, *at, NULL);
-        } else if (n < 0)
-            rc = -errno;
-        if (n == 0)
-            rc = -EIO; /* it became shorter meanwhile */
-        *at += rc ? 0 : (uint64_t)n;
-    }
-    return rc;
-}
-
-/* The bytes of the file that is there: shared with it where the file system can. Holes stay holes,
- * or a sparse file would fill the disk. */
-static int copy_old(struct store_token *token, int from, struct brg_error *err)
-{
-    uint64_t at = 0;
-    int rc = 0;
-    if (ioctl(token->lock, FICLONE, from) == 0)
-        return 0;
-    rc = store_io_resize(token->lock, token->size);
-    /* Some network file systems take all of a file for data, also of this one, which has none. */
-    int untold = lseek(token->lock, 0, SEEK_DATA) == 0;
-    while (!rc && at < token->size) {
-        off_t data = lseek(from, (off_t)at, SEEK_DATA), end;
-        if (data < 0 && errno == ENXIO)
-            break; /* the rest is a hole */
-        at = data < 0 ? at : (uint64_t)data;
-        end = data < 0 ? -1 : lseek(from, data, SEEK_HOLE);
-        end = end <= (off_t)at || (uint64_t)end > token->size ? (off_t)token->size : end;
-        rc = copy_data(from, token->lock, &at, (uint64_t)end, untold);
-    }
-    return rc ? store_failed(err, rc, token->path, (int64_t)at, "copy") : 0;
-}
-
 /* What stays of the old file keeps its old sums, so that damage which is in it already will still
- * be found. */
-static int seed_sums(const struct store_token *token, const struct stat *old, struct sums *sums)
+ * be found: and the new one has blocks of the same size, where they fit its stripes. */
+static int seed_sums(struct store_token *token, const struct stat *old, struct sums *sums)
 {
     char path[STORE_NAME_BYTES];
     struct sums_file file = {.fd = -1};
@@ -254,21 +209,24 @@ static int seed_sums(const struct store_token *token, const struct stat *old, st
     store_name(path, token->path, ".sums");
     if (sums_file_open(&file, path, NULL) == 0)
         section = store_own_section(&file, old->st_ino, token->size);
-    if (section >= 0 && file.section[section].block_bytes != token->stripe_bytes)
+    uint64_t block = section >= 0 ? file.section[section].block_bytes : 0;
+    if (block < BLOCK_LEAST || token->stripe_bytes % block)
         section = -1;
+    else
+        sums->block_bytes = token->block_bytes = block;
     int rc = sums_seed(sums, &file, section, token->size);
     sums_file_close(&file);
     return rc;
 }
 
 /* The pad of checksums. */
-static int make_sums(const struct store_token *token, const struct stat *old, char *page,
+static int make_sums(struct store_token *token, const struct stat *old, char *page,
                      struct brg_error *err)
 {
     char path[STORE_NAME_BYTES];
     struct sums sums;
     store_name(path, token->base, ".blocks");
-    sums_open(&sums, page, path, token->stripe_bytes);
+    sums_open(&sums, page, path, token->block_bytes);
     int rc = page ? 0 : sums_pad_make(&sums.pad);
     if (!rc && !(token->flags & BRG_CREATE))
         rc = seed_sums(token, old, &sums);
@@ -300,13 +258,8 @@ static int make_files(struct store_token *token, const struct io_hints *hints,
     if (hints->checksums)
         rc = make_sums(token, old, hints->async ? NULL : page, err);
     io_fault_step();
-    if (!rc && !(token->flags & BRG_CREATE) && !hints->update_in_place) {
-        int fd = store_io_open(token->path, O_RDONLY, 0);
-        rc = fd < 0 ? store_failed(err, fd, token->path, -1, "read") : copy_old(token, fd, err);
-        if (fd >= 0)
-            close(fd);
-    }
-    return rc;
+    int copies = !(token->flags & BRG_CREATE) && !hints->update_in_place;
+    return !rc && copies ? store_copy_old(token, err) : rc;
 }
 
 /* The file is there when this is done, with what it held. */

@@ -100,16 +100,16 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
 {
     char now[STORE_NAME_BYTES], next[STORE_NAME_BYTES];
     struct sums_section sections[SUMS_SECTIONS] = {
-        {.id = s->token.id, .size = size, .inode = inode, .block_bytes = s->token.stripe_bytes}};
+        {.id = s->token.id, .size = size, .inode = inode, .block_bytes = s->token.block_bytes}};
     sums_source *sources[SUMS_SECTIONS] = {sums_get};
     struct sums working;
     struct sums_file file = {.fd = -1};
     struct old_sums old[SUMS_SECTIONS];
     void *contexts[SUMS_SECTIONS] = {&working};
-    sections[0].n_blocks = (size + s->token.stripe_bytes - 1) / s->token.stripe_bytes;
+    sections[0].n_blocks = (size + s->token.block_bytes - 1) / s->token.block_bytes;
     store_name(now, s->token.path, ".sums");
     store_name(next, s->token.base, ".sums");
-    sums_open(&working, s->page, s->working, s->token.stripe_bytes);
+    sums_open(&working, s->page, s->working, s->token.block_bytes);
     uint32_t n = sums_file_open(&file, now, NULL) ? 0 : keep_sections(s, &file, old);
     for (uint32_t i = 0; i < n; i++) {
         sections[i + 1] = file.section[old[i].section];

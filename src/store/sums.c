@@ -2,6 +2,7 @@
 #include "store/sums.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -17,7 +18,7 @@ static uint32_t in_group(uint64_t block, uint64_t n)
 
 void sums_open(struct sums *s, char *page, const char *working, uint64_t block_bytes)
 {
-    memset(s, 0, sizeof *s);
+    memset(s, 0, offsetof(struct sums, sum));
     s->block_bytes = block_bytes;
     sums_pad_open(&s->pad, page, working);
 }
@@ -29,7 +30,11 @@ void sums_close(struct sums *s)
 
 static int write_sums(struct sums *s)
 {
-    int rc = s->n ? sums_pad_put(&s->pad, s->sum, 8 * (size_t)s->n, sums_at(s->first)) : 0;
+    int rc = 0;
+    for (uint32_t done = 0, some; !rc && done < s->n; done += some) {
+        some = in_group(s->first + done, s->n - done);
+        rc = sums_pad_put(&s->pad, s->sum + done, 8 * (size_t)some, sums_at(s->first + done));
+    }
     s->n = 0;
     return rc;
 }
@@ -41,7 +46,7 @@ static int put_sum(struct sums *s, uint64_t block, uint64_t sum)
         return 0;
     }
     int rc = 0;
-    if (s->n && (block != s->first + s->n || block % SUMS_GROUP == 0))
+    if (s->n && (block != s->first + s->n || s->n == SUMS_IN_MEMORY))
         rc = write_sums(s);
     if (!s->n)
         s->first = block;
@@ -201,8 +206,7 @@ static struct edges edges_of(const struct sums *s, size_t bytes, uint64_t offset
 
 int sums_have_room(uint64_t block_bytes, size_t bytes, uint64_t offset)
 {
-    uint64_t first = offset / block_bytes, n = (offset + bytes - 1) / block_bytes - first + 1;
-    return in_group(first, n) == n;
+    return (offset + bytes - 1) / block_bytes - offset / block_bytes < SUMS_IN_MEMORY;
 }
 
 void sums_note_early(struct sums *s, const void *buf, size_t bytes, uint64_t offset)

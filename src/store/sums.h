@@ -7,7 +7,7 @@
  * written is *marked*, and read back before the file is published. A block that nobody writes is
  * zeros, and its sum is 0.
  *
- * The pad is a row of pages, each of SUMS_GROUP sums and then as many bytes, the marks:
+ * The pad is a row of sheets, each of SUMS_GROUP sums and then as many bytes, the marks:
  * a mark and a sum of one block are never written over each other, in whatever order they come. */
 #ifndef BRG_IO_SUMS_H
 #define BRG_IO_SUMS_H
@@ -18,25 +18,22 @@
 #include "store/sums_pad.h"
 
 #define SUMS_GROUP 448u
+#define SUMS_IN_MEMORY (SUMS_SHEETS * SUMS_GROUP) /* blocks of the page in memory */
 
 /* Where the sum and the mark of a block lie on the pad. */
 static inline uint64_t sums_at(uint64_t block)
 {
-    return block / SUMS_GROUP * SUMS_PAGE + block % SUMS_GROUP * 8;
+    return block / SUMS_GROUP * SUMS_SHEET + block % SUMS_GROUP * 8;
 }
 
 static inline uint64_t sums_mark_at(uint64_t block)
 {
-    return block / SUMS_GROUP * SUMS_PAGE + SUMS_GROUP * 8 + block % SUMS_GROUP;
+    return block / SUMS_GROUP * SUMS_SHEET + SUMS_GROUP * 8 + block % SUMS_GROUP;
 }
 
 struct sums {
     struct sums_pad pad;
     uint64_t block_bytes;
-    /* sums that are not on the pad yet: blocks [first, first + n) of one group */
-    uint64_t first;
-    uint32_t n;
-    uint64_t sum[SUMS_GROUP];
     /* the last blocks that were marked, and whether the pad says so */
     uint64_t mark_first, mark_n;
     int mark_written;
@@ -46,6 +43,10 @@ struct sums {
     int streaming, stream_marked; /* its block is marked until it is full */
     uint64_t stream_at;
     XXH3_state_t stream;
+    /* sums that are not on the pad yet: blocks [first, first + n) */
+    uint64_t first;
+    uint32_t n;
+    uint64_t sum[SUMS_IN_MEMORY]; /* at the end, as most files touch little of it */
 };
 
 /* On a pad of this page and file. */

@@ -42,7 +42,7 @@ int sums_pad_make(struct sums_pad *pad)
     if (pad->page)
         pad->page[SUMS_PAGE_FILE] = 1;
     /* Nodes that see it empty first may go on doing so for a while. */
-    return pad->page ? 0 : store_io_write(fd, "", 1, SUMS_PAGE - 1, NULL);
+    return pad->page ? 0 : store_io_write(fd, "", 1, SUMS_SHEET - 1, NULL);
 }
 
 int sums_pad_put(struct sums_pad *pad, const void *bytes, size_t n, uint64_t at)

@@ -1,8 +1,8 @@
 /* The pages of several nodes as one. Each node's ranks put the sums and marks of the first
- * SUMS_GROUP blocks on a page of their own (sums_pad.h); when all is written, the least of what the
- * nodes say of each block tells what all of them know. A block that has a sum of one node, or the
- * same of several, has that; one that is marked, or of which they say different sums, must be read
- * back: who of them wrote last, no page tells. Pure. */
+ * SUMS_IN_MEMORY blocks on a page of their own (sums_pad.h); when all is written, the least of what
+ * the nodes say of each block tells what all of them know. A block that has a sum of one node, or
+ * the same of several, has that; one that is marked, or of which they say different sums, must be
+ * read back: who of them wrote last, no page tells. Pure. */
 #ifndef BRG_STORE_SUMS_PAGE_H
 #define BRG_STORE_SUMS_PAGE_H
 
@@ -11,7 +11,7 @@
 #include "store/sums.h"
 
 /* Two a block, and whether there is a file of further pages. */
-#define SUMS_PAGE_VALUES (2 * (int)SUMS_GROUP + 1)
+#define SUMS_PAGE_VALUES (2 * (int)SUMS_IN_MEMORY + 1)
 
 /* What a page says of its first n blocks: that many values, returned. Of each, the least of all
  * nodes' is to be taken. */

@@ -18,7 +18,7 @@
 #define AREA_VALUES 32
 #define AREA_SHARE_BYTES 8192
 #define AREA_PAGES 4
-#define AREA_PAGE_BYTES 4096
+#define AREA_PAGE_BYTES 65536
 
 /* What a rank must know to open the area of its leader. */
 struct area_token {
@@ -43,7 +43,8 @@ struct area_head {
     _Atomic int32_t code;                     /* -errno that broke the area otherwise, or 0 */
     int64_t result[AREA_VALUES];
     char share[2][AREA_SHARE_BYTES];
-    char pages[AREA_PAGES][AREA_PAGE_BYTES]; /* for whoever uses the area, by agreement */
+    /* for whoever uses the area, by agreement */
+    _Alignas(4096) char pages[AREA_PAGES][AREA_PAGE_BYTES];
     struct area_cell cells[];
 };
 

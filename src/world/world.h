@@ -15,7 +15,7 @@
 #include "mpi/mpi.h"
 
 #define WORLD_VALUES AREA_VALUES /* in a meeting */
-#define WORLD_MANY 1024          /* of a net */
+#define WORLD_MANY 14400         /* of a net */
 
 /* What MPI has in its hands while a world is made. */
 struct world_opening {

@@ -84,7 +84,7 @@ def test_damage_is_named_and_ends_with_code_10(alone: Path, tmp_path: Path):
         file.write(b"!")
     done = brigade("verify", good, bad, bare)
     assert done.returncode == BAD
-    assert f"{bad}, bytes {MIB} to {2 * MIB}: its checksum differs" in done.stdout
+    assert f"{bad}, bytes {MIB} to {MIB + 65536}: its checksum differs" in done.stdout
     assert "has no checksums" in done.stdout
     outcomes = json.loads(brigade("verify", "--json", good, bad).stdout)
     assert [outcome["damaged"] for outcome in outcomes] == [0, 1]

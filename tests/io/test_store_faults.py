@@ -117,7 +117,7 @@ def test_nodes_are_told_that_one_cannot_keep_checksums(mpi: str, driver: Path, o
 def test_nodes_are_told_whatever_rank_0_cannot_open(mpi: str, driver: Path, old: Path):
     """Among it the file of the sums of blocks that two nodes wrote to, which are read back."""
     for number in range(20):
-        told = fails(mpi, 3, driver, old, f"io.open:{number}@0", "share=no:stripe=4M")
+        told = fails(mpi, 3, driver, old, f"io.open:{number}@0", "share=no:stripe=64M")
         if not told.code:
             break
         assert (told.code, told.failed_rank) == (-errno.EACCES, 0), number

@@ -174,6 +174,44 @@ def test_a_changed_file_in_place_has_new_checksums(alone: Path, file: Path):
     assert_whole(file, pattern(BLOCK, 8) + pattern(SIZE, 3)[BLOCK:])
 
 
+def bytes_read() -> int:
+    """By this process, so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+@pytest.mark.parametrize("update", ["copy", "in-place"])
+def test_of_a_block_that_is_changed_in_part_no_more_is_read_than_the_block(
+    tmp_path: Path, update: str
+):
+    path, content = tmp_path / "ckpt", pattern(8 * MIB, 1)
+    with brigade.io.open(None, path, "w", sync=False) as file:
+        file.write(0, content)
+    with brigade.io.open(None, path, "r+", update=update, sync=False) as file:
+        before = bytes_read()
+        file.write(5 * MIB + 100, b"changed")
+        file.commit()
+        assert BLOCK <= bytes_read() - before < 3 * BLOCK
+    assert_whole(path, content[: 5 * MIB + 100] + b"changed" + content[5 * MIB + 107 :])
+
+
+#: stripes of a file, of its update, and the update's blocks
+OTHER_STRIPES = [("16M", "1M", MIB), ("16M", "512K", BLOCK), ("1M", "64M", BLOCK)]
+
+
+@pytest.mark.parametrize("update", ["copy", "in-place"])
+@pytest.mark.parametrize("stripe, other, block", OTHER_STRIPES)
+def test_an_update_keeps_the_size_of_blocks_where_it_fits_its_stripes(
+    tmp_path: Path, stripe: str, other: str, block: int, update: str
+):
+    path, content = tmp_path / "ckpt", pattern(3 * MIB, 1)
+    with brigade.io.open(None, path, "w", stripe=stripe, sync=False) as file:
+        file.write(0, content)
+    with brigade.io.open(None, path, "r+", stripe=other, update=update, sync=False) as file:
+        file.write(MIB, b"changed")
+    assert_whole(path, content[:MIB] + b"changed" + content[MIB + 7 :])
+    assert verify(path)["block_bytes"] == block
+
+
 LATER = [[(10, 20)], [(SIZE, 100)], [(SIZE + BLOCK, 9)], [(0, SIZE)], [(5 * BLOCK, 7), (0, 1)]]
 
 
@@ -284,7 +322,7 @@ def kept_on_disk():
     comm.Barrier()
     return n
 
-END = 448 * (64 << 10)  # of what a page takes
+END = 16 * 448 * (64 << 10)  # of what a page takes
 files = [open_one(number) for number in range(6)]
 for number, f in enumerate(files):
     f.write(rank * 100_000, bytes([number + rank]) * 100_000)
@@ -369,8 +407,9 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(alone: Path, file: Path):
     assert verify(link)["damaged"] == 0
 
 
-def test_large_files_have_blocks_of_a_mebibyte(alone: Path, tmp_path: Path):
+@pytest.mark.parametrize("stripe, block", [("1M", BLOCK), ("64K", BLOCK), ("16M", MIB)])
+def test_blocks_are_a_sixteenth_of_a_stripe(alone: Path, tmp_path: Path, stripe: str, block: int):
     path = tmp_path / "ckpt"
-    command = [alone, *words(path, "create", "sync=no", 3 * MIB, 1, 1)]
+    command = [alone, *words(path, "create", f"sync=no:stripe={stripe}", 3 * MIB, 1, 1)]
     subprocess.run(command, check=True, capture_output=True)
-    assert verify(path)["block_bytes"] == MIB
+    assert verify(path)["block_bytes"] == block

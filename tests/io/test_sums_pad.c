@@ -52,7 +52,7 @@ static void what_one_rank_puts_another_gets(char *memory)
     sums_pad_open(&other, memory, path);
     if (!memory)
         CHECK(sums_pad_make(&one) == 0 && sums_pad_make(&other) == 0, "cannot be made");
-    for (uint64_t at = 0; at < 4 * SUMS_PAGE; at += SUMS_PAGE / 2) {
+    for (uint64_t at = 0; at < 2 * SUMS_PAGE; at += SUMS_SHEET / 2) {
         uint64_t word = at + 1;
         CHECK(sums_pad_put(&one, &word, sizeof word, at) == 0, "put");
         CHECK(got_at(&other, at) == word, "%llu at %llu", (unsigned long long)got_at(&other, at),

@@ -7,7 +7,7 @@
 
 enum {
     NODES = 4,
-    BLOCKS = SUMS_GROUP
+    BLOCKS = SUMS_IN_MEMORY
 };
 
 static char pages[NODES][SUMS_PAGE];
@@ -16,14 +16,14 @@ static int64_t values[NODES][SUMS_PAGE_VALUES];
 static uint64_t sum_of(const char *page, uint32_t block)
 {
     uint64_t sum;
-    memcpy(&sum, page + (size_t)block * 8, sizeof sum);
+    memcpy(&sum, page + sums_at(block), sizeof sum);
     return sum;
 }
 
 static void put(int node, uint32_t block, uint64_t sum, int mark)
 {
-    memcpy(pages[node] + (size_t)block * 8, &sum, sizeof sum);
-    pages[node][SUMS_GROUP * 8 + block] = (char)mark;
+    memcpy(pages[node] + sums_at(block), &sum, sizeof sum);
+    pages[node][sums_mark_at(block)] = (char)mark;
 }
 
 /* Whether some block must be read back, as all nodes hear. */
@@ -68,7 +68,7 @@ static void what_one_node_knows_all_know(void)
 
 static int marked(uint32_t block)
 {
-    return pages[0][SUMS_GROUP * 8 + block];
+    return pages[0][sums_mark_at(block)];
 }
 
 static void what_they_do_not_agree_on_is_read_back(void)
