@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 
+#define BLOCKS 4u /* an array of so many begins at one */
+
 /* One name: of list `owner` (0 arrays, 1 attributes of the file, 2 + i those of array i), its
  * place there plus 1; 0 is an empty slot. */
 struct array_slot {
@@ -174,9 +176,11 @@ static int room_for(void **list, size_t n, size_t *room, size_t bytes)
 
 /* ---- arrays ---- */
 
-void array_table_init(struct array_table *t, uint64_t from, uint64_t stripe_bytes)
+void array_table_init(struct array_table *t, uint64_t from, uint64_t stripe_bytes,
+                      uint64_t block_bytes)
 {
-    *t = (struct array_table){.end = from, .stripe_bytes = stripe_bytes};
+    *t =
+        (struct array_table){.end = from, .stripe_bytes = stripe_bytes, .block_bytes = block_bytes};
 }
 
 static void free_attributes(struct io_attributes *attributes)
@@ -197,7 +201,7 @@ void array_table_destroy(struct array_table *t)
     free_attributes(&t->attributes);
     free(t->arrays);
     free(t->slots);
-    array_table_init(t, 0, 0);
+    array_table_init(t, 0, 0, 0);
 }
 
 int64_t array_table_find(const struct array_table *t, const char *name)
@@ -252,12 +256,19 @@ static uint64_t tell(const struct array_table *t, const struct io_array *a)
     return mix(told, a->is.shape, (size_t)a->is.ndims * sizeof *a->is.shape);
 }
 
+/* What an array begins at a multiple of. Blocks are not worth more than a quarter of the room. */
+static uint64_t unit_of(const struct array_table *t, uint64_t bytes)
+{
+    uint64_t unit = bytes >= t->stripe_bytes           ? t->stripe_bytes
+                    : bytes >= BLOCKS * t->block_bytes ? t->block_bytes
+                                                       : ARRAY_ALIGNMENT;
+    return unit < ARRAY_ALIGNMENT ? ARRAY_ALIGNMENT : unit;
+}
+
 static int place(struct array_table *t, struct io_array *a, const uint64_t *at,
                  struct brg_error *err)
 {
-    uint64_t unit = a->bytes >= t->stripe_bytes ? t->stripe_bytes : ARRAY_ALIGNMENT, end;
-    if (unit < ARRAY_ALIGNMENT)
-        unit = ARRAY_ALIGNMENT;
+    uint64_t unit = unit_of(t, a->bytes), end;
     a->is.offset = at ? *at : (t->end + unit - 1) / unit * unit;
     if (__builtin_add_overflow(a->is.offset, a->bytes, &end) || end > INT64_MAX)
         return brg_error_set(err, -EOVERFLOW, "array %.200s ends past 2^63", a->is.name);

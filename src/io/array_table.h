@@ -37,12 +37,14 @@ struct array_table {
     struct io_attributes attributes; /* of the file */
     uint64_t end;                    /* no array has a byte from here on */
     uint64_t stripe_bytes;           /* arrays of a stripe or more begin on one */
+    uint64_t block_bytes;            /* of a checksum: others of four or more on one of these */
     struct array_slot *slots;        /* names of all kinds, open addressing */
     size_t n_slots, n_names;
 };
 
 /* An empty table; arrays are laid out behind the first `from` bytes of the file. */
-void array_table_init(struct array_table *table, uint64_t from, uint64_t stripe_bytes);
+void array_table_init(struct array_table *table, uint64_t from, uint64_t stripe_bytes,
+                      uint64_t block_bytes);
 void array_table_destroy(struct array_table *table);
 
 /* The array's number, or -1. */

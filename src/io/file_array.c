@@ -23,7 +23,8 @@ int arrays_begin(brg_file *f, struct brg_error *err)
     f->arrays = calloc(1, sizeof *f->arrays);
     if (!f->arrays)
         return brg_error_set(err, -ENOMEM, "no memory for arrays");
-    array_table_init(&f->arrays->table, ARRAY_ALIGNMENT, f->token.stripe_bytes);
+    array_table_init(&f->arrays->table, ARRAY_ALIGNMENT, f->token.stripe_bytes,
+                     f->token.block_bytes);
     return 0;
 }
 

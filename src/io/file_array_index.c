@@ -71,9 +71,9 @@ static int take_index(brg_file *f, const struct array_header *header)
             damaged = brg_error_set(&a->damage, -EBADMSG, "array %.200s ends behind the file's end",
                                     a->table.arrays[i].is.name);
     if (damaged) {
-        uint64_t stripe = a->table.stripe_bytes;
+        uint64_t stripe = a->table.stripe_bytes, block = a->table.block_bytes;
         array_table_destroy(&a->table);
-        array_table_init(&a->table, f->token.size, stripe);
+        array_table_init(&a->table, f->token.size, stripe, block);
     }
     a->agreed = a->loaded = a->table.n;
     return world_failure(f->world, &f->failure);
@@ -89,7 +89,7 @@ int arrays_load(brg_file *f, const struct found_index *found)
     int rc = world_failure(f->world, &f->failure);
     if (rc)
         return rc;
-    array_table_init(&f->arrays->table, f->token.size, f->token.stripe_bytes);
+    array_table_init(&f->arrays->table, f->token.size, f->token.stripe_bytes, f->token.block_bytes);
     f->arrays->damage = found->damage;
     rc = found->kind == 1 ? take_index(f, &found->header) : 0;
     if (f->arrays->damage.code) {

@@ -293,7 +293,8 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
         return rc;
     token->size = (uint64_t)old.st_size;
     int keeps = !(flags & BRG_CREATE) || flags & STORE_IN_PLACE;
-    if (old.st_nlink && (flags & STORE_IN_PLACE || flags & BRG_READ))
+    int as_it_lies = flags & (STORE_IN_PLACE | BRG_READ) || (keeps && hints->update_in_place);
+    if (old.st_nlink && as_it_lies)
         rc = open_there(token, err);
     rc = !rc && old.st_nlink && token->file < 0 ? store_may_use(token->path, flags, err) : rc;
     if (rc)

@@ -62,7 +62,7 @@ static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
 {
     struct stat st;
     uint32_t n = 0;
-    if (store_as_it_lies(&s->token) || stat(s->token.path, &st))
+    if (stat(s->token.path, &st))
         return 0;
     int own = store_own_section(file, (uint64_t)st.st_ino, (uint64_t)st.st_size);
     for (uint32_t i = 0; i < file->n && n < SUMS_SECTIONS - 1; i++)
@@ -71,13 +71,17 @@ static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
     return n;
 }
 
-/* Those of a file that is changed as it lies are, too, where they take the same room: a descriptor,
- * or -1. */
-static int open_to_change(const struct io_store *s, const struct sums_file *old, const char *path,
-                          uint64_t n_blocks)
+/* Those of a file that is changed as it lies are, too, where one section of so many takes the same
+ * room: a descriptor, or -1. That it is a file of checksums was seen when the file was opened. */
+static int open_to_change(const struct io_store *s, const char *path, uint64_t n_blocks)
 {
-    int same = store_as_it_lies(&s->token) && old->n == 1 && old->section[0].n_blocks == n_blocks;
-    return same ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    struct stat st;
+    uint64_t bytes = sizeof(struct sums_head) + sizeof(struct sums_section) + 8 * n_blocks;
+    int fd = store_as_it_lies(&s->token) ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == bytes))
+        return fd;
+    close(fd);
+    return -1;
 }
 
 static int make_sums(const struct io_store *s, const char *path)
@@ -110,13 +114,14 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
     store_name(now, s->token.path, ".sums");
     store_name(next, s->token.base, ".sums");
     sums_open(&working, s->page, s->working, s->token.block_bytes);
-    uint32_t n = sums_file_open(&file, now, NULL) ? 0 : keep_sections(s, &file, old);
+    int replaced = !store_as_it_lies(&s->token) && sums_file_open(&file, now, NULL) == 0;
+    uint32_t n = replaced ? keep_sections(s, &file, old) : 0;
     for (uint32_t i = 0; i < n; i++) {
         sections[i + 1] = file.section[old[i].section];
         sources[i + 1] = get_old;
         contexts[i + 1] = &old[i];
     }
-    int fd = open_to_change(s, &file, now, sections[0].n_blocks);
+    int fd = open_to_change(s, now, sections[0].n_blocks);
     s->sums_are_there = fd >= 0;
     fd = s->sums_are_there ? fd : make_sums(s, next);
     int rc = fd < 0 ? fd : sums_file_write(fd, sections, n + 1, sources, contexts);
@@ -191,12 +196,13 @@ static int publish_sums(struct io_store *s)
 
 int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
 {
-    char parts[STORE_PATH + PARTS_FOLDER];
+    char parts[STORE_PATH + PARTS_FOLDER] = "";
     int rc = 0;
     if (s->token.layout == IO_PARTS)
         return store_publish_parts(s, size, err);
     io_fault_step();
-    store_parts_of(parts, s->token.path);
+    if (!store_as_it_lies(&s->token))
+        store_parts_of(parts, s->token.path);
     if (!s->secured)
         rc = store_secure(s, size, err);
     if (rc)

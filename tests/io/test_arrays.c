@@ -18,6 +18,7 @@
 
 enum {
     STRIPE = 1 << 20,
+    BLOCK = 64 << 10,
     FILE_BYTES = 1 << 30
 };
 
@@ -39,7 +40,7 @@ static void fill(struct array_table *t)
 {
     double time = 1.5;
     int32_t numbers[] = {3, -4, 5};
-    array_table_init(t, ARRAY_ALIGNMENT, STRIPE);
+    array_table_init(t, ARRAY_ALIGNMENT, STRIPE, BLOCK);
     IS(set(t, -1, "time", BRG_FLOAT64, 1, &time) == 0);
     IS(set(t, -1, "empty", BRG_TEXT, 0, NULL) == 0);
     IS(add(t, "small", BRG_INT8, 3, 5) == 0);
@@ -76,6 +77,27 @@ static void arrays_lie_where_stripes_and_alignment_say(void)
     array_table_destroy(&t);
 }
 
+/* Those of four blocks of a checksum or more share none with the array before. */
+static void arrays_of_blocks_begin_on_one(void)
+{
+    static const struct {
+        uint64_t bytes, at;
+    } next[] = {{100, 64},
+                {4 * BLOCK, BLOCK},
+                {4 * BLOCK - 1, 5 * BLOCK},
+                {5 * BLOCK, 9 * BLOCK},
+                {STRIPE - 1, 14 * BLOCK},
+                {STRIPE, 2 * STRIPE}};
+    struct array_table t;
+    char name[] = "a";
+    array_table_init(&t, ARRAY_ALIGNMENT, STRIPE, BLOCK);
+    for (size_t i = 0; i < sizeof next / sizeof *next; i++, name[0]++) {
+        IS(add(&t, name, BRG_UINT8, 1, next[i].bytes) == 0);
+        IS(t.arrays[i].is.offset == next[i].at);
+    }
+    array_table_destroy(&t);
+}
+
 static void what_is_packed_comes_back(void)
 {
     struct array_table t, back;
@@ -83,7 +105,7 @@ static void what_is_packed_comes_back(void)
     struct brg_error err;
     fill(&t);
     char *index = pack(&t, &header);
-    array_table_init(&back, 0, STRIPE);
+    array_table_init(&back, 0, STRIPE, BLOCK);
     IS(array_index_unpack(&back, index, &header, &err) == 0);
     IS(back.n == t.n && back.end == t.end);
     for (size_t i = 0; i < t.n; i++) {
@@ -109,7 +131,7 @@ static void ten_thousand_names_are_found_and_replaced_attributes_stay_one(void)
 {
     struct array_table t;
     char name[32];
-    array_table_init(&t, 64, STRIPE);
+    array_table_init(&t, 64, STRIPE, BLOCK);
     for (int i = 0; i < 10000; i++) {
         snprintf(name, sizeof name, "a%d", i);
         IS(add(&t, name, BRG_UINT8, 1, 1) == 0);
@@ -132,7 +154,7 @@ static void what_cannot_be_a_name_type_or_shape_is_refused(void)
     struct brg_error err;
     uint64_t shape[17] = {1};
     char longest[ARRAY_NAME_BYTES + 2];
-    array_table_init(&t, 64, STRIPE);
+    array_table_init(&t, 64, STRIPE, BLOCK);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         IS(add(&t, bad[i], BRG_INT8, 1, 1) == -EINVAL);
     memset(longest, 'n', sizeof longest);
@@ -163,7 +185,7 @@ static void any_flipped_bit_of_header_or_index_is_noticed(void)
     char *index = pack(&t, &header), buf[ARRAY_HEADER_BYTES];
     for (uint64_t bit = 0; bit < 8 * header.bytes; bit++) {
         index[bit / 8] ^= (char)(1 << bit % 8);
-        array_table_init(&back, 0, STRIPE);
+        array_table_init(&back, 0, STRIPE, BLOCK);
         IS(array_index_unpack(&back, index, &header, &err) == -EBADMSG);
         array_table_destroy(&back);
         index[bit / 8] ^= (char)(1 << bit % 8);
@@ -200,7 +222,7 @@ static void no_index_leads_outside_its_bytes(void)
             index[(uint64_t)random() % cut.bytes] =
                 (char)(random() % 4 ? random() : -(random() % 2));
         cut.checksum = array_checksum(index, cut.bytes);
-        array_table_init(&back, 0, STRIPE);
+        array_table_init(&back, 0, STRIPE, BLOCK);
         int rc = array_index_unpack(&back, index, &cut, &err);
         IS(rc == 0 || rc == -EBADMSG);
         read += rc == 0;
@@ -215,6 +237,7 @@ static void no_index_leads_outside_its_bytes(void)
 int main(void)
 {
     arrays_lie_where_stripes_and_alignment_say();
+    arrays_of_blocks_begin_on_one();
     what_is_packed_comes_back();
     ten_thousand_names_are_found_and_replaced_attributes_stay_one();
     what_cannot_be_a_name_type_or_shape_is_refused();
