@@ -10,11 +10,15 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "world/area.h"
 #include "world/fault.h"
 #include "store/store_inside.h"
 #include "store/store_io.h"
 
-_Static_assert(STORE_PAGE == SUMS_PAGE, "the page is the pad's first");
+_Static_assert(STORE_PAGE == SUMS_PAGE, "the page is the pad's");
+_Static_assert(STORE_PAGE == AREA_PAGE_BYTES && SUMS_SHEET == AREA_PAGE_FIRST &&
+                   SUMS_PAGE_MORE == AREA_PAGE_MORE,
+               "what of it is touched");
 
 #define SHORT_BYTES (64u << 10)
 #define CACHED_BYTES (1u << 20)

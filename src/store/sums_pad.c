@@ -48,6 +48,8 @@ int sums_pad_make(struct sums_pad *pad)
 int sums_pad_put(struct sums_pad *pad, const void *bytes, size_t n, uint64_t at)
 {
     if (pad->page && at < SUMS_PAGE) {
+        if (at >= SUMS_SHEET)
+            pad->page[SUMS_PAGE_MORE] = 1;
         memcpy(pad->page + at, bytes, n);
         return 0;
     }

@@ -12,7 +12,10 @@
 #define SUMS_SHEETS 16u /* of the page in memory */
 #define SUMS_PAGE (SUMS_SHEETS * SUMS_SHEET)
 
-#define SUMS_PAGE_FILE (SUMS_SHEET - 1) /* the byte of it that says whether the file is there */
+/* Bytes of it that say whether the file is there, and whether more than the first sheet may have
+ * been touched. */
+#define SUMS_PAGE_FILE (SUMS_SHEET - 1)
+#define SUMS_PAGE_MORE (SUMS_SHEET - 2)
 
 struct sums_pad {
     char *page;       /* or NULL */
@@ -27,7 +30,7 @@ void sums_pad_close(struct sums_pad *pad);
 /* Makes the file. 0, also where it is there, or -errno. */
 int sums_pad_make(struct sums_pad *pad);
 
-/* n bytes that lie within one sheet, its last byte left out. Ranks may put different bytes at
+/* n bytes that lie within one sheet, its last two bytes left out. Ranks may put different bytes at
  * once. 0 or -errno. */
 int sums_pad_put(struct sums_pad *pad, const void *bytes, size_t n, uint64_t at);
 int sums_pad_get(struct sums_pad *pad, void *bytes, size_t n, uint64_t at);

@@ -34,5 +34,6 @@ int sums_page_hear(char *page, uint32_t n, const int64_t *values)
         unsummed |= marked;
     }
     page[SUMS_PAGE_FILE] = values[2 * n] == 0;
+    page[SUMS_PAGE_MORE] = page[SUMS_PAGE_MORE] || n > SUMS_GROUP;
     return unsummed;
 }

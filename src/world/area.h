@@ -19,6 +19,9 @@
 #define AREA_SHARE_BYTES 8192
 #define AREA_PAGES 4
 #define AREA_PAGE_BYTES 65536
+/* All of a page that is touched, unless the byte AREA_PAGE_MORE of it is set. */
+#define AREA_PAGE_FIRST 4096
+#define AREA_PAGE_MORE (AREA_PAGE_FIRST - 2)
 
 /* What a rank must know to open the area of its leader. */
 struct area_token {
@@ -43,8 +46,7 @@ struct area_head {
     _Atomic int32_t code;                     /* -errno that broke the area otherwise, or 0 */
     int64_t result[AREA_VALUES];
     char share[2][AREA_SHARE_BYTES];
-    /* for whoever uses the area, by agreement */
-    _Alignas(4096) char pages[AREA_PAGES][AREA_PAGE_BYTES];
+    char pages[AREA_PAGES][AREA_PAGE_BYTES]; /* for whoever uses the area, by agreement */
     struct area_cell cells[];
 };
 

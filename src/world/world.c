@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -333,10 +332,7 @@ int world_take_page(struct io_world *w, int apart)
 void world_clear_page(struct io_world *w, int page)
 {
     char *at = world_page(w, page);
-    size_t first = 4096; /* most need no more; the kernel takes the rest back, touched or not */
-    if (madvise(at + first, AREA_PAGE_BYTES - first, MADV_REMOVE))
-        memset(at + first, 0, AREA_PAGE_BYTES - first);
-    memset(at, 0, first);
+    memset(at, 0, at[AREA_PAGE_MORE] ? AREA_PAGE_BYTES : AREA_PAGE_FIRST);
 }
 
 void world_give_page(struct io_world *w, int page)

@@ -325,16 +325,17 @@ def kept_on_disk():
 END = 16 * 448 * (64 << 10)  # of what a page takes
 files = [open_one(number) for number in range(6)]
 for number, f in enumerate(files):
-    f.write(rank * 100_000, bytes([number + rank]) * 100_000)
+    f.write(rank * 100_000, bytes([1 + number + rank]) * 100_000)
 seen = [kept_on_disk()]
 for number, f in enumerate(files):
-    f.write(END - 150_000 + rank * 100_000, bytes([number + rank]) * 100_000)
+    f.write(END - 150_000 + rank * 100_000, bytes([1 + number + rank]) * 100_000)
 seen.append(kept_on_disk())
 for f in files:
     f.commit()
     f.close()
 with open_one(6) as f:
     f.write(END // 2 + rank * 100_000, bytes([rank]) * 100_000)
+    f.write(END - 1000 + rank * 100, bytes([rank]) * 100)  # behind blocks that others wrote
     seen.append(kept_on_disk())
 assert seen == [2, 6, 0], seen
 """
