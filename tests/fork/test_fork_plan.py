@@ -229,6 +229,16 @@ def test_python_s_own_start_and_repetitions_are_left() -> None:
     }
 
 
+def test_who_imports_a_module_once_more_is_left_and_the_module_is_not() -> None:
+    """PyTorch's compiler makes copies of `operator` and `heapq` with their parts in C kept away."""
+    trial = rank_of("operator", "polyfills", "user")
+    trial.executions.append(Execution("operator", "/operator.py", "polyfills"))
+    trial.asked.add(("user", "polyfills"))
+    plan = make([trial])
+    assert plan.left["polyfills"].why == "it imports operator once more"
+    assert plan.left["polyfills"].fixed and set(plan.left) == {"polyfills", "user"}
+
+
 def test_a_rule_lets_pass_what_it_names_and_says_what_is_done_again() -> None:
     rules = (Rule("a*", "clock", "only the year", action="again"),)
     trial = [rank_of("ab", "b", events=("ab clock ", "b clock ", "ab clock "))]

@@ -70,6 +70,12 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("torch._C", "cpus", "*/libtorch_cpu*"): ("torch._C", ""),
     ("torch._C", "random", "/dev/urandom"): ("torch._C", ""),
     ("torch*", "library", "*/libtorch_cpu*"): ("torch._C", ""),
+    ("torch.distributed._composable.contract", "random", "*"): (
+        "torch.distributed._composable.contract",
+        "",
+    ),
+    ("torch._inductor.config", "cpus", "*"): ("torch._inductor.config", ""),
+    ("triton*", "library", "*/libtriton*"): ("triton._C.libtriton", ""),
     ("pyarrow.lib", "random", "*"): ("pyarrow.lib", ""),
     ("pyarrow.lib", "pid", ""): ("pyarrow.lib", ""),
     ("pyarrow.lib", "clock", "*"): ("pyarrow.lib", ""),
@@ -104,6 +110,32 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("rpds.rpds", "random", "hash"): ("rpds.rpds", ""),
     ("safetensors._safetensors_rust", "random", "hash"): ("safetensors._safetensors_rust", ""),
     ("tiktoken._tiktoken", "random", "hash"): ("tiktoken._tiktoken", ""),
+    ("sympy.core.random", "random", "*"): ("sympy.core.random", ""),
+    ("sympy.core.symbol", "random", "*"): ("sympy.core.symbol", ""),
+    ("xarray.backends.locks", "random", "*"): ("xarray.backends.locks", ""),
+    ("datasets.fingerprint", "random", "*"): ("datasets.fingerprint", ""),
+    ("distributed.client", "random", "*"): ("distributed.client", ""),
+    ("filelock.*", "pid", ""): ("filelock._core._fork", ""),
+    ("filelock._identity._process", "process", "/proc/self/mountinfo"): (
+        "filelock._identity._process",
+        "",
+    ),
+    ("datasets.utils._filelock", "pid", ""): ("datasets.utils._filelock", ""),
+    ("fsspec.*", "pid", ""): ("fsspec.spec", ""),
+    ("huggingface_hub.hf_file_system", "pid", ""): ("huggingface_hub.hf_file_system", ""),
+    ("datasets.filesystems.compression", "pid", ""): ("datasets.filesystems.compression", ""),
+    ("fsspec.config", "environ", "*"): ("fsspec.config", ""),
+    ("dill.session", "pid", ""): ("dill.session", ""),
+    ("dill.session", "random", "*"): ("dill.session", ""),
+    ("dill.session", "write", "*"): ("dill.session", ""),
+    ("multiprocess.process", "random", "*"): ("multiprocess.process", ""),
+    ("transformers.utils.hub", "random", "*"): ("transformers.utils.hub", ""),
+    ("urllib3.util.connection", "socket", "*"): ("urllib3.util.connection", ""),
+    ("_duckdb", "clock", "*"): ("_duckdb", ""),
+    ("jaxlib._jax", "clock", "*"): ("jaxlib._jax", ""),
+    ("jax*", "cpus", "*/libjax_common*"): ("jaxlib._jax", ""),
+    ("jax._src.pretty_printer", "terminal", "*"): ("jax._src.pretty_printer", ""),
+    ("jax*", "library", "*/libjax_common*"): ("jaxlib._jax", ""),
     ("uvloop.loop", "library", "*/uvloop/loop*"): ("uvloop.loop", ""),
 }
 
@@ -115,6 +147,7 @@ CALLS: dict[tuple[str, str, str], str] = {
     ("*", "called", "numpy.__getattr__"): "numpy.testing",
     ("*", "called", "scipy*.__getattr__"): "scipy.constants",
     ("*", "called", "sklearn.__getattr__"): "sklearn.dummy",
+    ("*", "called", "transformers.utils.import_utils.__getattr__"): "transformers.AutoConfig",
 }
 
 

@@ -9,6 +9,8 @@ import pytest
 from test_fork_rules import python_with
 from warm_world import Warm
 
+from brigade.fork.rules import RULES
+
 
 @pytest.fixture
 def own(tmp_path: Path) -> Warm:
@@ -20,6 +22,11 @@ AGAIN = {
     "random-seed": ("random", "import random; print(random.random())", False),
     "numpy-random": ("numpy.random", "import numpy; print(numpy.random.rand())", True),
     "torch-random": ("torch._C", "import torch; print(torch.rand(1))", True),
+    "torch-contract": (
+        "torch.distributed._composable.contract",
+        "import torch.distributed._composable.contract as c; print(c.STATE_KEY, c.REGISTRY_KEY)",
+        True,
+    ),
     "multiprocessing-key": (
         "multiprocessing.process",
         "import multiprocessing as m; print(bytes(m.current_process().authkey))",
@@ -49,6 +56,37 @@ AGAIN = {
         "print(b._importer_pid == p, len(b.decompress(b.compress(b'1' * 99999, b'lz4', 1))), p)",
         True,
     ),
+    "sympy-random": (
+        "sympy.core.random",
+        "from sympy.core import random as r; print(r.random(), r._assumptions_rng.random())",
+        True,
+    ),
+    "sympy-dummies": (
+        "sympy.core.symbol",
+        "import sympy; print(sympy.Dummy('x').dummy_index, sympy.Dummy._prng.random())",
+        True,
+    ),
+    "xarray-locks": (
+        "xarray.backends.locks",
+        "import pickle; from xarray.backends import locks as l; a = l.HDF5_LOCK;"
+        "print(pickle.loads(pickle.dumps(a)).lock is a.lock, a.token, l.NETCDFC_LOCK.token)",
+        True,
+    ),
+    "datasets-random": (
+        "datasets.fingerprint",
+        "import datasets.fingerprint as f; print(f.generate_random_fingerprint())",
+        True,
+    ),
+    "distributed-futures": (
+        "distributed.client",
+        "import distributed.client as c; print(c.Future._uid)",
+        True,
+    ),
+    "transformers-session": (
+        "transformers.utils.hub",
+        "import transformers.utils.hub as h; print(h.http_user_agent())",
+        True,
+    ),
     "threading": (
         "threading",
         "import os, threading; p = os.getpid(); print(threading.main_thread().native_id == p, p)",
@@ -64,6 +102,10 @@ def test_a_rank_does_again(own: Warm, action: str) -> None:
     own.env = {"NUMEXPR_NUM_THREADS": "2"}
     program = ["-c", text]
     own.trial(program)
+    own.plan["names"] = {  # of all that is imported with it
+        event: [(rule.modules, rule.names) for rule in RULES if rule.event == event and rule.names]
+        for event in ("environ", "thread", "library")
+    }
     if needed:
         before = own.ranks(program, {}, {})
         assert before[0].stdout.startswith("False") or before[0].stdout == before[1].stdout
@@ -73,6 +115,20 @@ def test_a_rank_does_again(own: Warm, action: str) -> None:
     assert (one.refused, one.stderr, plain.stderr) == ("", "", "")
     assert len({one.stdout, two.stdout, plain.stdout}) == 3
     assert not one.stdout.startswith("False")
+
+
+def test_tempfile_keeps_the_folder_that_dill_has_asked_for(own: Warm) -> None:
+    own.python = python_with("dill")
+    text = "import dill.session, os, tempfile; os.environ['TMPDIR'] = '/'; print(tempfile.mktemp())"
+    program = ["-c", text]
+    own.trial(program)
+    kept = own.plain(program).stdout.rpartition("/")[0]
+    own.plan["again"] = [("tempfile", "tempfile-names")]
+    (lost,) = own.ranks(program)
+    own.plan["again"] += [("dill.session", "dill-folder")]
+    (rank,) = own.ranks(program)
+    assert (rank.refused, lost.refused) == ("", "")
+    assert rank.stdout.rpartition("/")[0] == kept != lost.stdout.rpartition("/")[0]
 
 
 def test_it_is_done_though_the_module_is_executed_anew(own: Warm) -> None:
@@ -152,6 +208,9 @@ MODULES = {
     "shows": "import logging, warnings\nlogging.setLogRecordFactory(print)\n"
     "warnings.showwarning = lambda *given: print('shown', given[0])\n",
     "filters": "import warnings\nwarnings.filterwarnings('ignore', 'of mine')\n",
+    "collects": "import gc\nseen = []\ndef told(phase, info): seen.append(phase)\n"
+    "gc.callbacks.append(told)\n",
+    "guesses": "try: import _codecs; has = True\nexcept ImportError: has = False\n",
     "marks": "import sys\nsys._marked = 'by it'\n",
     "asks": "import os\nvalue, mark = os.environ.get('ASKED'), os.environ.get('SET')\n",
     "lazy": "def __getattr__(name):\n  if name != 'b': raise AttributeError(name)\n  import b\n"
@@ -184,6 +243,12 @@ ORDERS = {
     "warnings.warn('before'); import shows; warnings.warn('after')",
     "filters_in_front_of_the_program_s": "import warnings; warnings.simplefilter('error')\n"
     "print(len(warnings.filters)); import filters; print([f[0] for f in warnings.filters])",
+    "who_is_told_of_collections": "import gc; print(gc.callbacks); gc.callbacks.append(print)\n"
+    "import collects; print(gc.callbacks == [print, collects.told]); gc.callbacks.remove(print)\n"
+    "gc.collect(); print(collects.seen[-2:])",
+    "who_is_told_of_collections_by_what_was_not_imported": "import b, gc; print(gc.callbacks)",
+    "what_is_imported_while_a_part_in_c_is_kept_away": "import sys\nsys.modules['_codecs'] = None\n"
+    "import guesses; print(guesses.has)",
     "what_an_import_gives_to_sys": "import sys; print(hasattr(sys, '_marked'))\n"
     "import marks; print(sys._marked)",
     "what_the_program_gave_to_sys": "import sys; sys._marked = 'before'\n"
@@ -207,8 +272,8 @@ ORDERS = {
 def test_a_rank_that_imports_otherwise_than_the_trial_sees(own: Warm, name: str) -> None:
     for module, text in MODULES.items():
         (own.cwd / f"{module}.py").write_text(text)
-    names = "tries, leaves, leaves_another_s, shows, filters, marks, sets, asks, lazy, gives"
-    own.trial(["-c", f"import d, {names}, importlib.util"])
+    names = [name for name in MODULES if name not in ("b", "c", "d")]
+    own.trial(["-c", f"import d, {', '.join(names)}, importlib.util"])
     program = ["-c", ORDERS[name]]
     plain = own.plain(program)
     (rank,) = own.ranks(program)

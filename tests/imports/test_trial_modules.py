@@ -185,6 +185,20 @@ def test_a_module_asks_for_the_one_that_made_a_module_without_a_spec_of_which_it
     assert "makes" in asked(done, "takes")
 
 
+def test_nothing_is_asked_of_what_a_module_without_a_spec_has(tree: Tree) -> None:
+    """`torch.distributed.reduce_op` warns whoever asks it for anything."""
+    (tree.folder / "lib" / "warns.py").write_text(
+        "import sys, types\n"
+        "class Warns:\n  def __getattribute__(self, name): print('asked for', name)\n"
+        "m = types.ModuleType('warns.one'); m.warns = Warns(); sys.modules[m.__name__] = m\n"
+    )
+    (tree.folder / "lib" / "has.py").write_text("import sys\nw = sys.modules['warns.one'].warns\n")
+    records = tree.folder / "records"
+    records.mkdir()
+    done = tree.watched("import warns, has; print('end')", records)
+    assert done.stdout == "end\n"
+
+
 def test_a_module_asks_for_the_one_in_which_its_loader_s_class_lies(tree: Tree) -> None:
     done = tree.watch("import below, loads\nloads.begin()\nfrom pkg import part")
     assert all("loads" in asked(done, name) for name in ("pkg", "pkg.part"))

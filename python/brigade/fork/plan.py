@@ -201,8 +201,10 @@ def _not_in_all(
         origins: dict[str, str] = {}
         for execution in rank.executions:
             name = execution.module
-            if name in origins:
-                left.setdefault(name, Left("it was imported more than once", fixed=True))
+            if name in origins:  # who has done that would do it in the template
+                by = execution.by if execution.by in modules else ""
+                why = f"it imports {name} once more" if by else "it was imported more than once"
+                left.setdefault(by or name, Left(why, fixed=True))
             elif execution.origin != modules[name].origin:
                 why = f"it was {execution.origin} for rank {rank.rank}"
                 left.setdefault(name, Left(why, fixed=True))

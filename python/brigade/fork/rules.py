@@ -55,6 +55,10 @@ _RUST = "keys of Rust's hash tables, on which only the order of what they hold d
 _LAZY = "imports what a name stands for when it is first asked for"
 _TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
 
+_HANDLER = "its own handler of fork notes it again"
+_FSSPEC = "whose file systems these are is noted by its own handler of fork, and asked at each use"
+_FOLDER = "looks where temporary files go, and a rank's `tempfile` knows of that folder then"
+
 RULES = (
     Rule("*", "host", "a template serves one node, and ranks of the same UTS namespace"),
     Rule("*", "write", "compiled code that Python keeps, which is there by then",
@@ -83,6 +87,7 @@ RULES = (
     Rule("*", "called", _LAZY, detail="numpy.__getattr__"),
     Rule("*", "called", _LAZY, detail="scipy*.__getattr__"),
     Rule("*", "called", _LAZY, detail="sklearn.__getattr__"),
+    Rule("*", "called", _LAZY, detail="transformers.utils.import_utils.__getattr__"),
     Rule("threading", "pid", "Python sets the main thread's number after each fork",
          detail="thread", action="threading"),
     Rule("random", "random", "seeded again", action="random-seed"),
@@ -118,6 +123,10 @@ RULES = (
     Rule("torch._C", "random", "the default generator is seeded again", detail="/dev/urandom",
          action="torch-random"),
     Rule("torch*", "library", _COMMANDS, detail="*/libtorch_cpu*"),
+    Rule("torch.distributed._composable.contract", "random", "the names of what it keeps in modules"
+         " are made again", action="torch-contract"),
+    Rule("torch._inductor.config", "cpus", _COUNTED),
+    Rule("triton*", "library", _COMMANDS, detail="*/libtriton*"),
     Rule("pyarrow.lib", "random", _ARROW),
     Rule("pyarrow.lib", "pid", _ARROW, detail=""),
     Rule("pyarrow.lib", "clock", _ARROW),
@@ -155,6 +164,39 @@ RULES = (
     Rule("rpds.rpds", "random", _RUST, detail="hash"),
     Rule("safetensors._safetensors_rust", "random", _RUST, detail="hash"),
     Rule("tiktoken._tiktoken", "random", _RUST, detail="hash"),
+    Rule("sympy.core.random", "random", "its two generators are seeded again",
+         action="sympy-random"),
+    Rule("sympy.core.symbol", "random", "what its dummies are counted from is chosen again, far"
+         " from the template's", action="sympy-dummies"),
+    Rule("xarray.backends.locks", "random", "the names of its two locks are made again",
+         action="xarray-locks"),
+    Rule("datasets.fingerprint", "random", "its generator is seeded again",
+         action="datasets-random"),
+    Rule("distributed.client", "random", "what its futures are named after is made again",
+         action="distributed-futures"),
+    Rule("filelock.*", "pid", _HANDLER, detail=""),
+    Rule("filelock._identity._process", "process", "the number of the kernel's start, which is the"
+         " node's", detail="/proc/self/mountinfo"),
+    Rule("datasets.utils._filelock", "pid", _HANDLER, detail=""),
+    Rule("fsspec.*", "pid", _FSSPEC, detail=""),
+    Rule("huggingface_hub.hf_file_system", "pid", _FSSPEC, detail=""),
+    Rule("datasets.filesystems.compression", "pid", _FSSPEC, detail=""),
+    Rule("fsspec.config", "environ", "of all variables only its own count", names=("FSSPEC_*",)),
+    Rule("dill.session", "pid", _FOLDER, detail="", action="dill-folder"),
+    Rule("dill.session", "random", _FOLDER, action="dill-folder"),
+    Rule("dill.session", "write", _FOLDER, action="dill-folder"),
+    Rule("multiprocess.process", "random", "the process's secret is made again",
+         action="multiprocessing-key"),
+    Rule("transformers.utils.hub", "random", "the name of its session is made again",
+         action="transformers-session"),
+    Rule("urllib3.util.connection", "socket", "looks whether the node has IPv6, and closes it"),
+    Rule("_duckdb", "clock", "from when its allocator jemalloc counts how old free memory is"),
+    Rule("jaxlib._jax", "clock", "since when its counters of events count"),
+    Rule("jax*", "cpus", "only counted before its first thread, and ranks have the same number of"
+         " them", detail="*/libjax_common*"),
+    Rule("jax._src.pretty_printer", "terminal", "whether it may print in colours is asked again",
+         action="jax-colours"),
+    Rule("jax*", "library", _COMMANDS, detail="*/libjax_common*"),
     Rule("uvloop.loop", "library", _COMMANDS, detail="*/uvloop/loop*"),
 )  # fmt: skip
 

@@ -68,6 +68,12 @@ def _torch_random(module):
     module.default_generator.seed()
 
 
+def _torch_contract(module):
+    """`torch.distributed._composable.contract`: the names of what it keeps in modules."""
+    module.STATE_KEY = module.generate_state_key()
+    module.REGISTRY_KEY = module.generate_state_key()
+
+
 def _numexpr_threads(module):
     """`numexpr`: as many threads as it had started in the template, which has ended them."""
     module.set_num_threads(module.nthreads)
@@ -87,6 +93,54 @@ def _numba_width(module):
     module._termwidth = module.get_terminal_size().columns
 
 
+def _sympy_random(module):
+    """`sympy.core.random`: both of its generators."""
+    module.rng.seed()
+    module._assumptions_rng.seed()
+
+
+def _sympy_dummies(module):
+    """`sympy.core.symbol`: the number that tells this process's dummies from others'. Those made at
+    import keep theirs, and none made later may have it, too."""
+    dummy = module.Dummy
+    was = dummy._base_dummy_index
+    dummy._prng.seed()
+    while abs(dummy._base_dummy_index - was) < 10**6:
+        dummy._base_dummy_index = dummy._prng.randint(10**6, 9 * 10**6)
+
+
+def _xarray_locks(module):
+    """`xarray.backends.locks`: what its locks are known by when they are sent elsewhere."""
+    for lock in module.HDF5_LOCK, module.NETCDFC_LOCK:
+        lock.__init__()
+
+
+def _datasets_random(module):
+    """`datasets.fingerprint`: the generator of random fingerprints."""
+    module.fingerprint_rng.seed()
+
+
+def _distributed_futures(module):
+    """`distributed.client`: what tells this process's futures from others'."""
+    module.Future._uid = module.uuid.uuid4().hex
+
+
+def _transformers_session(module):
+    """`transformers.utils.hub`: what this process calls itself when it asks for files."""
+    module.SESSION_ID = module.uuid4().hex
+
+
+def _dill_folder(module):
+    """`dill.session`: the folder that `tempfile` has found for it."""
+    if module.tempfile.tempdir is None:
+        module.tempfile.tempdir = str(module.TEMPDIR)
+
+
+def _jax_colours(module):
+    """`jax._src.pretty_printer`: whether output goes to a terminal that shows colours."""
+    module.CAN_USE_COLOR = module._can_use_color()
+
+
 ACTIONS = {
     "random-seed": _random_seed,
     "numpy-random": _numpy_random,
@@ -100,8 +154,17 @@ ACTIONS = {
     "openmp": _nothing,
     "mkl": _nothing,
     "torch-random": _torch_random,
+    "torch-contract": _torch_contract,
     "numba-width": _numba_width,
     "numexpr-threads": _numexpr_threads,
     "numcodecs-pid": _numcodecs_pid,
+    "sympy-random": _sympy_random,
+    "sympy-dummies": _sympy_dummies,
+    "xarray-locks": _xarray_locks,
+    "datasets-random": _datasets_random,
+    "distributed-futures": _distributed_futures,
+    "transformers-session": _transformers_session,
+    "dill-folder": _dill_folder,
+    "jax-colours": _jax_colours,
 }
 BEFORE_A_FORK = {"numexpr-threads": _no_numexpr_threads}  # what a template does

@@ -24,11 +24,12 @@ What must stay true: the rules of _brigade_view.py.
 
 import sys
 
-from _brigade_common import MISSING
+from _brigade_common import MISSING, borrow
 
 _modules = sys.modules
 _stat = sys.modules["posix"].stat
 _warnings = sys.modules["_warnings"]
+_told_of_collections = borrow("gc").callbacks
 
 DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
 ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN, PART, LOGGER, ROOT = range(7, 15)
@@ -97,7 +98,7 @@ def warning_filters():
 
 
 def watched_lists():
-    return [sys.path, sys.meta_path, sys.path_hooks, warning_filters()]
+    return [sys.path, sys.meta_path, sys.path_hooks, warning_filters(), _told_of_collections]
 
 
 def filters_changed():

@@ -90,6 +90,7 @@ class Store:
         self.table = Table(warmer.nodes, actions)
         self._extras = warmer.extras
         self._trusted = warmer.trusted
+        self._base = warmer.base
         self._lists = warmer.began  # sys.path and the lists of finders, as they were then
         self._search_of_then = _bootstrap._find_spec
         self._settled = False  # nothing can be found elsewhere than then, but for what is asked
@@ -128,7 +129,7 @@ class Store:
         """Whether the module, and what it imported, stands in sys.modules now."""
         table = self.table
         node = table.nodes[number]
-        if not node.matches(spec, self._trusted):
+        if not node.matches(spec, self._trusted) or self._is_kept_away():
             table.forget(number)
             return False
         done = []
@@ -150,6 +151,11 @@ class Store:
             return False
         self._finish(number, done)
         return True
+
+    def _is_kept_away(self):
+        """Whether a module that was there before all warming must not be imported now, as by who
+        wants the part in Python of one that has another in C. No import of it was noted."""
+        return any(_modules.get(name, MISSING) is None for name in self._base)
 
     def _take_back(self, done, lists):
         for kind, what in reversed(done):

@@ -114,9 +114,11 @@ def _note_loader(name, loader):
 
 
 def _place_of(value):
-    """The module of a class; some of C's have none."""
+    """The module of a class; some of C's have none. Nothing is asked of what is no class, as
+    isinstance() would: objects of PyTorch warn whoever does."""
     try:
-        return type.__dict__["__module__"].__get__(value) if isinstance(value, type) else None
+        is_class = issubclass(type(value), type)
+        return type.__dict__["__module__"].__get__(value) if is_class else None
     except Exception:
         return None
 

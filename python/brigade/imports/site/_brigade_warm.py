@@ -43,7 +43,7 @@ _builtins = sys.modules["builtins"]
 _posix = sys.modules["posix"]
 _modules = sys.modules
 _FREEZE_EVERY = 32  # modules
-_LISTS = ("sys.path", "sys.meta_path", "sys.path_hooks", "warnings.filters")
+_LISTS = "sys.path", "sys.meta_path", "sys.path_hooks", "warnings.filters", "gc.callbacks"
 # attributes of sys and builtins that imports may change, or that warming itself does
 _IGNORED = ("__import__", "_", "last_type", "last_value", "last_traceback", "last_exc")
 
@@ -70,7 +70,7 @@ class Warmer:
         self._loggers = Loggers()
         self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
-        self._base = set(_modules)
+        self.base = set(_modules)
         self._known = set(_modules)
         self._size = len(_modules)
         self.watch = Watch(_IGNORED)
@@ -93,7 +93,7 @@ class Warmer:
         self._parts = Parts()
         try:
             for name in self.warm:
-                if name not in self.nodes and name not in self._base and not self._inside(name):
+                if name not in self.nodes and name not in self.base and not self._inside(name):
                     self._import(name)
         finally:
             restore()
@@ -174,7 +174,7 @@ class Warmer:
 
         def _find_and_load(name, import_):
             module = find_and_load(name, import_)
-            if stack and name not in self._base:
+            if stack and name not in self.base:
                 self._note()
                 stack[-1].dep(name)
             return module
@@ -188,7 +188,7 @@ class Warmer:
         def is_initializing(spec):
             """Asked of a module that is there: all that is seen of it if code in C imports it."""
             if stack and sys._getframe(1).f_code is of_c:
-                if spec.name in _modules and spec.name not in self._base:
+                if spec.name in _modules and spec.name not in self.base:
                     self._note()
                     stack[-1].dep(spec.name)
             return spec.__dict__.get("_initializing", False)
@@ -296,7 +296,7 @@ class Warmer:
         if "*" in names:
             names += getattr(_modules.get(name), "__all__", ())
         for full in [name] + [f"{name}.{part}" for part in names]:
-            if full in _modules and full not in self._base:
+            if full in _modules and full not in self.base:
                 self._stack[-1].dep(full)
 
     def _note(self):

@@ -126,7 +126,7 @@ class Watch:
             sys.getdlopenflags(),
             sys.gettrace(),
             sys.getprofile(),
-            (gc.isenabled(), gc.get_threshold(), gc.get_debug(), len(gc.callbacks)),
+            (gc.isenabled(), gc.get_threshold(), gc.get_debug(), id(gc.callbacks)),
             mask,
             working_folder(),
             self._locale.setlocale(self._locale.LC_ALL, None),
