@@ -24,7 +24,9 @@ AGAIN = {
     "torch-random": ("torch._C", "import torch; print(torch.rand(1))", True),
     "torch-contract": (
         "torch.distributed._composable.contract",
-        "import torch.distributed._composable.contract as c; print(c.STATE_KEY, c.REGISTRY_KEY)",
+        "import sys, torch.distributed._composable.contract\n"
+        "c = sys.modules['torch.distributed._composable.contract']\n"
+        "print(c.STATE_KEY, c.REGISTRY_KEY)",
         True,
     ),
     "multiprocessing-key": (
@@ -125,10 +127,23 @@ def test_tempfile_keeps_the_folder_that_dill_has_asked_for(own: Warm) -> None:
     kept = own.plain(program).stdout.rpartition("/")[0]
     own.plan["again"] = [("tempfile", "tempfile-names")]
     (lost,) = own.ranks(program)
-    own.plan["again"] += [("dill.session", "dill-folder")]
+    own.plan["again"] += [("dill.session", "tempfile-folder")]
     (rank,) = own.ranks(program)
     assert (rank.refused, lost.refused) == ("", "")
     assert rank.stdout.rpartition("/")[0] == kept != lost.stdout.rpartition("/")[0]
+
+
+def test_a_module_with_which_it_cannot_be_done_is_executed_by_the_rank(own: Warm) -> None:
+    """`random` without its generator: it, and who imports it, are executed as always."""
+    (own.cwd / "other.py").write_text("import random\ndel random._inst\n")
+    own.trial(["-c", "import other"])
+    own.plan["again"] = [("random", "random-seed")]
+    program = ["-c", "import other, sys; print(other.random is sys.modules['random'])"]
+    text = "import sys; sys.modules['random']._inst; import random; print(random.random() < 1)"
+    (rank,) = own.ranks(program)
+    assert (rank.refused, rank.stderr, rank.stdout) == ("", "", "True\n")
+    (rank,) = own.ranks(["-c", f"import random\n{text}"])
+    assert (rank.refused, rank.stderr, rank.stdout) == ("", "", "True\n")
 
 
 def test_it_is_done_though_the_module_is_executed_anew(own: Warm) -> None:

@@ -57,7 +57,8 @@ _TIMER = "a clock that would say that making the list of fonts takes long, and h
 
 _HANDLER = "its own handler of fork notes it again"
 _FSSPEC = "whose file systems these are is noted by its own handler of fork, and asked at each use"
-_FOLDER = "looks where temporary files go, and a rank's `tempfile` knows of that folder then"
+_FOLDER = "looks where temporary files go, and does so again"
+_LIBFFI = "libffi looks whether the kernel forbids code that is made while it runs"
 
 RULES = (
     Rule("*", "host", "a template serves one node, and ranks of the same UTS namespace"),
@@ -74,6 +75,8 @@ RULES = (
          names=("OMP_*", "GOMP_*", "ACC_*")),
     Rule("*", "library", "of all variables only those of OpenMP count", detail="*/libiomp5*",
          names=("OMP_*", "GOMP_*", "KMP_*", "LIBOMP_*")),
+    Rule("*", "library", "tells a diagnosis which of its own are set, which is not at import",
+         detail="*/libnccl.so*", names=("NCCL_*",)),
     Rule("*", "library", _MPI, detail="*/libmpi.so.40*"),
     Rule("*", "library", _MPI, detail="*/libopen-[pr]*"),
     Rule("*", "child", "`uname` tells what the kernel is, and has ended when the import has",
@@ -125,7 +128,6 @@ RULES = (
     Rule("torch*", "library", _COMMANDS, detail="*/libtorch_cpu*"),
     Rule("torch.distributed._composable.contract", "random", "the names of what it keeps in modules"
          " are made again", action="torch-contract"),
-    Rule("torch._inductor.config", "cpus", _COUNTED),
     Rule("triton*", "library", _COMMANDS, detail="*/libtriton*"),
     Rule("pyarrow.lib", "random", _ARROW),
     Rule("pyarrow.lib", "pid", _ARROW, detail=""),
@@ -140,8 +142,8 @@ RULES = (
     Rule("joblib._multiprocessing_helpers", "pid", _JOBLIB, detail=""),
     Rule("joblib._multiprocessing_helpers", "random", _JOBLIB),
     Rule("sklearn.ensemble._hist_gradient_boosting.*", "random", _SPLITTER),
-    Rule("llvmlite.binding.executionengine", "process", "libffi looks whether the kernel forbids"
-         " code that is made while it runs", detail="/proc/self/status"),
+    Rule("llvmlite.binding.executionengine", "process", _LIBFFI, detail="/proc/self/status"),
+    Rule("lightgbm.basic", "process", _LIBFFI, detail="/proc/self/status"),
     Rule("llvmlite.*", "library", _COMMANDS, detail="*/libllvmlite*"),
     Rule("numba.core.config", "environ", "of all variables only its own count",
          names=("NUMBA_*", "CUDA_PATH", "VS_PROFILER")),
@@ -182,9 +184,12 @@ RULES = (
     Rule("huggingface_hub.hf_file_system", "pid", _FSSPEC, detail=""),
     Rule("datasets.filesystems.compression", "pid", _FSSPEC, detail=""),
     Rule("fsspec.config", "environ", "of all variables only its own count", names=("FSSPEC_*",)),
-    Rule("dill.session", "pid", _FOLDER, detail="", action="dill-folder"),
-    Rule("dill.session", "random", _FOLDER, action="dill-folder"),
-    Rule("dill.session", "write", _FOLDER, action="dill-folder"),
+    Rule("dill.session", "pid", _FOLDER, detail="", action="tempfile-folder"),
+    Rule("dill.session", "random", _FOLDER, action="tempfile-folder"),
+    Rule("dill.session", "write", _FOLDER, action="tempfile-folder"),
+    Rule("pyscf.__config__", "pid", _FOLDER, detail="", action="tempfile-folder"),
+    Rule("pyscf.__config__", "random", _FOLDER, action="tempfile-folder"),
+    Rule("pyscf.__config__", "write", _FOLDER, action="tempfile-folder"),
     Rule("multiprocess.process", "random", "the process's secret is made again",
          action="multiprocessing-key"),
     Rule("transformers.utils.hub", "random", "the name of its session is made again",

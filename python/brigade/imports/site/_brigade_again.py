@@ -130,10 +130,9 @@ def _transformers_session(module):
     module.SESSION_ID = module.uuid4().hex
 
 
-def _dill_folder(module):
-    """`dill.session`: the folder that `tempfile` has found for it."""
-    if module.tempfile.tempdir is None:
-        module.tempfile.tempdir = str(module.TEMPDIR)
+def _tempfile_folder(_module):
+    """`dill.session`, `pyscf.__config__`: `tempfile` keeps the folder that it finds."""
+    sys.modules["tempfile"].gettempdir()
 
 
 def _jax_colours(module):
@@ -164,7 +163,7 @@ ACTIONS = {
     "datasets-random": _datasets_random,
     "distributed-futures": _distributed_futures,
     "transformers-session": _transformers_session,
-    "dill-folder": _dill_folder,
+    "tempfile-folder": _tempfile_folder,
     "jax-colours": _jax_colours,
 }
 BEFORE_A_FORK = {"numexpr-threads": _no_numexpr_threads}  # what a template does

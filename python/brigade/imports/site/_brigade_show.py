@@ -143,6 +143,7 @@ class Store:
         self._begin(number)
         try:
             self._replay(number, done)
+            self._do_again(number)
         except Exception:
             _modules.pop(node.name, None)
             self._take_back(done, lists)
@@ -368,7 +369,6 @@ class Store:
 
     def _finish(self, number, done):
         """All will be shown: the rest of what the executions did."""
-        self._do_again(number)
         self.table.shown(number)
         filters_changed()
         for kind, what in done:
