@@ -29,7 +29,7 @@ from typing import Any, Callable
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support.options import words
-from support.samples import save
+from support.samples import as_table, save
 
 from brigade.lab import Lab
 from brigade.paths import native
@@ -68,7 +68,7 @@ def main() -> int:
                 samples += one_round(fs, program, folder, start, number)
                 print(f"{fs}: round {number + 1} of {options.rounds}", flush=True)
         settings = {"fs": fs, "rounds": options.rounds, "bytes": SIZES, "rules": RULES}
-        save(options.out / f"buffer-{fs}.json", "buffer", settings, as_rows(samples))
+        save(options.out / f"buffer-{fs}.json", "buffer", settings, as_table(samples))
         print("\n".join(lines(fs, samples)))
     return 0
 
@@ -152,10 +152,6 @@ def one_round(fs: str, program: Path, folder: Path, start: Start, number: int) -
                     samples.append({**sample, "seconds": seconds})
             start("write", ["rm", str(path)], {})
     return samples
-
-
-def as_rows(samples: Samples) -> dict[str, Any]:
-    return {"columns": list(samples[0]), "rows": [list(one.values()) for one in samples]}
 
 
 def ratio(samples: Samples, way: str, size: int, variant: str) -> float:

@@ -147,6 +147,8 @@ enum {
     N
 };
 
+_Static_assert(STORE_PAGE_VALUES <= WORLD_MANY, "what a page says goes in one message");
+
 /* In the agreement: when all has been written, the nodes' pages become one. */
 static int join_pages(void *running, int64_t *least)
 {

@@ -71,9 +71,8 @@ static int take_index(brg_file *f, const struct array_header *header)
             damaged = brg_error_set(&a->damage, -EBADMSG, "array %.200s ends behind the file's end",
                                     a->table.arrays[i].is.name);
     if (damaged) {
-        uint64_t stripe = a->table.stripe_bytes, block = a->table.block_bytes;
         array_table_destroy(&a->table);
-        array_table_init(&a->table, f->token.size, stripe, block);
+        array_table_init(&a->table, f->token.size, f->token.stripe_bytes, f->token.block_bytes);
     }
     a->agreed = a->loaded = a->table.n;
     return world_failure(f->world, &f->failure);

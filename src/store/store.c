@@ -357,8 +357,7 @@ int store_mark(struct io_store *s, uint64_t bytes, uint64_t offset, struct brg_e
 
 int store_settle(struct io_store *s, uint32_t n_ranks, uint64_t size, struct brg_error *err)
 {
-    uint64_t block = s->token.block_bytes, first, end, failed = 0;
-    uint64_t n_blocks = (size + block - 1) / block;
+    uint64_t n_blocks = store_n_blocks(&s->token, size), first, end, failed = 0;
     if (s->token.layout == IO_PARTS || !s->checksums ||
         !has_share(s->rank, n_ranks, n_blocks, &first, &end))
         return 0;

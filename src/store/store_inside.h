@@ -62,6 +62,12 @@ void store_keep(struct io_store *store);
 /* That file, opened once more. A descriptor or -errno. */
 int store_open_kept(const struct io_store *store, int flags);
 
+/* How many blocks with a checksum each a file of `size` bytes has. */
+static inline uint64_t store_n_blocks(const struct store_token *token, uint64_t size)
+{
+    return (size + token->block_bytes - 1) / token->block_bytes;
+}
+
 static inline int store_in_place(const struct store_token *token)
 {
     return (token->flags & STORE_IN_PLACE) != 0;

@@ -9,7 +9,7 @@ _Static_assert(STORE_PAGE_VALUES == SUMS_PAGE_VALUES, "what a page says");
 
 static uint32_t n_blocks(const struct io_store *s, uint64_t size)
 {
-    uint64_t n = (size + s->token.block_bytes - 1) / s->token.block_bytes;
+    uint64_t n = store_n_blocks(&s->token, size);
     return (uint32_t)(n < SUMS_IN_MEMORY ? n : SUMS_IN_MEMORY);
 }
 

@@ -110,7 +110,7 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
     struct sums_file file = {.fd = -1};
     struct old_sums old[SUMS_SECTIONS];
     void *contexts[SUMS_SECTIONS] = {&working};
-    sections[0].n_blocks = (size + s->token.block_bytes - 1) / s->token.block_bytes;
+    sections[0].n_blocks = store_n_blocks(&s->token, size);
     store_name(now, s->token.path, ".sums");
     store_name(next, s->token.base, ".sums");
     sums_open(&working, s->page, s->working, s->token.block_bytes);

@@ -54,10 +54,10 @@ _NUMEXPR = "its threads end before the fork, and are started again"
 _RUST = "keys of Rust's hash tables, on which only the order of what they hold depends"
 _LAZY = "imports what a name stands for when it is first asked for"
 _TIMER = "a clock that would say that making the list of fonts takes long, and has ended"
-
 _HANDLER = "its own handler of fork notes it again"
 _FSSPEC = "whose file systems these are is noted by its own handler of fork, and asked at each use"
 _FOLDER = "looks where temporary files go, and does so again"
+_OWN = "of all variables only its own count"
 _LIBFFI = "libffi looks whether the kernel forbids code that is made while it runs"
 
 RULES = (
@@ -145,19 +145,19 @@ RULES = (
     Rule("llvmlite.binding.executionengine", "process", _LIBFFI, detail="/proc/self/status"),
     Rule("lightgbm.basic", "process", _LIBFFI, detail="/proc/self/status"),
     Rule("llvmlite.*", "library", _COMMANDS, detail="*/libllvmlite*"),
-    Rule("numba.core.config", "environ", "of all variables only its own count",
+    Rule("numba.core.config", "environ", _OWN,
          names=("NUMBA_*", "CUDA_PATH", "VS_PROFILER")),
     Rule("numba.core.config", "cpus", "only counted, and a template's ranks have the same number of"
          " them"),
     Rule("numba.core.types.functions", "terminal", "how wide a line of its errors may be is asked"
          " again", action="numba-width"),
-    Rule("dask.config", "environ", "of all variables only its own count", names=("DASK_*",)),
+    Rule("dask.config", "environ", _OWN, names=("DASK_*",)),
     Rule("dask.system", "cpus", _COUNTED),
     Rule("dask.system", "pid", _COUNTED, detail=""),
     Rule("dask.system", "process", _COUNTED),
     Rule("psutil._pslinux", "pid", "looks which files the kernel has of a process", detail=""),
-    Rule("networkx", "environ", "of all variables only its own count", names=("NETWORKX_*",)),
-    Rule("tqdm.std", "environ", "of all variables only its own count", names=("TQDM_*",)),
+    Rule("networkx", "environ", _OWN, names=("NETWORKX_*",)),
+    Rule("tqdm.std", "environ", _OWN, names=("TQDM_*",)),
     Rule("numexpr", "thread", _NUMEXPR, detail="*/numexpr/*", action="numexpr-threads"),
     Rule("numexpr", "pid", _NUMEXPR, detail=""),
     Rule("numcodecs.blosc", "pid", "whose threads those of Blosc are is noted again", detail="",
@@ -183,7 +183,7 @@ RULES = (
     Rule("fsspec.*", "pid", _FSSPEC, detail=""),
     Rule("huggingface_hub.hf_file_system", "pid", _FSSPEC, detail=""),
     Rule("datasets.filesystems.compression", "pid", _FSSPEC, detail=""),
-    Rule("fsspec.config", "environ", "of all variables only its own count", names=("FSSPEC_*",)),
+    Rule("fsspec.config", "environ", _OWN, names=("FSSPEC_*",)),
     Rule("dill.session", "pid", _FOLDER, detail="", action="tempfile-folder"),
     Rule("dill.session", "random", _FOLDER, action="tempfile-folder"),
     Rule("dill.session", "write", _FOLDER, action="tempfile-folder"),
