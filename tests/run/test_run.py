@@ -125,6 +125,11 @@ def test_a_node_without_room_starts_the_job_unstaged_and_says_why(made: Site) ->
     assert "starts without an image" in under.stderr
 
 
+def test_an_empty_folder_for_node_memory_means_the_usual_one(made: Site) -> None:
+    under = made.brigade(env={"BRIGADE_NODE_DIR": ""})
+    assert under.returncode == 0 and made.report()["unstaged"] is None, under.stderr
+
+
 def test_strict_ends_instead(made: Site) -> None:
     under = made.brigade(run=("--strict",), env={"BRIGADE_NODE_DIR": "/proc"})
     assert under.returncode == 6 and under.stdout == ""

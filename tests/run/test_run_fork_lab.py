@@ -1,5 +1,5 @@
-"""`brigade run --fork` of a C++ code on a cluster, under Slurm and PMIx: ranks of each node come
-from that node's template."""
+"""`brigade run --fork` on a cluster, under Slurm and PMIx: ranks of each node come from that node's
+template, and what Slurm does to a job (suspend, cancel) it does to them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import PIPE
@@ -44,6 +45,21 @@ int main(int argc, char **argv)
 }
 """
 
+BEATS = """\
+import os, signal, sys, time
+import decimal, email, json
+mine = sys.argv[1] + "/" + os.environ["SLURM_PROCID"]
+def ends(number, frame):
+    with open(mine + ".ended", "w") as file:
+        file.write(signal.Signals(number).name)
+    sys.exit(9)
+signal.signal(signal.SIGTERM, ends)
+while True:
+    with open(mine, "a") as file:
+        file.write(".")
+    time.sleep(0.05)
+"""
+
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing() or "the lab can be brought up"),
     pytest.mark.skipif(not shutil.which("mpicxx.openmpi"), reason="needs package libopenmpi-dev"),
@@ -51,7 +67,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def lab():
     lab = Lab.up(name="testfork", nodes=2)
     yield lab
@@ -93,6 +109,62 @@ def test_ranks_of_a_cpp_code_come_from_one_process_a_node(lab: Lab) -> None:
             assert burning.result().returncode == 0
     finally:
         shutil.rmtree(folder)
+
+
+def test_a_job_is_suspended_resumed_and_cancelled(lab: Lab) -> None:
+    """All four ranks stand still while Slurm has suspended the job, go on, and end by the signal of
+    `scancel`, which each of them hears once and handles; no process is left of them."""
+
+    def slurm(*command: str) -> str:
+        return lab.run([*command], cwd="/", stdout=PIPE, text=True, check=True).stdout.strip()
+
+    def beats() -> list[int]:
+        return [file.stat().st_size for file in sorted(folder.glob("[0-3]"))]
+
+    def processes() -> list[str]:
+        return [str(p) for p in Path("/proc").glob("[0-9]*/cmdline") if named(p, str(folder))]
+
+    folder = Path("/var/tmp") / f"brigade-beats-{os.getpid()}"  # that nodes share
+    folder.mkdir()
+    try:
+        (folder / "app.py").write_text(BEATS)
+        front = [sys.executable, "-m", "brigade", "run", "-q", "--fork", "--json"]
+        job = [*front, str(folder / "told.json"), "--", "srun", "-N2", "-n4", sys.executable]
+        whole = [*job, str(folder / "app.py"), str(folder)]
+        with ThreadPoolExecutor() as pool:
+            running = pool.submit(
+                lab.run, whole, cwd="/", env={"BRIGADE_CACHE": f"{lab.shared}/images"},
+                stdout=PIPE, stderr=PIPE, text=True, timeout=180,
+            )  # fmt: skip
+            until(lambda: [n > 3 for n in beats()] == [True] * 4 or running.done())
+            (number,) = set(slurm("squeue", "--noheader", "--format=%A").split())
+            slurm("scontrol", "suspend", number)
+            until(lambda: slurm("squeue", "--noheader", "--format=%T") == "SUSPENDED")
+            still = beats()
+            time.sleep(1)
+            assert beats() == still
+            slurm("scontrol", "resume", number)
+            until(lambda: all(now > then for now, then in zip(beats(), still, strict=True)))
+            for file in folder.glob("*.ended"):  # of the trial
+                file.unlink()
+            slurm("scancel", number)
+            done = running.result()
+        assert done.returncode == 9, done.stdout + done.stderr
+        ended = [file.read_text() for file in sorted(folder.glob("*.ended"))]
+        assert ended == ["SIGTERM"] * 4, done.stderr
+        told = json.loads((folder / "told.json").read_text())["fork"]
+        assert told["plain"] == [] and told["ranks"] > 0, told
+        until(lambda: not processes())
+    finally:
+        lab.run(["scancel", "--user=root"], cwd="/")
+        shutil.rmtree(folder)
+
+
+def named(command: Path, text: str) -> bool:
+    try:
+        return text.encode() in command.read_bytes()
+    except OSError:
+        return False  # it has ended
 
 
 def seconds_accounted(lab: Lab) -> int:

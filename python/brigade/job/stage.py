@@ -25,7 +25,7 @@ _WORD_BYTES = 32 << 10  # that a launcher takes before anybody reads them; tests
 
 def node_base() -> str:
     """Where a node keeps staged folders."""
-    return os.environ.get("BRIGADE_NODE_DIR", "/dev/shm")
+    return os.environ.get("BRIGADE_NODE_DIR") or "/dev/shm"  # empty is not a name
 
 
 def staged_folder(image_id: str) -> str:
