@@ -221,7 +221,14 @@ MODULES = {
     "leaves_another_s": "import atexit, functools, tries\natexit.register(tries.bye)\n"
     "atexit.register(functools.partial(print, 'a part'))\n",
     "shows": "import logging, warnings\nlogging.setLogRecordFactory(print)\n"
-    "warnings.showwarning = lambda *given: print('shown', given[0])\n",
+    "def mine(*given): print('shown', given[0])\nwarnings.showwarning = mine\n",
+    "logs": "import logging\nlog = logging.getLogger('of_its_own'); log.more = 1\n",
+    "log_class": "import logging\nclass Log(logging.Logger):\n  told = 0\n"
+    "  def mine(self, *given): print('mine', given[0])\n",
+    "shows_as_well": "import log_class, logging, shows, warnings\nbefore = warnings.showwarning\n"
+    "logging.setLoggerClass(log_class.Log); log = logging.getLogger('as_well')\n"
+    "logging.setLoggerClass(logging.Logger); warnings.showwarning = log.mine\n"
+    "log.told += 1\n",
     "filters": "import warnings\nwarnings.filterwarnings('ignore', 'of mine')\n",
     "collects": "import gc\nseen = []\ndef told(phase, info): seen.append(phase)\n"
     "gc.callbacks.append(told)\n",
@@ -253,6 +260,15 @@ ORDERS = {
     "how_warnings_are_shown_before_and_after": "import logging, warnings\n"
     "warnings.warn('before'); print(logging.getLogRecordFactory())\n"
     "import shows; warnings.warn('after'); print(logging.getLogRecordFactory())",
+    "how_warnings_are_shown_by_a_module_and_by_one_that_it_imports": "import warnings\n"
+    "import shows_as_well, shows; print(shows_as_well.before is shows.mine)\n"
+    "warnings.warn('after'); print(shows_as_well.log.told)",
+    "a_logger_of_a_module_that_is_executed_anew": "import logging, shows, sys, types, warnings\n"
+    "sys.modules['maybe'] = types.ModuleType('maybe'); warnings.showwarning = print\n"
+    "import shows_as_well; print(shows_as_well.log.told)",
+    "a_logger_that_the_program_asks_for_before": "import logging\n"
+    "log = logging.getLogger('of_its_own'); print(sorted(vars(log)))\n"
+    "import logs; print(logs.log is log, log.more)",
     "how_warnings_are_shown_by_the_program": "import warnings\n"
     "warnings.showwarning = lambda *given: print('mine', given[0])\n"
     "warnings.warn('before'); import shows; warnings.warn('after')",
@@ -294,6 +310,22 @@ def test_a_rank_that_imports_otherwise_than_the_trial_sees(own: Warm, name: str)
     (rank,) = own.ranks(program)
     assert (rank.refused, rank.said()) == ("", plain.said())
     assert own.report["left"] == {} and plain.returncode == 0
+
+
+def test_what_a_module_and_one_that_it_imports_replace_is_shown_and_not_executed(own: Warm) -> None:
+    (own.cwd / "shows.py").write_text(MODULES["shows"])
+    (own.cwd / "log_class.py").write_text(MODULES["log_class"])
+    (own.cwd / "shows_as_well.py").write_text(MODULES["shows_as_well"])
+    program = [
+        "-c",
+        "import sys\nseen = []\n"
+        "sys.setprofile(lambda frame, *given: seen.append(frame.f_code.co_filename))\n"
+        "import shows_as_well\nsys.setprofile(None)\n"
+        "print([name for name in seen if 'shows' in name and name.endswith('.py')] == [])",
+    ]
+    own.trial(program)
+    (rank,) = own.ranks(program)
+    assert (rank.refused, rank.stdout) == ("", "True\n"), rank.stderr
 
 
 @pytest.mark.parametrize("how", ["rmdir ../gone", "chmod 0 ."])

@@ -43,12 +43,17 @@ class _Maker:
 
     def __call__(self, name):
         held = self.hidden.get(name)
-        if held is None or name != self.wanted and type(held) is not self.logging._loggerClass:
+        if held is None or name != self.wanted and not self._makes_alike(type(held)):
             return self.logging._loggerClass(name)
         del self.hidden[name]
         if not self.hidden and self.manager.loggerClass is self:
             self.manager.loggerClass = None
         return held
+
+    def _makes_alike(self, kind):
+        """Whether what was hidden is as a new one: its class gives it nothing of its own."""
+        usual = self.logging._loggerClass
+        return kind is usual and usual.__init__ is self.logging.Logger.__init__
 
 
 class _Made:
@@ -67,6 +72,8 @@ class _Made:
         self.propagate, self.disabled = it.propagate, it.disabled
         it.level, it.handlers, it.filters = 0, [], []
         it.propagate, it.disabled, it.parent = True, False, None
+        names, usual = it.__dict__, {"manager", *maker.logging.Logger(it.name).__dict__}
+        self.more = {name: names.pop(name) for name in list(names) if name not in usual}
         getattr(it, "_cache", {}).clear()
 
     def may_come(self, done):
@@ -90,6 +97,7 @@ class _Made:
             it.addHandler(handler)
         for each in self.filters:
             it.addFilter(each)
+        it.__dict__.update(self.more)
         if self.level:
             it.setLevel(self.level)
         if not self.propagate:

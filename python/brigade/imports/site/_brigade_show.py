@@ -71,6 +71,14 @@ class _Otherwise(Exception):
     """An import within the import would now find something else."""
 
 
+def _part_now(done, holder, name):
+    """What it is when what is `done` by then will have been: [(kind, what)]."""
+    for kind, what in reversed(done):
+        if kind == PART and what[0] is holder and what[1] == name:
+            return what[3]
+    return holder.__dict__.get(name, MISSING)
+
+
 class _Shown:
     """Stands in for the loader of a module that has been executed before; once."""
 
@@ -230,7 +238,7 @@ class Store:
                     raise _Otherwise(what)
                 if kind in (LOGGER, ROOT) and not may_come(kind, what, done):
                     raise _Otherwise(what)
-                if kind == PART and what[0].__dict__.get(what[1], MISSING) is not what[2]:
+                if kind == PART and _part_now(done, *what[:2]) is not what[2]:
                     if is_made_by_the_first(*what[:2]):
                         continue
                     raise _Otherwise(what)
