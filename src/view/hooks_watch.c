@@ -277,14 +277,19 @@ enum {
     HASH_KEYS_FLAGS = 4 /* GRND_INSECURE, of Linux 5.6 */
 };
 
-static void note_getrandom(size_t n, unsigned int flags)
+/* The library that asks, at `address`, if it is neither Python's nor the program itself. */
+static void note_getrandom(size_t n, unsigned int flags, const void *address)
 {
-    watch_note("random", n == HASH_KEYS_BYTES && flags == HASH_KEYS_FLAGS ? "hash" : "");
+    Dl_info object;
+    const char *name = dladdr(address, &object) ? object.dli_fname : NULL;
+    int by_library = name && strstr(name, ".so") && !strstr(name, "/libpython");
+    int keys = n == HASH_KEYS_BYTES && flags == HASH_KEYS_FLAGS;
+    watch_note("random", keys ? "hash" : by_library ? name : "");
 }
 
 ssize_t watch_getrandom(void *bytes, size_t n, unsigned int flags)
 {
-    note_getrandom(n, flags);
+    note_getrandom(n, flags, __builtin_return_address(0));
     return REAL_OR(getrandom, answer(sys_call(SYS_getrandom, (long)bytes, (long)n, flags, 0, 0, 0)),
                    bytes, n, flags);
 }
@@ -386,7 +391,9 @@ long watch_syscall(long number, ...)
         a[i] = va_arg(args, long);
     va_end(args);
     switch (number) {
-    case SYS_getrandom: note_getrandom((size_t)a[1], (unsigned int)a[2]); break;
+    case SYS_getrandom:
+        note_getrandom((size_t)a[1], (unsigned int)a[2], __builtin_return_address(0));
+        break;
     case SYS_getpid: watch_note("pid", ""); break;
     case SYS_gettid: watch_note("pid", "thread"); break;
     case SYS_clock_gettime: note_clock(1); break;

@@ -109,6 +109,9 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("numcodecs.blosc", "pid", ""): ("numcodecs.blosc", ""),
     ("jiter.jiter", "random", "hash"): ("jiter.jiter", ""),
     ("rpds.rpds", "random", "hash"): ("rpds.rpds", ""),
+    ("pydantic_core._pydantic_core", "random", "hash"): ("pydantic_core._pydantic_core", ""),
+    ("pydantic_core._pydantic_core", "pid", "thread"): ("pydantic_core._pydantic_core", ""),
+    ("*", "random", "*/_pydantic_core.*"): ("pydantic.types", ""),
     ("safetensors._safetensors_rust", "random", "hash"): ("safetensors._safetensors_rust", ""),
     ("tiktoken._tiktoken", "random", "hash"): ("tiktoken._tiktoken", ""),
     ("sympy.core.random", "random", "*"): ("sympy.core.random", ""),
@@ -140,6 +143,9 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("jax*", "cpus", "*/libjax_common*"): ("jaxlib._jax", ""),
     ("jax._src.pretty_printer", "terminal", "*"): ("jax._src.pretty_printer", ""),
     ("jax*", "library", "*/libjax_common*"): ("jaxlib._jax", ""),
+    ("opentelemetry.context", "random", "*"): ("opentelemetry.context", ""),
+    ("opentelemetry.baggage", "random", "*"): ("opentelemetry.baggage", ""),
+    ("opentelemetry.trace.propagation", "random", "*"): ("opentelemetry.trace.propagation", ""),
     ("uvloop.loop", "library", "*/uvloop/loop*"): ("uvloop.loop", ""),
 }
 
@@ -151,6 +157,8 @@ CALLS: dict[tuple[str, str, str], str] = {
     ("*", "called", "numpy.__getattr__"): "numpy.testing",
     ("*", "called", "scipy*.__getattr__"): "scipy.constants",
     ("*", "called", "sklearn.__getattr__"): "sklearn.dummy",
+    ("*", "called", "pydantic.__getattr__"): "pydantic.dataclasses",
+    ("*", "called", "lazy_loader.__getattr__"): "skimage.filters",
     ("*", "called", "transformers.utils.import_utils.__getattr__"): "transformers.AutoConfig",
 }
 

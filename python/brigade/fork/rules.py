@@ -58,6 +58,7 @@ _HANDLER = "its own handler of fork notes it again"
 _FSSPEC = "whose file systems these are is noted by its own handler of fork, and asked at each use"
 _FOLDER = "looks where temporary files go, and does so again"
 _OWN = "of all variables only its own count"
+_KEYS = "names of what it keeps in contexts, which are compared within a process only"
 _LIBFFI = "libffi looks whether the kernel forbids code that is made while it runs"
 
 RULES = (
@@ -91,6 +92,8 @@ RULES = (
     Rule("*", "called", _LAZY, detail="scipy*.__getattr__"),
     Rule("*", "called", _LAZY, detail="sklearn.__getattr__"),
     Rule("*", "called", _LAZY, detail="transformers.utils.import_utils.__getattr__"),
+    Rule("*", "called", _LAZY, detail="pydantic.__getattr__"),
+    Rule("*", "called", _LAZY, detail="lazy_loader.__getattr__"),
     Rule("threading", "pid", "Python sets the main thread's number after each fork",
          detail="thread", action="threading"),
     Rule("random", "random", "seeded again", action="random-seed"),
@@ -164,6 +167,10 @@ RULES = (
          action="numcodecs-pid"),
     Rule("jiter.jiter", "random", _RUST, detail="hash"),
     Rule("rpds.rpds", "random", _RUST, detail="hash"),
+    Rule("pydantic_core._pydantic_core", "random", _RUST, detail="hash"),
+    Rule("*", "random", _RUST, detail="*/_pydantic_core.*"),
+    Rule("pydantic_core._pydantic_core", "pid", "the main thread's number, which Rust names when it"
+         " panics", detail="thread"),
     Rule("safetensors._safetensors_rust", "random", _RUST, detail="hash"),
     Rule("tiktoken._tiktoken", "random", _RUST, detail="hash"),
     Rule("sympy.core.random", "random", "its two generators are seeded again",
@@ -202,6 +209,9 @@ RULES = (
     Rule("jax._src.pretty_printer", "terminal", "whether it may print in colours is asked again",
          action="jax-colours"),
     Rule("jax*", "library", _COMMANDS, detail="*/libjax_common*"),
+    Rule("opentelemetry.context", "random", _KEYS),
+    Rule("opentelemetry.baggage", "random", _KEYS),
+    Rule("opentelemetry.trace.propagation", "random", _KEYS),
     Rule("uvloop.loop", "library", _COMMANDS, detail="*/uvloop/loop*"),
 )  # fmt: skip
 
