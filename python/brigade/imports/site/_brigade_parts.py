@@ -54,7 +54,7 @@ class Parts:
         self._holders = [(holder, names) for holder, names in _holders() if holder is not None]
         self._awaited = dict(_HOOKS)
         self._await()
-        self._then, self._ids = self._look(), self._look_at_ids()
+        self._then, self._values = self._look(), self._look_at_values()
         self._first = list(self._then)
 
     def _await(self):
@@ -63,14 +63,14 @@ class Parts:
         self._holders += [(sys.modules[name], self._awaited.pop(name)) for name in found]
         return found
 
-    def _values(self):
-        return [
-            holder.__dict__.values() if names is None else map(holder.__dict__.get, names)
-            for holder, names in self._holders
-        ]
-
-    def _look_at_ids(self):
-        return [list(map(id, values)) for values in self._values()]
+    def _look_at_values(self):
+        """All values, one after the other. Lists are compared by identity first: quick, as long as
+        nothing has changed."""
+        values = []
+        for holder, names in self._holders:
+            held = holder.__dict__
+            values += held.values() if names is None else map(held.get, names)
+        return values
 
     def _look(self):
         return [
@@ -84,11 +84,11 @@ class Parts:
         if self._awaited and self._await():
             new = self._look()[len(self._then) :]
             self._then, self._first = self._then + new, self._first + new
-            self._ids += self._look_at_ids()[len(self._ids) :]
-        ids = self._look_at_ids()
-        if ids == self._ids:
+            self._values += self._look_at_values()[len(self._values) :]
+        values = self._look_at_values()
+        if values == self._values:
             return []
-        before, self._then, self._ids = self._then, self._look(), ids
+        before, self._then, self._values = self._then, self._look(), values
         return [
             (holder, name, old.get(name, MISSING), new.get(name, MISSING))
             for (holder, _names), old, new in zip(self._holders, before, self._then)

@@ -240,6 +240,7 @@ class Warmer:
             stack[-1].dep(name)
         node = self.nodes[name] = Node(spec, self.trusted)
         self._known.add(name)
+        self._size += name not in _modules  # importlib is about to put it there
         parent, _dot, child = name.rpartition(".")
         node.within = any(above.name == parent for above in stack)
         node.before = getattr(_modules.get(parent), "__dict__", {}).get(child, MISSING)
