@@ -28,7 +28,7 @@ from typing import Any, Callable
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support.options import words
+from support.options import end_in_order, words
 from support.samples import as_table, save
 
 from brigade.lab import Lab
@@ -198,4 +198,5 @@ def lines(fs: str, samples: Samples) -> list[str]:
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from statistics import median
 from typing import Any
 
 from support import limited
+from support.options import end_in_order
 from support.samples import save
 
 from brigade.bench.cache.plan import MIB
@@ -236,7 +236,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60.0, help="of a study, about")
     chosen = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was set is put back
+    end_in_order()
     studies: dict[str, list[dict[str, Any]]] = {}
     if chosen.again:
         kept = json.loads(chosen.again.read_text())["samples"]

@@ -33,7 +33,7 @@ from typing import Any, Callable
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from support.options import with_io, words
+from support.options import end_in_order, with_io, words
 from support.samples import save
 
 from brigade.lab import Lab
@@ -298,4 +298,5 @@ def report(
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from support import stack
 from support.figure import draw_panels
 from support.loading_table import print_table
+from support.options import end_in_order
 from support.samples import save
 
 from brigade.errors import LabError
@@ -254,4 +255,5 @@ def figure(samples: list[dict[str, Any]], kind: str, options: argparse.Namespace
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

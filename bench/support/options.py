@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -26,8 +28,15 @@ def with_io() -> list[str]:
     return [f"-I{include}", f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io"]
 
 
+def end_in_order() -> None:
+    """SIGTERM ends this process as Ctrl-C does: what was brought up or set is put back."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 def lab_parser(doc: str | None, lab: str, out: str, **defaults: Any) -> argparse.ArgumentParser:
-    """A parser that shows `doc` as it is written; `defaults`: of nodes and repeats, if not 4, 1."""
+    """A parser that shows `doc` as it is written; `defaults`: of nodes and repeats, if not 4, 1.
+    Who has a lab is to end in order."""
+    end_in_order()
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
     )
