@@ -27,6 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from support.options import end_in_order
 from support.samples import save
 
 from brigade.lab import Lab, namespaces
@@ -352,4 +353,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

@@ -243,11 +243,16 @@ int watch_ioctl(int fd, unsigned long request, ...)
                    request, argument);
 }
 
-/* `what`, and the object that the address lies in. */
-static void note_object(const char *what, const void *address)
+/* The name of the object that the address lies in, or "". */
+static const char *object_at(const void *address)
 {
     Dl_info object;
-    watch_note(what, dladdr(address, &object) && object.dli_fname ? object.dli_fname : "");
+    return dladdr(address, &object) && object.dli_fname ? object.dli_fname : "";
+}
+
+static void note_object(const char *what, const void *address)
+{
+    watch_note(what, object_at(address));
 }
 
 int watch_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
@@ -280,10 +285,9 @@ enum {
 /* The library that asks, at `address`, if it is neither Python's nor the program itself. */
 static void note_getrandom(size_t n, unsigned int flags, const void *address)
 {
-    Dl_info object;
-    const char *name = dladdr(address, &object) ? object.dli_fname : NULL;
-    int by_library = name && strstr(name, ".so") && !strstr(name, "/libpython");
+    const char *name = object_at(address);
     int keys = n == HASH_KEYS_BYTES && flags == HASH_KEYS_FLAGS;
+    int by_library = strstr(name, ".so") && !strstr(name, "/libpython");
     watch_note("random", keys ? "hash" : by_library ? name : "");
 }
 

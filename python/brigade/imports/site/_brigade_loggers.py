@@ -18,7 +18,7 @@ What must stay true: the rules of _brigade_view.py; a look is cheap, for it happ
 
 import sys
 
-from _brigade_nodes import LOGGER, PART, ROOT
+from _brigade_nodes import LOGGER, ROOT, part_now
 
 _modules = sys.modules
 
@@ -77,16 +77,13 @@ class _Made:
         getattr(it, "_cache", {}).clear()
 
     def may_come(self, done):
-        manager, maker, usual = _manager(), self.maker, None
+        manager, maker = _manager(), self.maker
         held = manager and manager.loggerDict.get(self.name)
         if manager is not self.manager or held is self.logger:
             return manager is self.manager
         if held is not None and type(held) is not maker.logging.PlaceHolder:
             return False
-        for kind, what in done:
-            if kind == PART and what[1] == "_loggerClass":
-                usual = what[3]
-        usual = usual or maker.logging._loggerClass
+        usual = part_now(done, maker.logging, "_loggerClass")
         return manager.loggerClass is maker and self.name in maker.hidden and usual is self.usual
 
     def bring(self):

@@ -110,6 +110,14 @@ def filters_changed():
         tell()
 
 
+def part_now(done, holder, name):
+    """What a part of the import system is when all of `done`, [(kind, what)], has been."""
+    for kind, what in reversed(done):
+        if kind == PART and what[0] is holder and what[1] == name:
+            return what[3]
+    return holder.__dict__.get(name, MISSING)
+
+
 def change_between(old, new):
     """(put in front, taken away, put at the end) that makes `old` into `new`; None if there is
     no such change."""

@@ -42,6 +42,7 @@ from _brigade_nodes import (
     ROOT,
     apply_change,
     filters_changed,
+    part_now,
     watched_lists,
 )
 from _brigade_parts import is_made_by_the_first
@@ -69,14 +70,6 @@ def rank_begins():
 
 class _Otherwise(Exception):
     """An import within the import would now find something else."""
-
-
-def _part_now(done, holder, name):
-    """What it is when what is `done` by then will have been: [(kind, what)]."""
-    for kind, what in reversed(done):
-        if kind == PART and what[0] is holder and what[1] == name:
-            return what[3]
-    return holder.__dict__.get(name, MISSING)
 
 
 class _Shown:
@@ -238,7 +231,7 @@ class Store:
                     raise _Otherwise(what)
                 if kind in (LOGGER, ROOT) and not may_come(kind, what, done):
                     raise _Otherwise(what)
-                if kind == PART and _part_now(done, *what[:2]) is not what[2]:
+                if kind == PART and part_now(done, *what[:2]) is not what[2]:
                     if is_made_by_the_first(*what[:2]):
                         continue
                     raise _Otherwise(what)
