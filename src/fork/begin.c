@@ -37,13 +37,16 @@ struct asking {
     char name[64]; /* of the template's socket in the folder */
 };
 
-/* Templates are for one command in one folder. */
+/* Templates are for one command in one folder; where it is searched for, that is part of it. */
 static void name_socket(struct asking *a)
 {
     uint64_t h = BRG_HASH_SEED;
     struct stat here = {0};
+    const char *places = strchr(*a->job->program, '/') ? NULL : getenv("PATH");
     for (char *const *word = a->job->program; *word; word++)
         h = brg_hash(*word, strlen(*word) + 1, h);
+    if (places)
+        h = brg_hash(places, strlen(places), h);
     if (stat(".", &here) == 0) {
         uint64_t place[] = {here.st_dev, here.st_ino};
         h = brg_hash((const char *)place, sizeof place, h);
@@ -128,8 +131,8 @@ static int start_template(struct asking *a)
 }
 
 /* The first rank process of a command starts its template; if that is gone, nobody starts another.
- * A connected socket, or -errno. */
-static int reach_template(struct asking *a)
+ * A connected socket, or -errno; -EINVAL with *doubt: the program may not be one. */
+static int reach_template(struct asking *a, const char **doubt)
 {
     int s = connect_template(a);
     if (s != -ENOENT && s != -ECONNREFUSED) /* or there is a name, and nobody listens yet */
@@ -139,8 +142,10 @@ static int reach_template(struct asking *a)
         return -errno;
     int err = flock(lock, LOCK_EX) == 0 ? 0 : -errno;
     struct stat there;
-    if (err == 0 && fstatat(a->folder, a->name, &there, AT_SYMLINK_NOFOLLOW) != 0)
-        err = start_template(a);
+    if (err == 0 && fstatat(a->folder, a->name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+        *doubt = a->job->doubt(a->job->context);
+        err = *doubt ? -EINVAL : start_template(a);
+    }
     close(lock);
     return err ? err : connect_template(a);
 }
@@ -178,11 +183,12 @@ static const char *await(struct asking *a, enum fork_kind kind, struct fork_mess
 static const char *ask(struct asking *a, struct fork_message *m)
 {
     struct timeval limit = {patience_ms() / 1000 + 1, 0};
-    a->socket = reach_template(a);
+    const char *why = NULL;
+    a->socket = reach_template(a, &why);
     if (a->socket < 0)
-        return "the template cannot be reached";
+        return why ? why : "the template cannot be reached";
     setsockopt(a->socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    const char *why = await(a, FORK_TURN, m);
+    why = await(a, FORK_TURN, m);
     if (why)
         return why;
     int ends[2];

@@ -18,6 +18,9 @@ struct fork_job {
     const char *pins;     /* for BRG_FORK_PINS_VARIABLE, or NULL */
     char *const *program; /* its words */
     int n_local;          /* ranks of this node, or 0: not known */
+    /* Why the program would not stop where a template does, or NULL. Asked only by who is about to
+     * start one, as it looks at files. */
+    const char *(*doubt)(void *context);
     /* Executes the program with `environ` as it is; returns only if it could not. */
     void (*execute)(void *context);
     void *context;

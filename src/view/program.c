@@ -61,9 +61,7 @@ int program_of_script(char *head, const char **interpreter, const char **argumen
     return 1;
 }
 
-/* Where the bytes of `path` are: *file. Returns 1 if that is not `path` itself, 0 if it is or if
- * only the kernel can tell, -errno if it cannot be executed. */
-static int locate(const struct view *v, const char *path, const char **file, struct look_result *r)
+int program_locate(const struct view *v, const char *path, const char **file, struct look_result *r)
 {
     *file = path;
     switch (look_up(v, "exec", AT_FDCWD, path, 1, r)) {
@@ -117,7 +115,7 @@ static int resolve(const struct view *v, const char *path, struct program *p)
     p->path = NULL;
     p->n_front = p->alone = 0;
     for (int depth = 0;; depth++) {
-        int moved = locate(v, current, &file, &r);
+        int moved = program_locate(v, current, &file, &r);
         if (moved < 0)
             return depth == 0 ? moved : 0; /* the kernel names the interpreter's error */
         const char *interpreter, *argument;

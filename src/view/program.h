@@ -9,7 +9,7 @@
 #ifndef BRG_VIEW_PROGRAM_H
 #define BRG_VIEW_PROGRAM_H
 
-#include "view/view.h"
+#include "view/look.h"
 
 enum {
     PROGRAM_FRONT = 8,
@@ -63,6 +63,12 @@ void program_env_alone(const struct view *v, char *const envp[], int everything,
  * if the image knows that the kernel would refuse: -ENOENT, -ENOTDIR. */
 int program_plan(const struct view *v, const char *path, int followed, char *const envp[],
                  struct program *p, struct program_env *e);
+
+/* Where the bytes of `path` are, to be executed: *file, which may lie in *r. Returns 1 if that is not
+ * `path` itself, 0 if it is or if only the kernel can tell, -errno if it cannot be executed. Only if
+ * v->mode is VIEW_SERVE. */
+int program_locate(const struct view *v, const char *path, const char **file,
+                   struct look_result *r);
 
 /* Splits a script's first line, "#! interpreter argument", in place; *argument is NULL without one.
  * `head`: the first bytes of a file, at most BINARY_HEAD - 1, and a NUL. 0 if it is no script, or

@@ -261,12 +261,21 @@ static int prepare(struct view *v, const struct options *o)
 struct program_start {
     const struct view *view;
     char *const *program;
+    const char *fork; /* kind of template, or NULL */
 };
 
 static void start_program(void *context)
 {
     const struct program_start *start = context;
     exec_search(start->view, start->program[0], getenv("PATH"), start->program, environ, execve);
+}
+
+static const char *doubt_program(void *context)
+{
+    struct program_start *start = context;
+    return text_same(start->fork, "python")
+               ? stoppable_python(start->view, &start->program, getenv("PATH"))
+               : stoppable(start->view, *start->program, getenv("PATH"));
 }
 
 static void note_refusal(const struct view *v, const char *why)
@@ -281,7 +290,7 @@ static void note_refusal(const struct view *v, const char *why)
 static void fork_rank(const struct view *v, const struct options *o)
 {
     char folder[PATH_MAX];
-    struct program_start start = {v, o->program};
+    struct program_start start = {v, o->program, o->fork};
     struct text t = text_in(folder, sizeof folder);
     const char *state = getenv("BRIGADE_STATE");
     if (!state || v->mode != VIEW_SERVE)
@@ -292,12 +301,10 @@ static void fork_rank(const struct view *v, const struct options *o)
                            .pins = o->fork_pins,
                            .program = o->program,
                            .n_local = fork_width(),
+                           .doubt = doubt_program,
                            .execute = start_program,
                            .context = &start};
-    const char *why = text_same(o->fork, "python")
-                          ? stoppable_python(&start.program, getenv("PATH"))
-                          : stoppable(*o->program, getenv("PATH"));
-    why = why ? why : fork_stand_in(&job);
+    const char *why = fork_stand_in(&job);
     if (!why)
         return;
     note_refusal(v, why);
@@ -331,7 +338,7 @@ int main(int argc, char **argv)
     } else if (o.fork && o.job) {
         fork_rank(&view, &o);
     }
-    struct program_start start = {&view, o.program};
+    struct program_start start = {&view, o.program, NULL};
     start_program(&start);
     int err = errno;
     fprintf(stderr, "brigade-rank: %s: %s\n", o.program[0], strerror(err));

@@ -29,13 +29,50 @@ static size_t read_head(const char *path, char *head, size_t size)
     return n > 0 ? (size_t)n : 0;
 }
 
-const char *stoppable(const char *file, const char *path_list)
+/* A program's file: what it is called, and where its bytes are. */
+struct file {
+    char name[PATH_MAX], where[PATH_MAX];
+};
+
+static int copy(char *to, const char *from, size_t n)
 {
-    char path[PATH_MAX], head[SELFMAG + 1];
+    struct text t = text_in(to, PATH_MAX);
+    text_bytes(&t, from, n);
+    return !t.full;
+}
+
+/* Whether what is called f->name can be executed: f->where. */
+static int locate(const struct view *v, struct file *f)
+{
+    struct look_result r;
+    const char *where;
+    return program_locate(v, f->name, &where, &r) >= 0 && copy(f->where, where, strlen(where)) &&
+           sys_access(f->where, X_OK) == 0;
+}
+
+/* Searches as execvp does: the image answers where it can. Whether it was found. */
+static int find(const struct view *v, const char *file, const char *path_list, struct file *f)
+{
+    if (strchr(file, '/'))
+        return copy(f->name, file, strlen(file)) && locate(v, f);
+    for (const char *p = path_list ? path_list : "/bin:/usr/bin"; *p; p += *p == ':') {
+        struct text t = text_in(f->name, sizeof f->name);
+        size_t n = strcspn(p, ":");
+        text_bytes(&t, p, n);
+        text_add(&t, n ? "/" : "");
+        text_add(&t, file);
+        p += n;
+        if (!t.full && locate(v, f))
+            return 1;
+    }
+    return 0;
+}
+
+static const char *judge(const char *path)
+{
+    char head[SELFMAG + 1];
     struct stat st;
-    if (!trace_find(file, path_list, path, sizeof path))
-        return not_found;
-    if (trace_inspect(path, path_list) != BINARY_JOINS)
+    if (trace_inspect(path, NULL) != BINARY_JOINS)
         return apart;
     if (read_head(path, head, sizeof head) != SELFMAG || memcmp(head, ELFMAG, SELFMAG) != 0)
         return "the program is a script";
@@ -45,13 +82,21 @@ const char *stoppable(const char *file, const char *path_list)
     return NULL;
 }
 
-/* The same for a Python, whatever the names of links to it. */
-static const char *stoppable_interpreter(const char *file, const char *path_list)
+const char *stoppable(const struct view *v, const char *file, const char *path_list)
 {
-    char path[PATH_MAX], real[PATH_MAX];
-    if (!trace_find(file, path_list, path, sizeof path) || !realpath(path, real))
+    struct file f;
+    return find(v, file, path_list, &f) ? judge(f.where) : not_found;
+}
+
+/* The same for a Python, whatever the names of links to it. */
+static const char *stoppable_interpreter(const struct view *v, const char *file,
+                                         const char *path_list)
+{
+    struct file f;
+    char real[PATH_MAX];
+    if (!find(v, file, path_list, &f) || !realpath(f.where, real))
         return not_found;
-    return text_starts(text_base(real), "python") ? stoppable(real, path_list) : no_python;
+    return text_starts(text_base(real), "python") ? judge(real) : no_python;
 }
 
 /* `env python3 PATH ARGUMENT...`, without env. */
@@ -67,20 +112,21 @@ static char *const *without_env(const char *python, const char *path, char *cons
     return words;
 }
 
-const char *stoppable_python(char *const **program, const char *path_list)
+const char *stoppable_python(const struct view *v, char *const **program, const char *path_list)
 {
-    char path[PATH_MAX], head[BINARY_HEAD];
+    struct file f;
+    char head[BINARY_HEAD];
     const char *interpreter, *argument;
-    if (!trace_find(**program, path_list, path, sizeof path) || !read_head(path, head, sizeof head))
+    if (!find(v, **program, path_list, &f) || !read_head(f.where, head, sizeof head))
         return not_found;
     if (!program_of_script(head, &interpreter, &argument))
-        return stoppable_interpreter(path, path_list);
+        return stoppable_interpreter(v, f.name, path_list);
     if (!text_same(text_base(interpreter), "env"))
-        return stoppable_interpreter(interpreter, path_list);
+        return stoppable_interpreter(v, interpreter, path_list);
     if (!argument || *argument == '-' || strpbrk(argument, "= \t"))
         return no_python;
-    const char *why = stoppable_interpreter(argument, path_list);
-    char *const *words = why ? NULL : without_env(argument, path, *program);
+    const char *why = stoppable_interpreter(v, argument, path_list);
+    char *const *words = why ? NULL : without_env(argument, f.name, *program);
     if (words)
         *program = words;
     return words || why ? why : no_python;

@@ -2,13 +2,15 @@
 #ifndef BRG_VIEW_STOPPABLE_H
 #define BRG_VIEW_STOPPABLE_H
 
+#include "view/view.h"
+
 /* NULL if Brigade's libraries will be in the process that `file` becomes, searched in `path_list`
- * as execvp does; otherwise why not, in words. */
-const char *stoppable(const char *file, const char *path_list);
+ * as exec_search() does; otherwise why not, in words. Only if v->mode is VIEW_SERVE. */
+const char *stoppable(const struct view *v, const char *file, const char *path_list);
 
 /* The same of a program that is to be a Python: one itself, or a script that names one as its
  * interpreter. If the script names `env NAME`, *program becomes what env would execute, in memory
  * that stays. */
-const char *stoppable_python(char *const **program, const char *path_list);
+const char *stoppable_python(const struct view *v, char *const **program, const char *path_list);
 
 #endif

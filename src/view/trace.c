@@ -26,7 +26,8 @@ static enum binary_start inspect(const char *path)
     return start;
 }
 
-int trace_find(const char *file, const char *path_list, char *path, size_t size)
+/* Where what `file` names lies, searched in `path_list` as execvp does. Whether it was found. */
+static int find(const char *file, const char *path_list, char *path, size_t size)
 {
     struct text t = text_in(path, size);
     if (strchr(file, '/')) {
@@ -49,7 +50,7 @@ int trace_find(const char *file, const char *path_list, char *path, size_t size)
 enum binary_start trace_inspect(const char *file, const char *path_list)
 {
     char path[PATH_MAX];
-    return trace_find(file, path_list, path, sizeof path) ? inspect(path) : BINARY_JOINS;
+    return find(file, path_list, path, sizeof path) ? inspect(path) : BINARY_JOINS;
 }
 
 /* What a link in /proc of a process says. */

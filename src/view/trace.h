@@ -12,9 +12,6 @@
 
 #include <stdint.h>
 
-/* Where what `file` names lies, searched in `path_list` as execvp does. Whether it was found. */
-int trace_find(const char *file, const char *path_list, char *path, size_t size);
-
 /* How what `file` names, searched in `path_list` as execvp does, must be started. Only what is
  * BINARY_IN_PLACE is traced: sanitizers refuse to be. */
 enum binary_start trace_inspect(const char *file, const char *path_list);

@@ -163,6 +163,38 @@ def test_another_command_has_another_template(
     assert parents[0] == parents[1] != parents[2] == parents[3]
 
 
+def test_a_command_that_is_searched_for_elsewhere_has_another_template(
+    ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "read line; echo $PPID"
+    for key, alike in (("no-path-in-it", False), ("./a-path", True)):
+        monkeypatch.setenv("FORK_DRIVER_KEY", key)
+        started = []
+        for more in ("", ":/nowhere"):
+            monkeypatch.setenv("PATH", os.environ["PATH"] + more)
+            started.append(ranks.shell(script, stdin=subprocess.PIPE))
+        parents = {child.communicate("go\n")[0] for child in started}
+        assert (len(parents) == 1) is alike
+        ranks.templates_end()
+
+
+def test_a_program_is_looked_at_once_whatever_the_number_of_ranks(
+    ranks: Ranks, tmp_path: Path
+) -> None:
+    env = {**os.environ, "FORK_DRIVER_DOUBTS": str(tmp_path / "doubts")}
+    script = "read line; echo $PPID"
+    started = [ranks.shell(script, stdin=subprocess.PIPE, env=env, n_local=6) for _ in range(6)]
+    assert len({child.communicate("go\n")[0] for child in started}) == 1
+    assert (tmp_path / "doubts").read_text() == "looked\n"
+
+
+def test_a_program_in_doubt_is_no_template_and_all_its_ranks_are_told_why(ranks: Ranks) -> None:
+    env = {**os.environ, "FORK_DRIVER_DOUBT": "the program is a script"}
+    for child in [ranks.shell("echo here; exit 3", env=env) for _ in range(3)]:
+        assert child.communicate(timeout=60) == ("here\n", "plain: the program is a script\n")
+        assert child.returncode == 3
+
+
 @pytest.mark.parametrize(
     ("setup", "why"),
     [

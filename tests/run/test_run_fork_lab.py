@@ -111,6 +111,37 @@ def test_ranks_of_a_cpp_code_come_from_one_process_a_node(lab: Lab) -> None:
         shutil.rmtree(folder)
 
 
+def test_forked_ranks_ask_the_file_system_as_often_whatever_their_number(lab: Lab) -> None:
+    """Python is found by links that lie there, as in a virtual environment. A client asks again for
+    a folder's name after a second, so a few look-ups more or less say nothing."""
+    folder = f"{lab.shared}/linked"
+    report = Path("/var/tmp") / f"brigade-testfork-{os.getpid()}.json"
+    python = [sys.executable, "-m", "brigade", "run", "-q", "--fork", "--json", str(report)]
+    lab.exec("n0", ["mkdir", "-p", f"{folder}/bin"], check=True)
+    lab.exec("n0", ["ln", "-s", "/usr/bin/python3", f"{folder}/bin/python3"], check=True)
+    lab.exec("n0", ["ln", "-s", "python3", f"{folder}/bin/python"], check=True)
+    words = "import decimal, email.message, json, xml.dom.minidom; print(2)"
+    lab.exec("n0", ["sh", "-c", f"echo '{words}' > {folder}/app.py"], check=True)
+    counts = {}
+    try:
+        for ranks in (4, 4, 12, 4):  # the first has the trial
+            lab.drop_caches()
+            lab.reset()
+            job = ["srun", "-N2", f"-n{ranks}", f"{folder}/bin/python", f"{folder}/app.py"]
+            done = lab.run(
+                [*python, "--", *job], cwd="/", env={"BRIGADE_CACHE": f"{lab.shared}/images"},
+                stdout=PIPE, stderr=PIPE, text=True, timeout=180,
+            )  # fmt: skip
+            assert (done.returncode, done.stdout.split()) == (0, ["2"] * ranks), done.stderr
+            told = json.loads(report.read_text())["fork"]
+            assert (told["ranks"], told["plain"]) == (ranks, []), told
+            kinds = lab.stats().total.kinds
+            counts[ranks] = sum(kinds.get(kind, 0) for kind in ("lookup", "readlink", "open"))
+    finally:
+        report.unlink(missing_ok=True)
+    assert 0 < counts[4] and abs(counts[12] - counts[4]) < 12, counts
+
+
 def test_a_job_is_suspended_resumed_and_cancelled(lab: Lab) -> None:
     """All four ranks stand still while Slurm has suspended the job, go on, and end by the signal of
     `scancel`, which each of them hears once and handles; no process is left of them."""
