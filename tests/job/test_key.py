@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +42,31 @@ def test_another_script_variable_or_cover_has_another_image():
     assert base != image_path(["python", "/a.py"], [], {"PATH": "/bin", "LD_LIBRARY_PATH": "/l"})
     assert base != image_path(["python", "/a.py"], ["/data"], {"PATH": "/bin"})
     assert base == image_path(["python", "/a.py"], [], {"PATH": "/bin", "HOME": "/h"})
+
+
+def test_another_build_of_brigade_has_another_image(tmp_path, monkeypatch):
+    monkeypatch.setenv("BRIGADE_NATIVE", str(tmp_path))
+    paths = set()
+    for build in ("one", "two", "one"):
+        (tmp_path / "build-id").write_text(build)
+        paths.add(image_path(["python", "/a.py"], []))
+    assert len(paths) == 2
+
+
+@pytest.mark.parametrize(
+    "changed", ["src/view/rank.c", "src/view/hooks.def", "python/brigade/a.py"]
+)
+def test_a_build_is_named_by_its_sources(tmp_path, changed):
+    script = Path(__file__).parents[2] / "tools/build-id.cmake"
+    names = set()
+    for text in ("one", "two", "one"):
+        source = tmp_path / changed
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(text)
+        words = [f"-DROOT={tmp_path}", f"-DOUT={tmp_path}/id", "-P", str(script)]
+        subprocess.run(["cmake", *words], check=True)
+        names.add((tmp_path / "id").read_text())
+    assert len(names) == 2 and all(len(name) == 16 for name in names)
 
 
 @pytest.mark.parametrize("option", ["-I", "-sE", "-S", "-O", "-OO", "-X frozen_modules=off"])

@@ -2,7 +2,8 @@
 
 The key covers what decides start-up look-ups and is known before the start: the program, for an
 interpreter also the script, the variables and options that steer the search for libraries and
-modules, and what the user asked to cover. Arguments after the script do not count: the same image
+modules, what the user asked to cover, and the build of Brigade: parts of it lie in the image, and
+its trial decided what else does. Arguments after the script do not count: the same image
 serves other inputs, and what they need beyond it is a miss, not an error.
 """
 
@@ -14,8 +15,7 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping
 
-from brigade import __version__
-from brigade.paths import cache_dir
+from brigade.paths import cache_dir, native
 from brigade.trial.invocation import invocation, is_python
 
 _SEARCH_VARIABLES = (
@@ -35,7 +35,7 @@ def image_path(
     executable = shutil.which(program[0], path=environment.get("PATH")) or program[0]
     called = invocation(program)
     parts = [
-        __version__,
+        native("build-id").read_text(),
         os.path.abspath(executable),
         *called.script,
         *sorted(map(os.path.abspath, cover)),
