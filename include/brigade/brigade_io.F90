@@ -209,7 +209,7 @@ contains
   end subroutine
 
   subroutine brg_request_test(request, done, err)
-    type(brg_request), intent(in) :: request
+    type(brg_request), intent(inout) :: request
     logical, intent(out) :: done
     type(brg_error), intent(out) :: err
     type(c_error) :: c
@@ -217,15 +217,17 @@ contains
     flag = 0
     code = c_request_test(request%handle, flag, c)
     done = flag /= 0
+    if (done) request%handle = c_null_ptr
     call tell(code, c, err)
   end subroutine
 
   subroutine brg_request_wait(request, err)
-    type(brg_request), intent(in) :: request
+    type(brg_request), intent(inout) :: request
     type(brg_error), intent(out) :: err
     type(c_error) :: c
     integer(c_int) :: code
     code = c_request_wait(request%handle, c)
+    request%handle = c_null_ptr
     call tell(code, c, err)
   end subroutine
 

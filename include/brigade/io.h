@@ -151,7 +151,9 @@ BRG_API int brg_file_commit_start(brg_file *f, brg_request **request, struct brg
 BRG_API int brg_request_test(brg_request *request, int *done, struct brg_error *err);
 BRG_API int brg_request_wait(brg_request *request, struct brg_error *err);
 
-/* Frees f in any case. A file open for writing that was not committed leaves nothing behind. */
+/* Frees f in any case. A file open for writing that was not committed leaves nothing behind. With
+ * f NULL, as where opening failed, it does nothing; every other call returns -EBADF then, or has
+ * nothing to tell. */
 BRG_API int brg_file_close(brg_file *f, struct brg_error *err);
 
 /* Local. What was chosen and why, one fact a line, NUL-terminated: transport, writers, window,

@@ -6,10 +6,12 @@
  *
  * What costs is syncing, one after another. So where all ranks see what the others wrote, blocks
  * are read back first, and checksums are synced at the same time as what they are of. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "io/file_array.h"
 #include "drain/pace.h"
 #include "drain/yield.h"
@@ -227,7 +229,7 @@ int brg_file_commit(brg_file *f, struct brg_error *err)
 
 int brg_file_commit_start(brg_file *f, brg_request **out, struct brg_error *err)
 {
-    int rc = start(f, f->spare, 1, err);
+    int rc = f ? start(f, f->spare, 1, err) : file_none(err);
     if (rc)
         return rc;
     *out = f->spare;
@@ -235,8 +237,16 @@ int brg_file_commit_start(brg_file *f, brg_request **out, struct brg_error *err)
     return 0;
 }
 
+static int no_request(struct brg_error *err)
+{
+    return brg_error_set(err, -EBADF, "no commit is under way: none was begun, or it is done");
+}
+
 int brg_request_test(brg_request *request, int *done, struct brg_error *err)
 {
+    *done = 1;
+    if (!request)
+        return no_request(err);
     if (request->file) {
         yield_ours(1);
         advance(request, 0);
@@ -252,6 +262,8 @@ int brg_request_test(brg_request *request, int *done, struct brg_error *err)
 
 int brg_request_wait(brg_request *request, struct brg_error *err)
 {
+    if (!request)
+        return no_request(err);
     while (request->file)
         advance(request, LISTEN_MS);
     int rc = outcome_of(request, err);

@@ -218,18 +218,22 @@ int brg_file_open_fortran(int32_t comm, const char *path, unsigned flags, const 
 
 void brg_file_on_progress(brg_file *f, brg_progress *progress, void *context)
 {
+    if (!f)
+        return;
     f->progress = progress;
     f->progress_context = context;
 }
 
 uint64_t brg_file_size(const brg_file *f)
 {
-    return f->size;
+    return f ? f->size : 0;
 }
 
 int brg_file_close(brg_file *f, struct brg_error *err)
 {
     struct io_request nothing;
+    if (!f)
+        return 0;
     request_none(&nothing);
     int rc = file_finish_request(f, err);
     if (!rc && !f->failure.code && !f->committed) /* after a commit nobody needs to be served */
@@ -253,5 +257,5 @@ int brg_file_close(brg_file *f, struct brg_error *err)
 
 const char *brg_file_explain(brg_file *f)
 {
-    return f->explained;
+    return f ? f->explained : "";
 }

@@ -66,6 +66,9 @@ struct brg_file {
     char explained[2048];
 };
 
+/* Local. What is said to a program that asks a file which it has not: -EBADF. */
+int file_none(struct brg_error *err);
+
 /* Local. Why the file cannot be asked for `action`: -errno. */
 int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err);
 

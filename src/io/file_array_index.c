@@ -189,6 +189,8 @@ int arrays_commit(brg_file *f, struct brg_error *err)
 
 static int find(brg_file *f, const char *name, size_t *i, struct brg_error *err)
 {
+    if (!f)
+        return file_none(err);
     if (f->arrays && f->arrays->damage.code)
         return arrays_begin(f, err);
     int64_t found = f->arrays ? array_table_find(&f->arrays->table, name) : -1;
@@ -212,13 +214,13 @@ int brg_file_find_array(brg_file *f, const char *name, brg_array *array, struct 
 
 size_t brg_file_array_count(brg_file *f)
 {
-    return f->arrays ? f->arrays->table.n : 0;
+    return f && f->arrays ? f->arrays->table.n : 0;
 }
 
 int brg_file_array_at(brg_file *f, size_t i, brg_array *array)
 {
     if (i >= brg_file_array_count(f))
-        return -ENOENT;
+        return f ? -ENOENT : -EBADF;
     *array = f->arrays->table.arrays[i].is;
     return 0;
 }

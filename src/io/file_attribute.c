@@ -47,6 +47,8 @@ int brg_file_get_attribute(brg_file *f, const char *array, const char *name, brg
                            size_t *count, const void **values, struct brg_error *err)
 {
     int64_t i = -1;
+    if (!f)
+        return file_none(err);
     if (f->arrays && f->arrays->damage.code)
         return arrays_begin(f, err);
     int rc = owner(f, array, &i, err);
@@ -66,7 +68,7 @@ int brg_file_get_attribute(brg_file *f, const char *array, const char *name, brg
 static const struct io_attributes *list(brg_file *f, const char *array)
 {
     int64_t i = -1;
-    if (!f->arrays || owner(f, array, &i, NULL))
+    if (!f || !f->arrays || owner(f, array, &i, NULL))
         return NULL;
     return array_table_attributes(&f->arrays->table, i);
 }

@@ -8,9 +8,16 @@
 #include "io/file_array.h"
 #include "io/file_early.h"
 
+int file_none(struct brg_error *err)
+{
+    return brg_error_set(err, -EBADF, "no file is open: opening it failed, or was not asked for");
+}
+
 /* What is the same on every rank, and known without the others. */
 static int fail_at_once(const brg_file *f, enum file_action action, struct brg_error *err)
 {
+    if (!f)
+        return file_none(err);
     if (f->failure.code && err)
         *err = f->failure;
     if (f->failure.code)

@@ -132,8 +132,16 @@ contains
     real(real64) :: two(2, 2) = 0, cube(2, 2, 2) = 0
     real(real32) :: short(1)
     real(real64) :: dx(3)
+    type(brg_request) :: request
+    logical :: done
     call brg_file_open(MPI_COMM_WORLD, trim(path) // '.not', BRG_READ, file, err)
     call say
+    call brg_file_write(file, 0_int64, two, err)
+    call say
+    call brg_file_close(file, err)
+    call check('close what did not open')
+    call brg_request_test(request, done, err)
+    call expect(err%code == -9 .and. done, 'no commit is under way')
     call brg_file_open(MPI_COMM_WORLD, path, BRG_READ, file, err, 'nonsense=1')
     call say
     call brg_file_open(MPI_COMM_WORLD, path, BRG_READ, file, err)

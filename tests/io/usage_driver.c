@@ -222,6 +222,42 @@ static int open_until_the_end(struct brg_error *err)
     int rc = open_new(MPI_COMM_WORLD, "unfinished", &f, err);
     return rc ? rc : brg_file_write(f, (uint64_t)rank * 10, buf, 10, err);
 }
+/* The first call that does not refuse a file that never opened makes it 0. */
+static int a_file_that_did_not_open(struct brg_error *err)
+{
+    brg_file *f = NULL;
+    brg_request *request = NULL;
+    brg_array array;
+    brg_type type;
+    const void *values;
+    uint64_t zero = 0, one = 1;
+    size_t n;
+    int done = 0;
+    if (open_new(MPI_COMM_WORLD, "nowhere/at all", &f, err) != -ENOENT || f)
+        return 0;
+    int rc = brg_file_write(f, 0, buf, 1, err);
+    rc = rc != -EBADF ? 0 : brg_file_read(f, 0, buf, 1, err);
+    rc = rc != -EBADF ? 0 : brg_file_write_pieces(f, NULL, 0, NULL, err);
+    rc = rc != -EBADF ? 0 : brg_file_write_block(f, 0, 1, 1, &one, &zero, &one, NULL, buf, err);
+    rc = rc != -EBADF ? 0 : brg_file_read_block(f, 0, 1, 1, &one, &zero, &one, NULL, buf, err);
+    rc = rc != -EBADF
+             ? 0
+             : brg_file_write_array(f, "a", BRG_INT8, 1, &one, &zero, &one, NULL, buf, err);
+    rc = rc != -EBADF ? 0 : brg_file_read_array(f, "a", &zero, &one, NULL, buf, err);
+    rc = rc != -EBADF ? 0 : brg_file_find_array(f, "a", &array, err);
+    rc = rc != -EBADF ? 0 : brg_file_array_at(f, 0, &array);
+    rc = rc != -EBADF ? 0 : brg_file_set_attribute(f, NULL, "a", BRG_INT8, 1, buf, err);
+    rc = rc != -EBADF ? 0 : brg_file_get_attribute(f, NULL, "a", &type, &n, &values, err);
+    rc = rc != -EBADF ? 0 : brg_file_commit_start(f, &request, err);
+    rc = rc != -EBADF || request ? 0 : brg_request_test(request, &done, err);
+    rc = rc != -EBADF || !done ? 0 : brg_request_wait(request, err);
+    rc = rc != -EBADF ? 0 : brg_file_commit(f, err);
+    brg_file_on_progress(f, NULL, NULL);
+    int empty = brg_file_size(f) == 0 && brg_file_array_count(f) == 0 &&
+                brg_file_attribute_count(f, NULL) == 0 && !brg_file_attribute_name(f, NULL, 0) &&
+                !*brg_file_explain(f);
+    return empty && brg_file_close(f, NULL) == 0 ? rc : 0;
+}
 
 #define DO(what)                \
     do {                        \
@@ -245,6 +281,7 @@ int main(int argc, char **argv)
     DO(descriptors_that_are_given_back);
     DO(a_link_to_nothing);
     DO(no_name);
+    DO(a_file_that_did_not_open);
     DO(two_names);
     DO(other_flags);
     DO(a_name_without_room_for_sums);
