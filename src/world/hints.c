@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <locale.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,15 +108,26 @@ static int bad_word(const struct key *key, const char *value, struct brg_error *
     return brg_error_set(err, -EINVAL, "hint %s=%s: it takes one of %s", key->name, value, known);
 }
 
+/* With a point, whatever the program's language has there. */
+static int factor_of(const char *text, double *factor)
+{
+    char *end;
+    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    *factor = plain ? strtod_l(text, &end, plain) : strtod(text, &end);
+    if (plain)
+        freelocale(plain);
+    return end == text || *end ? -EINVAL : 0;
+}
+
 static int set_number(struct io_hints *hints, const struct key *key, const char *value,
                       struct brg_error *err)
 {
     void *at = (char *)hints + key->at;
     uint64_t number = 0;
     if (key->kind == FACTOR) {
-        char *end;
-        double factor = strtod(value, &end);
-        if (end == value || *end || !(factor >= (double)key->least && factor <= (double)key->most))
+        double factor;
+        if (factor_of(value, &factor) ||
+            !(factor >= (double)key->least && factor <= (double)key->most))
             return brg_error_set(err, -EINVAL, "hint %s=%s: it takes a factor from %llu to %llu",
                                  key->name, value, (unsigned long long)key->least,
                                  (unsigned long long)key->most);
@@ -171,11 +183,22 @@ int hints_knows(const char *key)
     return known;
 }
 
+/* Without the blanks around it. */
+static char *bare(char *word)
+{
+    word += strspn(word, " \t\n");
+    size_t n = strlen(word);
+    while (n && strchr(" \t\n", word[n - 1]))
+        word[--n] = '\0';
+    return word;
+}
+
 int hints_parse(struct io_hints *hints, const char *text, struct brg_error *err)
 {
     char *copy = strdup(text ? text : ""), *rest = copy, *word;
     int rc = copy ? 0 : brg_error_set(err, -ENOMEM, "no memory for the hints");
     while (!rc && (word = strsep(&rest, ":"))) {
+        word = bare(word);
         char *value = strchr(word, '=');
         if (!*word)
             continue;
@@ -184,10 +207,30 @@ int hints_parse(struct io_hints *hints, const char *text, struct brg_error *err)
             break;
         }
         *value++ = '\0';
-        rc = set(hints, word, value, err);
+        rc = set(hints, bare(word), bare(value), err);
     }
     free(copy);
     return rc;
+}
+
+/* A hint that stands where a pattern should: no file was meant to be called so. */
+static int is_hint(const char *pattern)
+{
+    char name[32];
+    size_t n = strcspn(pattern, "=");
+    if (!pattern[n] || n >= sizeof name)
+        return 0;
+    memcpy(name, pattern, n);
+    name[n] = '\0';
+    return hints_knows(bare(name));
+}
+
+static int no_pattern(const char *entry, const char *rest, struct brg_error *err)
+{
+    return brg_error_set(err, -EINVAL,
+                         "BRIGADE_IO, entry %.200s%s%.200s: it should read PATTERN:hint=value, as "
+                         "*.ckpt:writers=8 or, for all files, *:writers=8",
+                         entry, rest ? ":" : "", rest ? rest : "");
 }
 
 int hints_parse_environment(struct io_hints *hints, const char *text, const char *path,
@@ -197,11 +240,17 @@ int hints_parse_environment(struct io_hints *hints, const char *text, const char
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     int rc = copy ? 0 : brg_error_set(err, -ENOMEM, "no memory for BRIGADE_IO");
     while (!rc && (entry = strsep(&rest, ","))) {
-        entry += strspn(entry, " \t\n");
+        entry = bare(entry);
         char *colon = strchr(entry, ':');
-        if (!colon)
+        if (!*entry)
             continue;
-        *colon = '\0';
+        if (colon)
+            *colon = '\0';
+        entry = bare(entry);
+        if (!colon || !*entry || is_hint(entry)) {
+            rc = no_pattern(entry, colon ? colon + 1 : NULL, err);
+            break;
+        }
         if (fnmatch(entry, path, 0) && fnmatch(entry, name, 0))
             continue;
         rc = hints_parse(hints, colon + 1, err);

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,6 +106,58 @@ def test_a_hint_takes_what_the_page_says_and_nothing_else(hint, tmp_path):
         array = re.search(rf'{{"{hint}", WORD, AT\(\w+\), (\w+)', HINTS)[1]
         known = re.search(rf"\b{array}\[\] = {{(.*?), NULL}}", HINTS)[1]
         assert sorted(known.replace('"', "").split(", ")) == sorted(words)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["transport=direct", "*.ckpt", "*;transport=direct", "writers=3:transport=direct", ":sync=no"],
+)
+def test_an_entry_of_the_environment_that_no_file_could_match_is_an_error(
+    entry, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("BRIGADE_IO", f"*.log:sync=no, {entry}")
+    with pytest.raises(brigade.io.BrigadeIOError) as refused:
+        brigade.io.open(None, tmp_path / "f", "w")
+    assert refused.value.errno == errno.EINVAL
+    said = refused.value.strerror
+    assert f"BRIGADE_IO, entry {entry}: " in said and "PATTERN:hint=value" in said
+
+
+@pytest.mark.parametrize("text", ["", ",", " , *:,", "*.log:sync=no,", "f=1:segment=1M, x:"])
+def test_an_environment_that_asks_for_nothing_here_is_none(text, tmp_path, monkeypatch):
+    monkeypatch.setenv("BRIGADE_IO", text)
+    brigade.io.open(None, tmp_path / "f", "w").close()
+
+
+def test_blanks_around_the_words_of_the_environment_mean_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("BRIGADE_IO", " *.log : sync=no , f : checksums=no : stripe=64K ,")
+    with brigade.io.open(None, tmp_path / "f", "w") as file:
+        file.write(0, b"x")
+        assert "stripe: 65536 bytes" in file.explain()
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_factor_is_read_in_every_language_of_the_program(tmp_path):
+    made = tmp_path / "de_DE.UTF-8"
+    if (
+        not shutil.which("localedef")
+        or subprocess.run(
+            ["localedef", "-i", "de_DE", "-f", "UTF-8", made], capture_output=True
+        ).returncode
+    ):
+        pytest.skip("needs Debian package locales")
+    program = (
+        "import locale, sys, brigade.io; locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8');"
+        "assert locale.localeconv()['decimal_point'] == ',';"
+        "brigade.io.open(None, sys.argv[1], 'w', slowdown=1.5).close()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "f"],
+        env={**os.environ, "LOCPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_defaults_of_the_page_are_those_of_the_library():
