@@ -56,9 +56,14 @@ class Memory:
         _get(exporter, self._view, _STRIDES | _FORMAT | (_WRITABLE if writable else 0))
         view, dims = self._view, range(self._view.ndim)
         self.address = view.buf or 0
-        self.shape = tuple(view.shape[d] for d in dims)
-        self.strides = tuple(view.strides[d] for d in dims)
         self.itemsize, self.nbytes = view.itemsize, view.len
+        self.shape = tuple(view.shape[d] for d in dims)
+        # those of ctypes say none where there are no gaps
+        self.strides = (
+            tuple(view.strides[d] for d in dims)
+            if view.strides
+            else _without_gaps(self.shape, self.itemsize)
+        )
         text = (view.format or b"B").decode()
         order, self.letter = (text[0], text[1:]) if text[0] in "@=<>!" else ("@", text)
         foreign = ">!" if sys.byteorder == "little" else "<"
@@ -88,16 +93,30 @@ class Memory:
     @property
     def contiguous(self) -> bool:
         """Whether the elements lie one after another, in C order."""
-        wanted = self.itemsize
-        for count, stride in zip(reversed(self.shape), reversed(self.strides)):
-            if count != 1 and stride != wanted and self.nbytes:
-                return False
-            wanted *= count
-        return True
+        wanted = _without_gaps(self.shape, self.itemsize)
+        return not self.nbytes or all(
+            count == 1 or stride == near
+            for count, stride, near in zip(self.shape, self.strides, wanted)
+        )
 
 
-def exporter(data: Any) -> Any:
-    """`data` itself if it has the buffer protocol, or NumPy's view of it."""
+def _without_gaps(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides of elements that lie one after another, in C order."""
+    strides = [itemsize]
+    for count in reversed(shape[1:]):
+        strides.append(strides[-1] * count)
+    return tuple(reversed(strides)) if shape else ()
+
+
+def kind_of(data: Any, memory: Memory) -> str:
+    """What the elements are, as their owner calls it."""
+    dtype = getattr(data, "dtype", None)
+    return f"format '{memory.letter}'" if dtype is None else f"type {dtype}"
+
+
+def exporter(data: Any, writable: bool = False) -> Any:
+    """`data` itself if it has the buffer protocol, or NumPy's view of it. `writable`: never a copy,
+    which nobody would see filled."""
     try:
         memoryview(data).release()
         return data
@@ -106,12 +125,20 @@ def exporter(data: Any) -> Any:
             import numpy
         except ImportError:
             raise TypeError(f"{type(data).__name__} has no buffer, and NumPy is missing") from error
-        return numpy.asarray(data)
+        found = numpy.asarray(data)
+        if writable and found.size and not numpy.may_share_memory(found, numpy.asarray(data)):
+            raise TypeError(
+                f"{type(data).__name__} has no memory that can be filled: a NumPy array has"
+            ) from None
+        return found
 
 
 def elements(data: Any) -> Any:
     """As `exporter`, in this machine's byte order: the one case that copies."""
     found = exporter(data)
+    dtype = getattr(found, "dtype", None)
+    if getattr(dtype, "kind", "") in ("M", "m"):  # NumPy shows nobody the memory of times
+        raise TypeError(f"elements of type {dtype} cannot be written; view('int64') of them can")
     with Memory(found) as memory:
         if not memory.swapped:
             return found

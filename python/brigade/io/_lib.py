@@ -7,6 +7,7 @@ the library. It joins the MPI that is in this process already.
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any
@@ -118,6 +119,8 @@ def function(name: str) -> Any:
 
 def text(words: str | bytes) -> bytes:
     """What C is given for a name: it would take one with a NUL for another."""
+    if not isinstance(words, (str, bytes)):
+        raise TypeError(f"a name is text, not {type(words).__name__}")
     found = words.encode() if isinstance(words, str) else words
     if b"\0" in found:
         raise ValueError(f"embedded null character in {words!r}")
@@ -138,9 +141,25 @@ def call(name: str, *arguments: Any) -> None:
         )
 
 
+def number(value: Any) -> int:
+    """An offset, count, start or extent. Of one that C cannot hold ctypes would give it the low 64
+    bits; the largest there is C refuses, on every rank alike."""
+    found = operator.index(value)
+    return found if 0 <= found < 1 << 64 else (1 << 64) - 1
+
+
+def dimensions(values: Any) -> tuple[int, ...]:
+    """A shape, start or count: a number for each dimension, or the only one's number."""
+    try:
+        listed = tuple(values)
+    except TypeError:
+        listed = (values,)
+    return tuple(operator.index(value) for value in listed)
+
+
 def numbers(values: Any) -> Any:
     """Counts, starts or a shape as C has them."""
-    return (c_uint64 * max(1, len(values)))(*values)
+    return (c_uint64 * max(1, len(values)))(*map(number, values))
 
 
 def signed(values: Any) -> Any:

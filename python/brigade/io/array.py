@@ -120,7 +120,7 @@ def _packed(name: str, value: Any) -> tuple[int, bytes, int]:
     found = _buffer.elements(value)
     with _buffer.Memory(found) as memory:
         if memory.number is None or len(memory.shape) > 1:
-            what = f"{len(memory.shape)} dimensions of '{memory.letter}'"
+            what = f"{len(memory.shape)} dimensions of {_buffer.kind_of(found, memory)}"
             raise TypeError(
                 f"attribute {name}: text, numbers and one-dimensional arrays of numbers can be "
                 f"attributes, {type(value).__name__} ({what}) cannot"

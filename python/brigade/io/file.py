@@ -85,6 +85,8 @@ class Request:
             raise self._failure
 
     def _ask(self, name: str, *arguments: Any) -> None:
+        if self._file._is_inherited:
+            raise ValueError("a commit is waited for by the process that began it")
         try:
             _lib.call(name, self._handle, *arguments)
         except BrigadeIOError as error:  # the request is done, and freed
@@ -103,10 +105,14 @@ class File:
     As a context manager it commits what was written, and closes. If the block is left by an
     exception nothing is committed; ranks that wait in their own calls raise BrigadeIOError with
     errno ECANCELED.
+
+    It is of the process that opened it: in a child made by fork() every call is a ValueError, and
+    closing it, or leaving the block, does nothing.
     """
 
     def __init__(self, handle: ctypes.c_void_p, path: str, mode: str) -> None:
         self._handle: ctypes.c_void_p | None = handle
+        self._process = os.getpid()
         self._request: Request | None = None
         self._committed = False
         self._watch: watching.Watch | None = None
@@ -118,7 +124,15 @@ class File:
         """What C calls brg_file *."""
         if self._handle is None:
             raise ValueError(f"{self.name} is closed")
+        if self._is_inherited:
+            raise ValueError(f"{self.name} is open in the process that this one was forked from")
         return self._handle
+
+    @property
+    def _is_inherited(self) -> bool:
+        """This process is a child of the one that opened the file, by fork: what it does to the
+        memory that ranks share would be taken for the parent's doing."""
+        return os.getpid() != self._process
 
     def _show_progress(self) -> None:
         """Local. From now on calls that take long show how far they are, on standard error."""
@@ -137,7 +151,8 @@ class File:
             _lib.call("file_write", self.handle, 0, None, 0)
             return
         with _contiguous(data) as memory:
-            _lib.call("file_write", self.handle, offset, memory.address, memory.nbytes)
+            at = _lib.number(offset)
+            _lib.call("file_write", self.handle, at, memory.address, memory.nbytes)
 
     def write_pieces(self, pieces: Iterable[tuple[int, int]], data: Any) -> None:
         """Writes pieces (offset, number of bytes), any order, whose bytes lie one after another in
@@ -155,7 +170,8 @@ class File:
     def read_into(self, offset: int, out: Any) -> None:
         """Fills `out`, anything with a writable contiguous buffer, from `offset` on."""
         with _contiguous(out, writable=True) as memory:
-            _lib.call("file_read", self.handle, offset, memory.address, memory.nbytes)
+            at = _lib.number(offset)
+            _lib.call("file_read", self.handle, at, memory.address, memory.nbytes)
 
     def read_pieces(self, pieces: Iterable[tuple[int, int]], out: Any) -> None:
         """Reads pieces (offset, number of bytes) one after another into `out`."""
@@ -175,8 +191,8 @@ class File:
         name: str,
         data: Any,
         *,
-        shape: Sequence[int] | None = None,
-        start: Sequence[int] | None = None,
+        shape: Sequence[int] | int | None = None,
+        start: Sequence[int] | int | None = None,
         dtype: Any = None,
     ) -> None:
         """Writes this rank's block of an array.
@@ -191,18 +207,19 @@ class File:
         if data is None:
             if shape is None or dtype is None:
                 raise ValueError(f"array {name}: without data it needs shape and dtype")
-            self._write_block(name, _number(name, dtype), shape, [0] * len(shape), None, None)
+            whole = _lib.dimensions(shape)
+            self._write_block(name, _number(name, dtype), whole, [0] * len(whole), None, None)
             return
         found = _buffer.elements(data)
         with _buffer.Memory(found) as memory:
             if memory.number is None:
                 raise TypeError(
-                    f"array {name}: elements of format '{memory.letter}' cannot be written; "
-                    f"these can: {', '.join(_lib.NUMBERS)}"
+                    f"array {name}: elements of {_buffer.kind_of(found, memory)} cannot be "
+                    f"written; these can: {', '.join(_lib.NUMBERS)}"
                 )
             if dtype is not None and _number(name, dtype) != memory.number:
                 raise TypeError(f"array {name}: the data is {_lib.NAMES[memory.number]}")
-            whole = memory.shape if shape is None else tuple(shape)
+            whole = memory.shape if shape is None else _lib.dimensions(shape)
             if len(whole) != len(memory.shape):
                 raise ValueError(
                     f"array {name}: a block of {len(memory.shape)} dimensions in an array of "
@@ -232,8 +249,8 @@ class File:
         self,
         name: str,
         *,
-        start: Sequence[int] | None = None,
-        count: Sequence[int] | None = None,
+        start: Sequence[int] | int | None = None,
+        count: Sequence[int] | int | None = None,
         out: Any = None,
     ) -> NDArray[Any]:
         """Reads a block of an array: `count` elements of each dimension (default: the rest) from
@@ -247,12 +264,12 @@ class File:
         if count is None:
             block = tuple(max(0, whole - at) for whole, at in zip(array.shape, first))
         else:
-            block = tuple(count)
+            block = _lib.dimensions(count)
         if out is None:
             import numpy
 
             out = numpy.empty(block, dtype=array.dtype)
-        with _buffer.Memory(_buffer.exporter(out), writable=True) as memory:
+        with _buffer.Memory(_buffer.exporter(out, writable=True), writable=True) as memory:
             if memory.number != array.number or memory.shape != block or memory.swapped:
                 raise ValueError(
                     f"array {name}: out must be {_lib.NAMES[array.number]} of shape {block}"
@@ -327,6 +344,8 @@ class File:
         if self._handle is None:
             return
         handle, self._handle = self._handle, None
+        if self._is_inherited:
+            return
         try:
             _lib.call("file_close", handle)
         finally:
@@ -358,6 +377,8 @@ class File:
             self._close_quietly()
 
     def _finish(self) -> None:
+        if self._is_inherited:
+            return
         if self._request is not None:
             self._request.wait()
         elif self.mode != "r" and not self._committed and not self.closed:
@@ -371,7 +392,7 @@ class File:
             pass
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None:
+        if getattr(self, "_handle", None) is not None and not self._is_inherited:
             warnings.warn(f"{self.name} was never closed", ResourceWarning, stacklevel=2)
 
     def __repr__(self) -> str:
@@ -380,7 +401,7 @@ class File:
 
 
 def _contiguous(data: Any, writable: bool = False) -> _buffer.Memory:
-    memory = _buffer.Memory(_buffer.exporter(data), writable)
+    memory = _buffer.Memory(_buffer.exporter(data, writable), writable)
     if not memory.contiguous:
         memory.release()
         raise ValueError("the buffer has gaps: write_array and read_array take strides")
@@ -389,7 +410,7 @@ def _contiguous(data: Any, writable: bool = False) -> _buffer.Memory:
 
 def _listed(pieces: Iterable[tuple[int, int]], room: int) -> tuple[Any, int]:
     """Pieces as C has them, and how many; the buffer must have exactly their bytes."""
-    pairs = list(pieces)
+    pairs = [(_lib.number(offset), _lib.number(count)) for offset, count in pieces]
     total = sum(count for _, count in pairs)
     if total != room:
         raise ValueError(f"the pieces have {total} bytes, the buffer {room}")
@@ -397,8 +418,8 @@ def _listed(pieces: Iterable[tuple[int, int]], room: int) -> tuple[Any, int]:
     return listed, len(pairs)
 
 
-def _start(name: str, shape: Sequence[int], start: Sequence[int] | None) -> tuple[int, ...]:
-    first = (0,) * len(shape) if start is None else tuple(start)
+def _start(name: str, shape: Sequence[int], start: Sequence[int] | int | None) -> tuple[int, ...]:
+    first = (0,) * len(shape) if start is None else _lib.dimensions(start)
     if len(first) != len(shape):
         raise ValueError(f"array {name}: start has {len(first)} dimensions, shape {len(shape)}")
     if any(value < 0 for value in (*first, *shape)):
