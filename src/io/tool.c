@@ -22,6 +22,14 @@ static void on_signal(int number)
     stop = 1;
 }
 
+/* Unless it was to be ignored (nohup, a shell's job in the background). */
+static void listen_to(int number)
+{
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
 int tool_stopped(void)
 {
     return stop;
@@ -81,9 +89,9 @@ int main(int argc, char **argv)
     } commands[] = {{"verify", 1, tool_verify},       {"info", 1, tool_info},
                     {"join", 2, tool_join},           {"split", 3, tool_split},
                     {"leftovers", 1, tool_leftovers}, {"remove", 1, tool_remove}};
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    listen_to(SIGINT);
+    listen_to(SIGTERM);
+    listen_to(SIGHUP);
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0 && argc == 2 + commands[i].words)
             return commands[i].run(argv + 2);

@@ -19,6 +19,12 @@ struct copy {
 };
 
 /* Bytes [at, end), written by writer `number`. */
+static int stopped(const struct copy *c, struct brg_error *err)
+{
+    return tool_stopped() ? brg_error_set(err, -EINTR, "stopped: %s is as it was", c->to_token.path)
+                          : 0;
+}
+
 static int copy_range(struct copy *c, uint32_t number, uint64_t at, uint64_t end,
                       struct brg_error *err)
 {
@@ -33,8 +39,7 @@ static int copy_range(struct copy *c, uint32_t number, uint64_t at, uint64_t end
         if (!rc && got < n)
             rc = brg_error_set(err, -ENODATA, "%s became shorter", c->from_token.path);
         rc = rc ? rc : store_write(to, c->chunk, n, at, err);
-        if (!rc && tool_stopped())
-            rc = brg_error_set(err, -EINTR, "stopped: %s is as it was", c->to_token.path);
+        rc = rc ? rc : stopped(c, err);
         at += n;
         tool_progress(NULL, at, c->from_token.size);
     }
@@ -70,6 +75,7 @@ static int copy_all(struct copy *c, struct brg_error *err)
         uint64_t at = blocks * i / c->writers * block, end = blocks * (i + 1) / c->writers * block;
         rc = copy_range(c, i, at, end < size ? end : size, err);
     }
+    rc = rc ? rc : stopped(c, err);
     if (rc) {
         store_abandon(&c->to_token);
         return rc;

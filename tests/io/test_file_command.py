@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from array import array
 from pathlib import Path
 
@@ -110,6 +111,48 @@ def test_damage_is_not_copied_into_a_file_with_new_checksums(alone: Path, tmp_pa
     assert done.returncode == BAD
     assert "does not match its checksum" in done.stderr
     assert not [name for name in names(tmp_path) if "out" in name]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_tool_that_is_told_to_end_has_taken_back_what_it_began(
+    tmp_path: Path, stop: signal.Signals
+):
+    plain = tmp_path / "plain"
+    plain.touch()
+    os.truncate(plain, 256 * MIB)
+    command = [sys.executable, "-m", "brigade", "file", "join", plain, tmp_path / "out"]
+    job = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        while names(tmp_path) == ["plain"]:
+            assert job.poll() is None
+            time.sleep(0.002)
+        (tool,) = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+        os.kill(int(tool), signal.SIGSTOP)
+        job.send_signal(stop)  # to it alone, as a batch system or `kill` does
+        time.sleep(1)
+        os.kill(int(tool), signal.SIGCONT)
+        _, said = job.communicate(timeout=60)
+    finally:
+        job.kill()
+    assert names(tmp_path) == ["plain"]
+    assert (job.returncode, said) == (128 + stop, b"")
+
+
+def test_info_is_json_whatever_the_numbers_are(tmp_path: Path):
+    with brigade_io.open(None, tmp_path / "f", "w") as file:
+        file.attrs["nan"] = float("nan")
+        file.attrs["limits"] = array("d", [float("-inf"), 1.5, float("inf")])
+        file.attrs["wave"] = 1 + 2j
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
+    facts = json.loads(ask("info", "--json", tmp_path / "f"), parse_constant=refuse)
+    assert facts["attributes"] == {
+        "nan": "nan",
+        "limits": ["-inf", 1.5, "inf"],
+        "wave": "(1+2j)",
+    }
 
 
 def test_clean_removes_what_dead_jobs_left_and_nothing_else(alone: Path, tmp_path: Path):

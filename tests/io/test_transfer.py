@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
+import time
 from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -179,6 +181,24 @@ def test_what_is_there_is_replaced_only_if_asked_and_only_if_it_is_such_a_file(
         assert kept.returncode == 2 and "left alone" in kept.stderr
     assert (folder / "letter").read_text() == "dear"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_an_export_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    with brigade.io.open(None, tmp_path / "f", "w", checksums=False) as f:
+        f.write_array("zeros", None, shape=(50_000_000,), dtype="f8")
+    command = [sys.executable, "-m", "brigade", "file", "export", tmp_path / "f", tmp_path / "f.h5"]
+    job = subprocess.Popen(command, stderr=subprocess.PIPE)
+    try:
+        while os.listdir(tmp_path) == ["f"]:
+            assert job.poll() is None
+            time.sleep(0.01)
+        job.terminate()
+        _, said = job.communicate(timeout=60)
+    finally:
+        job.kill()
+    assert os.listdir(tmp_path) == ["f"]
+    assert (job.returncode, said) == (128 + signal.SIGTERM, b"")
 
 
 def test_a_missing_library_is_named_with_the_way_to_get_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -65,8 +66,15 @@ def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for name, value in attributes.items():
         value = value.tolist() if hasattr(value, "tolist") else value
-        found[name] = value if isinstance(value, (str, bool, int, float, list)) else str(value)
+        found[name] = [_known(one) for one in value] if isinstance(value, list) else _known(value)
     return found
+
+
+def _known(value: Any) -> Any:
+    """Complex numbers, and those that are none or have no end, are text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return value if isinstance(value, (str, bool, int)) else str(value)
 
 
 def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:

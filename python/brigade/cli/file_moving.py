@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from brigade import interrupt
 from brigade.errors import BrigadeError
 from brigade.job.progress import Progress
 
 
 @contextmanager
 def moving(step: str, quiet: bool) -> Iterator[tuple[Callable[[int, int], None], list[str]]]:
-    """(progress, sentences): a line that redraws itself; afterwards what could not be carried."""
+    """(progress, sentences): a line that redraws itself; afterwards what could not be carried. Ends
+    the command if a signal asks for that, when what was begun has been taken back."""
     line, left = Progress(quiet), list[str]()
     try:
-        yield lambda done, total: line.show(step, done, total), left
+        with interrupt.listening(), interrupt.promptly():
+            yield lambda done, total: line.show(step, done, total), left
+    except interrupt.Interrupted as stop:
+        sys.exit(128 + stop.signum)
     except BrigadeError:
         raise
     except (OSError, ValueError, RuntimeError) as error:  # what h5py and zarr raise
