@@ -150,9 +150,8 @@ static int bad_block(int ndims, size_t element_bytes, const uint64_t *shape, con
     for (int d = 0; d < ndims; d++)
         if (count[d] && (start[d] >= shape[d] || count[d] > shape[d] - start[d]))
             return brg_error_set(err, -EINVAL,
-                                 "dimension %d: %llu elements from %llu on do not lie in %llu", d,
-                                 (unsigned long long)count[d], (unsigned long long)start[d],
-                                 (unsigned long long)shape[d]);
+                                 "dimension %d: %lld elements from %lld on do not lie in %lld", d,
+                                 (long long)count[d], (long long)start[d], (long long)shape[d]);
     return 0;
 }
 

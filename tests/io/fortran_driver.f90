@@ -156,6 +156,8 @@ contains
     call brg_file_open(MPI_COMM_WORLD, path, BRG_READ, file, err)
     call brg_file_read_array(file, 'u', [nx, 1_int64], two, err)
     call say
+    call brg_file_read_array(file, 'u', [1_int64, -3_int64], two, err)
+    call say
     call brg_file_close(file, err)
   end subroutine
 

@@ -85,7 +85,7 @@ def test_a_failure_tells_every_rank_the_same_in_words(mpi, driver, written):
     said = {rank: re.findall(rf"^{rank} (-\d+ .*)", done.stdout, re.MULTILINE) for rank in "01"}
     assert said["0"] == said["1"], done.stderr
     codes = [line.split()[0] for line in said["0"]]
-    assert codes == ["-2", "-9", "-22", "-22", "-22", "-22", "-22"]
+    assert codes == ["-2", "-9", "-22", "-22", "-22", "-22", "-22", "-22"]
     words = [
         "f.not",
         "no file is open",
@@ -94,6 +94,7 @@ def test_a_failure_tells_every_rank_the_same_in_words(mpi, driver, written):
         "another type or length",
         "array u",
         "array u",
+        "2 elements from -4 on",
     ]
     assert [word for word, line in zip(words, said["0"]) if word not in line] == []
 
