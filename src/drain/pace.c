@@ -140,17 +140,27 @@ static int in_gap(const struct watch_place *place)
     return !place->inside && place->gap >= WATCH_LONG;
 }
 
+/* A cap holds for files that are written in a second or less, too: the first piece goes at once. */
+static size_t largest(const struct pace *pace)
+{
+    double most = pace->cap / PACE_PIECES_S;
+    if (pace->cap <= 0 || most >= PACE_LARGEST)
+        return PACE_LARGEST;
+    return most < PACE_SMALLEST ? PACE_SMALLEST : (size_t)most / PACE_SMALLEST * PACE_SMALLEST;
+}
+
 size_t pace_piece(struct pace *pace, const struct watch_place *place)
 {
+    size_t most = largest(pace), first = PACE_SMALLEST * 4;
     pace->gaps = uses_gaps(pace, place);
     if (!pace->gaps)
-        return PACE_LARGEST;
+        return most;
     if (pace->n <= 0)
-        return PACE_SMALLEST * 4;
+        return first < most ? first : most;
     double whole = gap_of(place) * PACE_GAP_USED, left = whole - place->since;
     if (!in_gap(place) || left < takes(pace, PACE_SMALLEST))
         left = whole; /* it waits for the next one */
-    size_t bytes = pace->tried < PACE_LARGEST / 2 ? pace->tried * 2 : PACE_LARGEST;
+    size_t bytes = pace->tried < most / 2 ? pace->tried * 2 : most;
     while (bytes > PACE_SMALLEST && takes(pace, bytes) > left)
         bytes -= PACE_SMALLEST;
     return bytes;

@@ -32,6 +32,7 @@
 #define PACE_GAP_BROKEN 4.0       /* gaps after which this one is another sort of gap */
 #define PACE_GAP_TRUST 4.0        /* times what is allowed, before what goes in gaps is held back */
 #define PACE_MISSES 2.0           /* what a piece takes longer than expected, by the mean miss */
+#define PACE_PIECES_S 8.0         /* pieces a second, at least, where a cap holds */
 #define PACE_SMALLEST (16u << 10) /* bytes of a piece, of which it is a multiple, */
 #define PACE_LARGEST (1u << 20)   /* and blocks of checksums fit */
 #define PACE_POLL_NS 200000ull    /* how often the program's next gap is looked for */

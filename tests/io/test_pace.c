@@ -120,6 +120,29 @@ static void the_cap_holds_always(void)
     CHECK(run.speed < 1.01 * 30e6 && run.speed > 0.95 * 30e6, "%g bytes a second", run.speed);
 }
 
+/* Or a file of one piece would go at once, whatever the cap. */
+static void a_piece_is_of_an_eighth_of_a_second_under_the_cap(void)
+{
+    static const struct {
+        double cap;
+        size_t least, most;
+    } of[] = {{1, PACE_SMALLEST, PACE_SMALLEST},
+              {200e3, PACE_SMALLEST, 25000},
+              {4 << 20, 512u << 10, 512u << 10},
+              {30e6, PACE_LARGEST, PACE_LARGEST},
+              {0, PACE_LARGEST, PACE_LARGEST}};
+    static const struct watch_place places[] = {{0}, {.gap = 10}};
+    struct watch_sums sums = {.sorts = 0};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        for (int gaps = 0; gaps < 2; gaps++) {
+            struct pace pace;
+            pace_start(&pace, of[i].cap, 1.1, &sums, 0);
+            pace_gone(&pace, PACE_LARGEST, MS);
+            size_t piece = pace_piece(&pace, &places[gaps]);
+            CHECK(piece >= of[i].least && piece <= of[i].most, "cap %g: %zu", of[i].cap, piece);
+        }
+}
+
 static void calls_that_are_slow_for_their_own_reasons_cost_little_speed(void)
 {
     for (int i = 0; i < 3; i++) {
@@ -397,6 +420,7 @@ int main(void)
     harm_is_held_within_what_is_allowed();
     harm_below_what_is_allowed_costs_no_speed();
     the_cap_holds_always();
+    a_piece_is_of_an_eighth_of_a_second_under_the_cap();
     calls_that_are_slow_for_their_own_reasons_cost_little_speed();
     a_drain_never_stops_whatever_the_calls_say();
     a_program_that_falls_silent_is_not_waited_for();

@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from mpi_world import EITHER_MPI, MPIS, compile_mpi, run_mpi
 
+import brigade.io
 from brigade.paths import native_dir
 
 CALLS = 16  # that are wrapped
@@ -106,6 +108,18 @@ def test_barriers_that_suffer_slow_the_writing_down(
 def test_a_cap_on_the_rate_holds(mpi: str, driver: Path, tmp_path: Path) -> None:
     capped = steps(mpi, driver, [], tmp_path / "f", ":rate=20M", 12)
     assert 10 < capped[3] < 22, "MiB a second, the first MiB of 12 at once"
+
+
+def test_a_cap_holds_for_a_file_of_one_piece(tmp_path: Path) -> None:
+    began = time.monotonic()
+    f = brigade.io.open(None, tmp_path / "f", "w", async_=True, rate="1M", sync=False)
+    f.write(0, bytes(MIB))
+    request = f.commit(wait=False)
+    assert request is not None
+    while not request.test():
+        time.sleep(0.01)
+    f.close()
+    assert time.monotonic() - began > 0.85, "all but the first eighth waits"
 
 
 @pytest.mark.parametrize("mpi", EITHER_MPI, indirect=True)
