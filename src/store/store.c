@@ -158,12 +158,13 @@ static int write_part(struct io_store *s, const void *buf, size_t bytes, uint64_
 }
 
 /* Asking for the limit takes as long as a short write. In place, where it would end a program that
- * sets one later than it opens a file, MPI ends it as well. */
+ * sets one later than it opens a file, MPI ends it as well. One that raises it is believed. */
 static int write_file(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
                       struct brg_error *err)
 {
     size_t done = 0;
-    int known = store_in_place(&s->token) && bytes < SHORT_BYTES;
+    int known = store_in_place(&s->token) && bytes < SHORT_BYTES && offset <= s->limit &&
+                bytes <= s->limit - offset;
     uint64_t limit = known ? s->limit : store_io_limit();
     int rc = store_io_write_below(limit, s->fd, buf, bytes, offset, &done);
     return rc ? store_failed(err, rc, s->token.path, (int64_t)(offset + done), "write") : 0;

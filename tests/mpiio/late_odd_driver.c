@@ -9,6 +9,7 @@
  *   rights    the same where a rank may not open the file when MPI has to
  *   exists    a file that cannot be opened, with a handler; a call without a file
  *   replaced  collective calls after its name has become another file's
+ *   raised    a limit of sizes of files that is lifted after opening
  *   sizes     longer, shorter, synced; how much there is to read then
  *   denied    the same of a file that is open for reading, and a size below 0
  *   unsynced  a sync that fails (a fault): its class, and how often a handler was called
@@ -123,6 +124,22 @@ static void full(const char *path)
     limit.rlim_cur = before;
     setrlimit(RLIMIT_NOFILE, &limit);
     say("set", MPI_File_preallocate(f, 100) == MPI_SUCCESS);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
+static void raised(const char *path)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 1 << 20;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    MPI_File f = open_file(path, FOR_ALL);
+    limit.rlim_cur = before;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    MPI_Offset at = (1 << 20) - 50 + rank * 100;
+    say("class", class_of(MPI_File_write_at_all(f, at, buf, 100, MPI_BYTE, MPI_STATUS_IGNORE)));
     MPI_File_close(&f);
     say_bytes(path);
 }
@@ -351,6 +368,6 @@ int main(int argc, char **argv)
         {"gone", gone},     {"removed", removed}, {"defaults", defaults}, {"differs", differs},
         {"levels", levels}, {"full", full},       {"told", tellings},     {"rights", rights},
         {"exists", exists}, {"beneath", beneath}, {"replaced", replaced}, {"sought", sought},
-        {"sizes", sizes},   {"denied", denied},   {"unsynced", unsynced}};
+        {"raised", raised}, {"sizes", sizes},     {"denied", denied},     {"unsynced", unsynced}};
     return late_main(argc, argv, level, all, sizeof all / sizeof *all);
 }

@@ -29,6 +29,7 @@ WHAT = {
         "told": 2,
         "exists": 0,
         "replaced": 0,
+        "raised": 0,
         "sizes": 0,
         "denied": 2,
     },
