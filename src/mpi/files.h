@@ -20,6 +20,10 @@ struct mpi_files {
     /* Communicators: whether both have the same ranks in the same order (local); a copy of one
      * (collective), or 0; the end of a copy. */
     int (*same_ranks)(mpi_handle a, mpi_handle b);
+    /* Whether it is no intercommunicator, and all of its ranks are of MPI_COMM_WORLD; what it takes
+     * grows with the square of the ranks where both have not the same. Local. */
+    int (*is_intra)(mpi_handle comm);
+    int (*is_of_world)(mpi_handle comm);
     mpi_handle (*copy)(mpi_handle comm);
     void (*free)(mpi_handle copy);
     int (*rank)(void); /* of MPI_COMM_WORLD */

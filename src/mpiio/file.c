@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "mpiio/late.h"
+#include "mpiio/merged.h"
 #include "mpiio/report.h"
 #include "type/decode.h"
 #include "world/fault.h"
@@ -112,6 +113,8 @@ void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode,
     if (mpi_join(&mpi, NULL) || !mpi->files || !mpi->types)
         return;
     const char *why = file_left_to_mpi(mpi->files, path, mode, info);
+    if (!why && !merged_none(mpi->files, comm))
+        why = "some of its ranks are not of MPI_COMM_WORLD";
     if (why) {
         report_file(path, why);
         return;

@@ -7,6 +7,7 @@
 
 #include "mpiio/asks.h"
 #include "mpiio/late_hints.h"
+#include "mpiio/merged.h"
 #include "mpiio/report.h"
 #include "store/store.h"
 #include "world/nodes.h"
@@ -20,7 +21,7 @@ static int may(const struct mpi_interface *mpi, mpi_handle comm)
 {
     const struct mpi_files *files = mpi->files;
     return files && files->late && mpi->types && comm != files->late->no_comm &&
-           !files->same_ranks(comm, mpi->self);
+           files->is_intra(comm) && !files->same_ranks(comm, mpi->self) && merged_none(files, comm);
 }
 
 /* Of this rank's arguments. */
