@@ -50,8 +50,14 @@ struct mpi_interface {
     void (*settle)(struct stream_net *net);
     /* A net over `comm` itself, which stays the caller's, and which nobody else may use. */
     int (*over)(mpi_handle comm, struct stream_net **net);
-    /* Frees a net of `over`, or, collective, of duplicate; nothing may be under way on it. */
+    /* The same for a communicator that the program goes on to use: collective calls only, which are
+     * told apart by their order, in what is a collective call of the program's on it. */
+    int (*borrow)(mpi_handle comm, struct stream_net **net);
+    /* Frees a net of `over` or `borrow`, or, collective, of duplicate; nothing may be under way on
+     * it. */
     void (*release)(struct stream_net *net);
+    /* Lets MPI move on what is under way, whoever began it. */
+    void (*progress)(void);
     /* Whether a message of this tag can be received; lets MPI move on what is under way. */
     int (*waits)(struct stream_net *net, int tag);
     mpi_handle (*from_fortran)(int32_t comm);

@@ -10,6 +10,7 @@
  * its own. */
 struct node_mark {
     uint64_t place;
+    int32_t code;                      /* -errno of what the rank lacks, or 0 */
     char address[ORDER_ADDRESS_BYTES]; /* of the node, stream/address.h, or "" */
 };
 

@@ -38,7 +38,7 @@ struct io_world {
     uint32_t *first_of;         /* [n_nodes + 1] where a node begins in `order` */
     uint32_t *order;            /* [size] ranks by (node, rank) */
     uint32_t *leader_of;        /* [n_nodes] the first rank of a node */
-    struct stream_net *all;     /* every rank */
+    struct stream_net *all;     /* every rank; on one node of no use once the world is made */
     struct stream_net *leaders; /* rank = node; NULL unless local == 0 and there are others */
     struct lifeline lifeline;   /* to the leaders before and after, if has_lifeline */
     int has_lifeline;
@@ -52,6 +52,7 @@ struct io_world {
     /* the world's own */
     int share;
     uint64_t segment_bytes;
+    uintptr_t borrowed;     /* the program's communicator, which `all` is over; 0: our own */
     uint32_t met;           /* meetings so far */
     uint32_t shared_chunks; /* by world_share so far */
     uint64_t looked_ns;     /* when the leader last looked whether others live */

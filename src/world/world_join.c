@@ -52,9 +52,19 @@ static void number(struct io_world *w, const struct node_mark *marks)
     struct numbering *n = w->opening.numbering;
     int64_t nodes = nodes_number(marks, w->size, n->node_of);
     n->code = nodes < 0 ? (int32_t)nodes : 0;
+    for (uint32_t rank = 0; rank < w->size && !n->code; rank++)
+        n->code = marks[rank].code;
     n->token.fd = -1;
-    if (nodes == 1)
+    if (nodes == 1 && !n->code)
         area_create(w->size, world_room_bytes(w), &w->area, &n->token);
+}
+
+/* What only several nodes need. */
+static int alloc_groups(struct io_world *w)
+{
+    w->node_group = w->node_group ? w->node_group : group_new(1);
+    w->leader_group = w->leader_group ? w->leader_group : group_new(WORLD_MANY);
+    return w->node_group && w->leader_group ? 0 : -ENOMEM;
 }
 
 /* `alone`: this rank shares memory with nobody. */
@@ -64,6 +74,7 @@ static int number_nodes(struct io_world *w, int alone)
     struct stream_request request = {.active = 0};
     if (alone)
         o->mark.place = 0;
+    o->mark.code = alloc_groups(w);
     int rc = world_finish(w, w->all, &request,
                           w->all->gather(w->all, &o->mark, sizeof o->mark, o->marks, &request));
     if (!rc && w->rank == 0)
@@ -84,15 +95,10 @@ int world_alloc(struct io_world *w)
     w->first_of = calloc(w->size + 1, sizeof *w->first_of);
     w->order = calloc(w->size, sizeof *w->order);
     w->leader_of = calloc(w->size, sizeof *w->leader_of);
-    w->node_group = group_new(1);
-    w->leader_group = group_new(WORLD_MANY);
     if (!o->numbering || (w->rank == 0 && !o->marks))
         return -ENOMEM;
     w->node_of = o->numbering->node_of;
-    return w->local_of && w->first_of && w->order && w->leader_of && w->node_group &&
-                   w->leader_group
-               ? 0
-               : -ENOMEM;
+    return w->local_of && w->first_of && w->order && w->leader_of ? 0 : -ENOMEM;
 }
 
 void world_fill(struct io_world *w)
@@ -140,18 +146,34 @@ static int join_area(struct io_world *w, struct stream_net *node, size_t room,
     return rc;
 }
 
-static struct stream_net *node_net(const struct io_world *w)
+/* Only collective calls may be made on a communicator of the program's. */
+static int own_net(struct io_world *w)
 {
-    return w->n_nodes == 1 ? w->all : w->node_group;
+    struct stream_request request = {.active = 0};
+    struct stream_net *net = NULL;
+    if (!w->borrowed)
+        return 0;
+    int rc = w->mpi->duplicate(w->borrowed, &net, &request);
+    rc = rc ? rc : world_finish(w, net, &request, 0);
+    if (rc)
+        return rc;
+    w->mpi->settle(net);
+    w->mpi->release(w->all);
+    w->all = net;
+    w->borrowed = 0;
+    return 0;
 }
 
 static int join_nodes(struct io_world *w)
 {
+    int rc = own_net(w);
+    if (rc)
+        return rc;
     group_set(w->node_group, w->all, w->order + w->first_of[w->node], w->n_local, w->local,
               TAG_NODE);
     group_set(w->leader_group, w->all, w->leader_of, w->n_nodes, w->node, TAG_LEADERS);
     w->leaders = w->local ? NULL : w->leader_group;
-    return join_area(w, node_net(w), world_room_bytes(w), &w->area);
+    return join_area(w, w->node_group, world_room_bytes(w), &w->area);
 }
 
 /* All ranks are on one node: its area came with its number. */
@@ -165,13 +187,30 @@ static int join_only_node(struct io_world *w)
     return rc;
 }
 
+/* One more area for all ranks of the only node, who meet in the one that they have. */
+static int share_area(struct io_world *w, size_t room, struct io_area **area)
+{
+    struct area_token token = {.fd = -1};
+    struct brg_error err;
+    int64_t code = w->rank == 0 ? area_create(w->n_local, room, area, &token) : 0;
+    int rc = world_share_and_least(w, &token, sizeof token, 0, &code, 1, &err);
+    if (!rc && !code && w->rank != 0)
+        code = open_area(w, &token, room, area);
+    rc = rc ? rc : world_minimum(w, &code, 1, &err);
+    rc = rc ? rc : (int)code;
+    if (!rc)
+        area_seal(*area);
+    return rc;
+}
+
 int world_area(struct io_world *w, size_t room_bytes, struct io_area **out)
 {
     struct area_token token;
     struct io_area *area = NULL;
     if (!w->mpi)
         return area_create(1, room_bytes, out, &token);
-    int rc = join_area(w, node_net(w), room_bytes, &area);
+    int rc = w->n_nodes == 1 ? share_area(w, room_bytes, &area)
+                             : join_area(w, w->node_group, room_bytes, &area);
     if (w->n_nodes > 1 && !world_is_broken(w))
         rc = agree_code(w, w->all, rc);
     if (world_is_broken(w))

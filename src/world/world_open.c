@@ -62,21 +62,12 @@ static int fail(struct io_world *w, int rc, struct brg_error *err)
     return rc;
 }
 
-static int duplicate(struct io_world *w, uintptr_t comm)
-{
-    struct stream_request request = {.active = 0};
-    int rc = w->mpi->duplicate(comm, &w->all, &request);
-    rc = world_finish(w, w->all, &request, rc);
-    if (!rc)
-        w->mpi->settle(w->all);
-    return rc;
-}
-
 static int reach_ranks(struct io_world *w, uintptr_t comm, int is_ours)
 {
-    int rc = is_ours ? w->mpi->over(comm, &w->all) : duplicate(w, comm);
+    int rc = is_ours ? w->mpi->over(comm, &w->all) : w->mpi->borrow(comm, &w->all);
     if (rc)
         return rc;
+    w->borrowed = is_ours ? 0 : comm;
     w->rank = w->all->rank;
     w->size = w->all->size;
     io_fault_start(w->rank);

@@ -53,6 +53,22 @@ int MPI_Ibcast(void *b, int n, MPI_Datatype t, int r, MPI_Comm c, MPI_Request *q
 int MPI_Finalize(void) { printf("tool %d\\n", seen); fflush(stdout); return PMPI_Finalize(); }
 """
 
+# What stands before MPI's own calls, and says how many communicators are copied.
+COUNTER = """
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+static int copies;
+int PMPI_Comm_idup(MPI_Comm c, MPI_Comm *d, MPI_Request *q)
+{
+    int (*real)(MPI_Comm, MPI_Comm *, MPI_Request *);
+    *(void **)&real = dlsym(RTLD_NEXT, "PMPI_Comm_idup");
+    copies++;
+    return real(c, d, q);
+}
+int MPI_Finalize(void) { printf("copies %d\\n", copies); fflush(stdout); return PMPI_Finalize(); }
+"""
+
 # A program that has no MPI, or a part of one, and says that a number is its communicator.
 NO_MPI = """
 #include <stdio.h>
@@ -91,6 +107,21 @@ def test_the_ranks_of_a_program_share_a_file_and_a_tool_sees_none_of_it(mpi, tmp
     watched = run_mpi(mpi, 2, ["env", f"LD_PRELOAD={tool}", program])
     lines = sorted(watched.stdout.splitlines())
     assert lines == ["0 1 well", "1 0 well", "tool 0", "tool 0"], watched.stderr
+
+
+@pytest.mark.parametrize("mpi", MPIS)
+def test_ranks_of_one_node_copy_no_communicator(mpi, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.c").write_text(PROGRAM)
+    (tmp_path / "counter.c").write_text(COUNTER)
+    program = compile_mpi(mpi, tmp_path / "m.c", tmp_path / "program")
+    options = ("-shared", "-fPIC", "-D_GNU_SOURCE")
+    counter = compile_mpi(mpi, tmp_path / "counter.c", tmp_path / "counter.so", *options)
+    for hints, copies in (("share=yes", 0), ("share=no", 1)):
+        command = ["env", f"LD_PRELOAD={counter}", f"BRIGADE_IO=*:{hints}", program]
+        done = run_mpi(mpi, 2, command)
+        expected = ["0 1 well", "1 0 well", *[f"copies {copies}"] * 2]
+        assert sorted(done.stdout.splitlines()) == expected, done.stderr
 
 
 @pytest.mark.parametrize("mpi", MPIS)
