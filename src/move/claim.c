@@ -5,6 +5,9 @@
 
 #include "stream/group.h"
 
+/* Of a writer on the only node: a window that it writes, and one that fills meanwhile. More would
+ * take further pages that nobody has touched. */
+#define NEAR_SLOTS 2u
 #define MANY_PARTS 16 /* enough to tell whether runs are long */
 #define LONG_FLAG 0x8000u
 #define ONE(local) ((uint32_t)(local) << 16 | 1u) /* one more; 15 bits count, 16 tell who */
@@ -19,6 +22,12 @@ enum plane {
 static size_t align_up(size_t bytes, size_t to)
 {
     return (bytes + to - 1) & ~(to - 1);
+}
+
+static uint32_t most_near(const struct io_plan *plan)
+{
+    uint32_t n = plan->n_writers * NEAR_SLOTS;
+    return n < CLAIM_MAX_SLOTS ? n : CLAIM_MAX_SLOTS;
 }
 
 void claims_begin(struct claims *c, struct io_world *world, const struct io_plan *plan)
@@ -47,7 +56,8 @@ void claims_begin(struct claims *c, struct io_world *world, const struct io_plan
     c->slots = area->room + used;
     c->slot_bytes = align_up(bucket_room((uint32_t)plan->window_bytes), 64);
     size_t n = (area->room_bytes - used) / c->slot_bytes - (world->n_nodes > 1);
-    c->n_slots = n > CLAIM_MAX_SLOTS ? CLAIM_MAX_SLOTS : (uint32_t)n;
+    uint32_t most = plan->is_near ? most_near(plan) : CLAIM_MAX_SLOTS;
+    c->n_slots = n > most ? most : (uint32_t)n;
     c->grain = bucket_grain((uint32_t)plan->window_bytes >> CLAIM_PARTS_SHIFT, plan->grain);
     memcpy(c->cursor, plan->first, plan->n_writers * sizeof *c->cursor);
 }

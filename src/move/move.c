@@ -108,25 +108,29 @@ static int start_thread(pthread_t *thread, struct mover *m)
 }
 
 /* Where every task has a slot, who serves may as well do it between its own parts: then nobody
- * waits for a slot to be free. */
+ * waits for a slot to be free. So may who writes on the only node, before it waits for a slot
+ * itself: there are few, and a thread beside costs more than it has to do. */
 static void pass(struct mover *m)
 {
     pthread_t thread;
     pthread_mutex_t storing = PTHREAD_MUTEX_INITIALIZER;
+    const struct io_world *w = m->call->world;
     int serves = slots_serves(m), few = claims_tasks(&m->claims) <= m->claims.n_slots;
-    m->storing = serves && !few ? &storing : NULL;
+    int aside = serves && !few && !(m->collect && m->call->plan->is_near);
+    m->storing = aside ? &storing : NULL;
+    m->served = 0;
     if (m->collect)
         store_begin_call(m->call->store);
-    int threaded = m->storing && start_thread(&thread, m);
+    int threaded = aside && start_thread(&thread, m);
     if (serves && few && !m->collect)
         slots_serve(m);
-    if (m->call->world->leaders)
+    if (w->leaders)
         nodes_attend(m);
     else
-        slots_attend(m);
+        slots_attend(m, serves && !few && !aside);
     if (!m->again)
         own_move(m);
-    if (serves && few && m->collect)
+    if (serves && !aside && m->collect)
         slots_serve(m);
     if (threaded)
         pthread_join(thread, NULL);

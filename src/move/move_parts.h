@@ -15,6 +15,7 @@ struct mover {
     struct brg_error failure; /* of this rank's calling thread */
     struct brg_error behind;  /* of its serving thread */
     uint64_t moved;           /* of this rank's bytes; those done once more count once */
+    uint32_t served;          /* tasks of this pass before it are served, if they are its own */
     pthread_mutex_t *storing; /* the store takes one thread at a time; NULL: there is but one */
 };
 
@@ -35,8 +36,9 @@ void mover_release(struct mover *m, size_t bytes, uint64_t offset);
 int mover_read_raw(struct mover *m, void *buf, size_t bytes, uint64_t offset,
                    struct brg_error *err);
 
-/* This rank's part in each task that it touches: it puts its bytes (collect) or takes them. */
-void slots_attend(struct mover *m);
+/* This rank's part in each task that it touches: it puts its bytes (collect) or takes them. One
+ * that `serves`, in a collection, writes its own tasks on the way, as far as slots are wanted. */
+void slots_attend(struct mover *m, int serves);
 /* The same for one task whose slot is at the right stage; tells who waits for it. */
 void slots_pass(struct mover *m, uint32_t task);
 /* Reading: marks the bytes of a task that this rank wants, where another node has them and is asked
@@ -55,7 +57,7 @@ void nodes_attend(struct mover *m);
 /* Writes what the bucket holds; of use for nothing else afterwards. 0 or -errno with *err. */
 int sieve_write(struct mover *m, struct bucket *bucket, struct brg_error *err);
 
-/* What the writer (reader) of a domain does: every task of it, in order. */
+/* What the writer (reader) of a domain does: every task of it that is left, in order. */
 void slots_serve(struct mover *m);
 /* Whether this rank is one. */
 int slots_serves(const struct mover *m);

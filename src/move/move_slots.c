@@ -1,7 +1,8 @@
 /* Windows through slots: ranks put bytes into them, or take them out, and writers serve them.
  *
  * All ranks of a node take tasks in the same order, and a task's slot is free when an earlier task
- * is done: so what anybody waits for never waits for him. */
+ * is done: so what anybody waits for never waits for him. Who serves on the way serves a task as
+ * soon as it waits, in its turn, for something that comes after it. */
 #include <string.h>
 
 #include "world/fault.h"
@@ -125,15 +126,20 @@ static int want_ahead(struct mover *m, uint32_t task, uint32_t *next)
     return 0;
 }
 
-void slots_attend(struct mover *m)
+static void serve_until(struct mover *m, uint32_t until);
+
+void slots_attend(struct mover *m, int serves)
 {
     uint32_t n = claims_tasks(&m->claims), wanted = 0;
     int turns = m->claims.in_turns;
     for (uint32_t task = 0; task < n; task++) {
-        if (!slots_touch(m, task))
-            continue;
-        if (turns)
+        int touches = slots_touch(m, task);
+        if (turns && (touches || serves)) /* what is served may wait for ranks after this one */
             claims_reach(&m->claims, task);
+        if (serves && task >= m->claims.n_slots) /* whoever comes so far waits for its slot */
+            serve_until(m, task - m->claims.n_slots + 1);
+        if (!touches)
+            continue;
         if (want_ahead(m, task, &wanted))
             return;
         if (wait_for(m, task, m->collect ? SLOT_OPEN : SLOT_FILLED))
@@ -202,19 +208,24 @@ int slots_serves(const struct mover *m)
     return 0;
 }
 
-void slots_serve(struct mover *m)
+static void serve_until(struct mover *m, uint32_t until)
 {
     const struct claims *c = &m->claims;
-    uint32_t n = claims_tasks(c);
-    for (uint32_t task = 0; task < n; task++) {
+    for (; m->served < until; m->served++) {
         struct brg_error err = {.rank = -1, .offset = -1};
-        if (claims_home(c, claims_cell(c, task)) != m->call->world->rank)
+        if (claims_home(c, claims_cell(c, m->served)) != m->call->world->rank)
             continue;
-        int rc = m->collect ? write_task(m, task, &err) : read_task(m, task, &err);
+        int rc = m->collect ? write_task(m, m->served, &err) : read_task(m, m->served, &err);
         if (rc) {
             err.code = rc;
             mover_fail(m, &m->behind, &err);
+            m->served = claims_tasks(c); /* no more of this pass */
             return;
         }
     }
+}
+
+void slots_serve(struct mover *m)
+{
+    serve_until(m, claims_tasks(&m->claims));
 }

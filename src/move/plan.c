@@ -10,6 +10,9 @@
 #define LEAST_SLOTS 4u
 #define LEAST_WINDOW 4096u
 #define SMALL_WINDOW (64u << 10)
+/* A rank's part of a window that a small file's short runs are written through, on one node. With
+ * half of it, four ranks on two processors waited for each other where pages were there already. */
+#define NEAR_WINDOW (128u << 10)
 #define MOST_CLAIMS 4096u
 /* One file's writes exclude each other in most file systems' clients, so a node needs one writer
  * to keep it busy and another to fetch the next window meanwhile. */
@@ -57,7 +60,10 @@ static uint64_t window_bytes(const struct io_plan *plan, const struct plan_ranks
     uint64_t most = LEAST_WINDOW, bytes = SMALL_WINDOW;
     while (bucket_room((uint32_t)most * 2) * LEAST_SLOTS <= room && most < UINT32_C(1) << 30)
         most *= 2;
-    while (bytes < plan->stripe_bytes && bytes < plan->high - plan->low)
+    uint64_t least = plan->stripe_bytes, near = (uint64_t)NEAR_WINDOW * ranks->size;
+    if (plan->is_near && near < least)
+        least = near;
+    while (bytes < least && bytes < plan->high - plan->low)
         bytes *= 2;
     return bytes < most ? bytes : most;
 }
@@ -217,6 +223,7 @@ static void begin(struct io_plan *plan, const struct io_hints *hints,
     plan->grain = extent->grain;
     plan->stripe_bytes = place->stripe_bytes;
     plan->lock_bytes = ranks->n_nodes > 1 && !hints->writers ? place->lock_bytes : 0;
+    plan->is_near = 0;
     plan->n_writers = 0;
     plan->first[0] = 0;
     choose(plan, hints, place, extent, ranks);
@@ -260,12 +267,25 @@ static void split(struct io_plan *plan, uint64_t n, const struct plan_ranks *ran
     plan->first[n] = (first + units) * (unit / window);
 }
 
+/* Short runs of a few ranks that reach each other's memory: windows that stay in a processor's
+ * cache, and take few pages that nobody has touched, cost less than the meetings that there are
+ * more of. Those of many ranks cost more. */
+#define NEAR_SHARE (64u << 10) /* a rank's part of a window */
+#define NEAR_RANKS 8u
+
+static int is_near(const struct io_extent *extent, const struct plan_ranks *ranks)
+{
+    return ranks->n_nodes == 1 && ranks->size <= NEAR_RANKS && !plan_is_long(extent->run);
+}
+
 void plan_make(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,
                const struct io_extent *extent, const struct plan_ranks *ranks)
 {
     begin(plan, hints, place, extent, ranks);
     if (extent->low >= extent->high)
         return;
+    plan->is_near =
+        place->writes && is_near(extent, ranks) && extent->high - extent->low <= ranks->room_bytes;
     plan->window_bytes = window_bytes(plan, ranks);
     split(plan, count_writers(hints, ranks), ranks);
 }
@@ -274,17 +294,11 @@ void plan_make(struct io_plan *plan, const struct io_hints *hints, const struct 
  * one fills. */
 #define LEAST_TURNS 4u
 #define LEAST_BLOCK (1u << 20)
-/* Short runs of a few ranks that reach each other's memory: windows that stay in a processor's
- * cache, and take few pages that nobody has touched, cost less than the meetings that there are
- * more of. Those of many ranks cost more. */
-#define NEAR_SHARE (64u << 10) /* a rank's part of a window */
-#define NEAR_RANKS 8u
 
 static uint64_t most_block(const struct io_extent *extent, const struct plan_ranks *ranks)
 {
     uint64_t near = (uint64_t)NEAR_SHARE * ranks->size;
-    int is_near = ranks->n_nodes == 1 && ranks->size <= NEAR_RANKS && !plan_is_long(extent->run);
-    return is_near && near < ranks->room_bytes ? near : ranks->room_bytes;
+    return is_near(extent, ranks) && near < ranks->room_bytes ? near : ranks->room_bytes;
 }
 
 void plan_blocks(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,

@@ -20,6 +20,7 @@ struct plan_place {
     uint64_t stripe_bytes; /* a power of two */
     uint64_t lock_bytes;   /* what one node may write at a time, others wait: a power of two; 0: of
                               any length, or nothing is written */
+    int writes;
 };
 
 /* The ranks, as struct io_world has them. */
@@ -36,6 +37,8 @@ struct io_plan {
     enum io_transport transport; /* never IO_AUTO */
     uint64_t low, high;          /* the extent's */
     uint32_t grain;              /* likewise */
+    int is_near;                 /* few ranks of one node write short runs that an area could hold:
+                                    through few windows, used again while they are warm */
     uint64_t window_bytes;       /* a power of two, divides stripe_bytes or is a multiple of it */
     uint64_t stripe_bytes;
     uint64_t lock_bytes;                  /* 0: nobody waits for another's */

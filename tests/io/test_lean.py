@@ -46,6 +46,15 @@ def test_a_rank_needs_two_segments(world: World, tmp_path: Path, size: int, shar
         assert_lean(world, tmp_path, 3, size, piece, 1, share)
 
 
+def test_a_small_file_in_short_runs_takes_four_small_windows_whatever_the_segment(
+    world, tmp_path: Path
+):
+    hints = "sync=no:segment=16M"
+    grown = int(world.output(4, world.lean, tmp_path / "file", hints, 8 * MIB, 1 << 10))
+    print(f"32 MiB of 4 ranks in pieces of 1 KiB: {grown} bytes")
+    assert grown <= 4 * (MIB // 2 * 9 // 8) + BESIDE
+
+
 @pytest.mark.all
 @pytest.mark.parametrize("piece", [64 << 10, 4 << 30])
 def test_it_needs_no_more_for_4_gib(world: World, tmp_path: Path, piece: int):

@@ -137,6 +137,33 @@ static void near_blocks(void)
     }
 }
 
+/* So are windows of what few ranks of one node write, if all of it could be in their area; or else
+ * windows are as long as a stripe. */
+static void near_windows(void)
+{
+    static const struct {
+        uint32_t size, n_nodes;
+        int writes, near;
+        uint64_t run, high, window;
+    } cases[] = {
+        {4, 1, 1, 1, 24, 8 << 20, 512 << 10},     {1, 1, 1, 1, 24, 8 << 20, 128 << 10},
+        {8, 1, 1, 1, 24, 8 << 20, 1 << 20},       {9, 1, 1, 0, 24, 8 << 20, 1 << 20},
+        {4, 1, 0, 0, 24, 8 << 20, 1 << 20},       {4, 2, 1, 0, 24, 8 << 20, 1 << 20},
+        {4, 1, 1, 0, 24, (8 << 20) + 1, 1 << 20}, {4, 1, 1, 0, 1 << 20, 8 << 20, 1 << 20},
+    };
+    struct io_hints hints;
+    hints_default(&hints);
+    for (size_t round = 0; round < sizeof cases / sizeof *cases; round++) {
+        struct plan_place there = {.stripe_bytes = 1 << 20, .writes = cases[round].writes};
+        struct plan_ranks ranks = {
+            .size = cases[round].size, .n_nodes = cases[round].n_nodes, .room_bytes = 8 << 20};
+        struct io_extent e = {.low = 0, .high = cases[round].high, .run = cases[round].run};
+        plan_make(&plan, &hints, &there, &e, &ranks);
+        CHECK(plan.window_bytes == cases[round].window);
+        CHECK(plan.is_near == cases[round].near);
+    }
+}
+
 /* What one node may write at a time has one writer, and later calls the same one. */
 static void turns(int round)
 {
@@ -187,6 +214,7 @@ int main(void)
     choices(0);
     blocks(0);
     near_blocks();
+    near_windows();
     turns(0);
     return failures != 0;
 }
