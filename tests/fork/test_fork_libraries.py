@@ -43,6 +43,7 @@ def test_the_c_library_may(tmp_path: Path) -> None:
     assert look(libc)[0] == ""
 
 
+WARM = (Rule("first", "clock", "for this test"),)
 OBJECTS = {
     "/l/libnames.so": ("library", ()),
     "/l/libuses.so": ("", ("libnames.so", "libc.so.6")),
@@ -73,6 +74,32 @@ def test_who_loads_it_or_needs_it_brings_it_whoever_was_first() -> None:
     assert make([rank]).left["other"].why == (
         "brings a library that could not be looked at (/m/unread.so)"
     )
+
+
+def packaged(*loads: tuple[str, str], needs: str) -> RankModules:
+    """`first` executes before `second`, whose object needs what `first` has loaded."""
+    folder = needs.rpartition("/")[0]
+    origins = {"first": "/first.py", "second": f"{folder}/second.so"}
+    executions = [Execution(name, origin, "") for name, origin in origins.items()]
+    events = [Event("first", "clock", "", 1)]
+    rank = RankModules(0, "n0", True, executions, events=events, loaded=list(loads))
+    rank.loaded.append(("second", origins["second"]))
+    note([rank], lambda path: ("", (needs,) if path == origins["second"] else ()))
+    return rank
+
+
+def test_who_brings_a_library_of_a_package_is_left_with_who_loaded_it_first() -> None:
+    library = "/v/site-packages/p.libs/libx.so"
+    left = make([packaged(("first", library), needs=library)]).left
+    assert left["second"].why == "brings libx.so as does first, which is left"
+    assert make([packaged(("first", library), needs=library)], rules=WARM).left == {}
+    for loads in ([("", library)], [("second", library)], [("", library), ("first", library)]):
+        assert make([packaged(*loads, needs=library)]).left.keys() == {"first"}
+
+
+def test_libraries_of_the_system_bind_nobody() -> None:
+    library = "/usr/lib/libx.so"
+    assert make([packaged(("first", library), needs=library)]).left.keys() == {"first"}
 
 
 def test_what_the_program_itself_loads_is_no_modules() -> None:

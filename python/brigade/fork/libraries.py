@@ -5,6 +5,12 @@ library is an event, `library`, of each module that brings it; one that cannot b
 `unread`. A module brings what is loaded while it is executed, and what that needs, whoever loaded
 it first: in a template that may be this module.
 
+What constructors of a library do is the trial's event of the module that loaded it first. If that
+one is left, another that brings the library would have them run in the template: before the
+program has set what they read, and for all ranks. So who brings a library of installed packages
+*follows* the module that loaded it first. Those of the system are not looked at: their constructors
+do little, and nearly everything needs them.
+
 What must stay true: whoever is not sure has an event.
 """
 
@@ -18,6 +24,7 @@ from brigade.trial.modules import Event, RankModules
 
 _NAMES = frozenset(["environ", "__environ", "_environ"])
 _LIBC = ("libc.so.", "ld-linux", "ld64.so", "libc-")  # defines it
+_PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 @lru_cache(maxsize=4096)
@@ -39,8 +46,11 @@ def is_libc(path: str) -> bool:
 def note(
     ranks: Iterable[RankModules], looked: Callable[[str], tuple[str, tuple[str, ...]]] = look
 ) -> None:
-    """Add these events to those of each rank."""
+    """Add these events to those of each rank, and who follows whom."""
     for rank in ranks:
+        first: dict[str, str] = {}
+        for module, path in rank.loaded:
+            first.setdefault(path, module)
         places = {path.rpartition("/")[2]: path for _, path in rank.loaded}
         objects = {path for _, path in rank.loaded}
         brought = [(module, path) for module, path in rank.loaded if module]
@@ -53,6 +63,9 @@ def note(
                 event = Event(module, looked(needed)[0], needed, len(rank.executions))
                 if event.what and event not in rank.events:
                     rank.events.append(event)
+                loader = first.get(needed, "")
+                if loader not in ("", module) and any(part in needed for part in _PACKAGES):
+                    rank.follows.setdefault((module, loader), needed)
 
 
 def _closure(

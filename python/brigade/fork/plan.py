@@ -45,12 +45,14 @@ class Left(NamedTuple):
 
 @dataclass
 class Module:
-    """A module of the trial. `imports`: what it, or the package around it, asked for."""
+    """A module of the trial. `imports`: what it, or the package around it, asked for, and whom it
+    `follows`: who loaded a library first that it brings."""
 
     name: str
     origin: str
     imports: list[str] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)  # that let something pass
+    follows: dict[str, str] = field(default_factory=dict)  # module -> library
 
 
 @dataclass
@@ -103,6 +105,7 @@ class Plan:
                 for module in self.modules
                 if module.rules
             },
+            "follows": {module.name: module.follows for module in self.modules if module.follows},
         }
 
     def packed(self) -> bytes:
@@ -170,6 +173,10 @@ def _modules(ranks: list[RankModules]) -> dict[str, Module]:
         for by, name in rank.asked:
             if by in modules and name in modules and by != name:
                 modules[by].imports.append(name)
+        for (by, name), library in rank.follows.items():
+            if by in modules and name in modules and name not in modules[by].imports:
+                modules[by].imports.append(name)
+                modules[by].follows[name] = library
     for name, module in modules.items():
         parent = name.rpartition(".")[0]
         if parent in modules:
@@ -332,8 +339,11 @@ def _with_importers(own: Mapping[str, Left], modules: Mapping[str, Module]) -> d
         for name in front:
             for importer in importers.get(name, []):
                 if importer not in left:
+                    library = modules[importer].follows.get(name)
                     inside = importer.startswith(name + ".")
                     word = "lies in" if inside else "imports"
+                    if library:
+                        word = f"brings {library.rpartition('/')[2]} as does"
                     left[importer] = Left(f"{word} {name}, which is left", name)
                     following.append(importer)
         front = following
@@ -349,6 +359,7 @@ def from_json(value: Mapping[str, Any]) -> Plan:
             origin,
             [names[i] for i in imports],
             [Rule(name, e, why, action=a) for e, why, a in value["rules"].get(name, [])],
+            value["follows"].get(name, {}),
         )
         for name, origin, imports in value["modules"]
     ]

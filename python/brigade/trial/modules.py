@@ -45,6 +45,8 @@ class RankModules:
     events: list[Event] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)  # name -> digest of the value
     loaded: list[tuple[str, str]] = field(default_factory=list)  # (in whose execution, object)
+    # (who brings a library, who loaded it first) -> the library; brigade.fork.libraries
+    follows: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 def rank_modules(trial: Trial) -> list[RankModules]:
