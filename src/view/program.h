@@ -64,9 +64,9 @@ void program_env_alone(const struct view *v, char *const envp[], int everything,
 int program_plan(const struct view *v, const char *path, int followed, char *const envp[],
                  struct program *p, struct program_env *e);
 
-/* Where the bytes of `path` are, to be executed: *file, which may lie in *r. Returns 1 if that is not
- * `path` itself, 0 if it is or if only the kernel can tell, -errno if it cannot be executed. Only if
- * v->mode is VIEW_SERVE. */
+/* Where the bytes of `path` are, to be executed: *file, which may lie in *r. Returns 1 if that is
+ * not `path` itself, 0 if it is or if only the kernel can tell, -errno if it cannot be executed.
+ * Only if v->mode is VIEW_SERVE. */
 int program_locate(const struct view *v, const char *path, const char **file,
                    struct look_result *r);
 
