@@ -239,6 +239,18 @@ def test_who_imports_a_module_once_more_is_left_and_the_module_is_not() -> None:
     assert plan.left["polyfills"].fixed and set(plan.left) == {"polyfills", "user"}
 
 
+def test_who_tries_a_module_once_more_that_has_failed_is_not_left() -> None:
+    """JAX tries what needs a package that is mostly not there, in two modules."""
+    failed = Execution("optional", "/optional.py", "one", failed=True)
+    trial = rank_of("one", "two")
+    trial.executions += [failed, failed._replace(by="two")]
+    assert make([trial]).left == {}
+    trial.executions.append(Execution("optional", "/optional.py", "two"))
+    assert make([trial]).left == {}
+    trial.executions.append(Execution("optional", "/optional.py", "one"))
+    assert make([trial]).left["one"].why == "it imports optional once more"
+
+
 def test_a_rule_lets_pass_what_it_names_and_says_what_is_done_again() -> None:
     rules = (Rule("a*", "clock", "only the year", action="again"),)
     trial = [rank_of("ab", "b", events=("ab clock ", "b clock ", "ab clock "))]

@@ -307,6 +307,27 @@ def test_a_rank_sees(warm: Warm, name: str) -> None:
     assert plain.stdout or plain.stderr
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_what_two_modules_try_in_vain_each_rank_tries_as_often(warm: Warm, there: bool) -> None:
+    """`there`: it has come between the trial and the rank."""
+    (warm.cwd / "optional.py").write_text("import colorsys\nimport absent\n")
+    for name in ("one", "two"):
+        (warm.cwd / f"{name}.py").write_text(
+            "try: import optional\nexcept ImportError as e: found = str(e)\nelse: found = 'it'\n"
+        )
+    (warm.cwd / "script.py").write_text(
+        SHOW + "import one, two\nshow('then')\nprint(one.found, two.found)\n"
+        "try: import optional\nexcept ImportError as e: print(e, e.name)\n"
+    )
+    warm.trial(["script.py"])
+    if there:
+        (warm.cwd / "absent.py").write_text("")
+    plain = warm.plain(["script.py"])
+    (rank,) = warm.ranks(["script.py"])
+    assert (warm.report["refused"], rank.refused) == ("", "")
+    assert rank.said() == plain.said() and ("No module" in plain.stdout) is not there
+
+
 def test_what_the_program_does_not_import_has_no_end(warm: Warm) -> None:
     (warm.cwd / "told.py").write_text(
         "import atexit, os\nclass Told:\n    def __init__(self): self.me = self\n"

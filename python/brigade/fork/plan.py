@@ -206,9 +206,12 @@ def _not_in_all(
             left[name] = Left("it does not come from a file", fixed=True)
     for rank in ranks:
         origins: dict[str, str] = {}
+        failed: set[str] = set()  # the last time: whoever asks next has it executed once more
         for execution in rank.executions:
             name = execution.module
-            if name in origins:  # who has done that would do it in the template
+            again = name in origins and name not in failed
+            (failed.add if execution.failed else failed.discard)(name)
+            if again:  # who has done that would do it in the template
                 by = execution.by if execution.by in modules else ""
                 why = f"it imports {name} once more" if by else "it was imported more than once"
                 left.setdefault(by or name, Left(why, fixed=True))

@@ -17,11 +17,13 @@ from brigade.trial.record import Process, Trial
 
 
 class Execution(NamedTuple):
-    """A module's code was run. `by`: the module being executed that asked; "": the program."""
+    """A module's code was run. `by`: the module being executed that asked; "": the program.
+    `failed`: it raised."""
 
     module: str
     origin: str
     by: str
+    failed: bool = False
 
 
 class Event(NamedTuple):
@@ -76,14 +78,19 @@ def of_process(rank: int, process: Process) -> RankModules:
     """What the records of one process say."""
     what = RankModules(rank, process.host)
     executing: dict[int, str] = {}  # by the order of their beginnings
+    places: dict[int, int] = {}  # likewise: where they stand
     for record in sorted(process.records, key=lambda r: r.time_ns):
         if record.kind == "imported":
             if record.status > 0:
-                what.executions.append(Execution(record.path, record.extra, record.by))
                 executing[record.status] = record.path
+                places[record.status] = len(what.executions)
+                what.executions.append(Execution(record.path, record.extra, record.by))
             what.asked.add((record.by, record.path))
         elif record.kind == "executed":
             executing.pop(record.status, None)
+            place = places.get(record.status)
+            if record.extra == "failed" and place is not None:
+                what.executions[place] = what.executions[place]._replace(failed=True)
         elif record.kind == "load":
             what.loaded.append((executing[max(executing)] if executing else "", record.path))
         elif record.kind == "event":

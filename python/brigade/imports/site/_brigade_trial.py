@@ -8,7 +8,7 @@ _brigade_record.py (docs/design/0023-fork.md):
     imported   0        a module that is there already is asked for in the execution of another, or
                         the class of its loader lies in it, or a module without a spec of which
                         it has classes
-    executed   order    that execution has ended, in whatever way
+    executed   order    that execution has ended; extra: `failed` if it raised
     event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
                         `setenv`: writes, so that it is known whose work a changed value is;
                         `called`: see _brigade_calls.py; `imports`: a part of the import system
@@ -79,8 +79,11 @@ def _watch_executions(load_unlocked):
         _note_loader(name, getattr(spec, "loader", None))
         stack.append(name)
         _tell()
+        ended = "failed"
         try:
-            return load_unlocked(spec)
+            module = load_unlocked(spec)
+            ended = ""
+            return module
         finally:
             _note_parts()
             _note_without_spec(name)
@@ -89,7 +92,7 @@ def _watch_executions(load_unlocked):
                 _State.stacks.pop(_State.thread(), None)
                 _State.calls.go_on()
             _tell()
-            _State.write(("executed", order, by, name, ""))
+            _State.write(("executed", order, by, name, ended))
 
     return _load_unlocked
 
