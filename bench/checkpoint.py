@@ -5,9 +5,13 @@ peers at several widths, how steady each is beside another job, and what headers
     python bench/checkpoint.py --quick                   4 minutes: 4 ranks, few rounds
     python bench/checkpoint.py --fs moosefs              20 minutes
     python bench/checkpoint.py --fs disk --dir /scratch  a disk elsewhere
+    python bench/checkpoint.py --fs disk --small-rounds 30   small files alone: 3 minutes
 
 Peers are measured as safe as Brigade is (--sync --publish), as they come (--sync), and with nothing
 synced by anybody (--no-sync); reading and steadiness once.
+
+Small files are over in a millisecond: beside files that keep the disk busy, a few rounds of them
+tell of the disk. With --small-rounds they are measured by themselves, and nothing else is.
 
 Everything is measured by `brigade bench checkpoint` and `brigade bench align`. Writes
 OUT/checkpoint-FS.json (raw samples), figures, and prints what of the targets is reached.
@@ -38,6 +42,8 @@ SAFETY = {
     "unsynced": ["--no-sync", "--no-read"],
 }
 STEADY = {"contiguous": "16M", "strided": "64k"}
+SMALL = ["--pattern", "contiguous", "--record", "1k,64k,1M"]
+PEERS = "brigade,ompio,romio,posix-shared,posix-fpp"
 
 
 def main() -> int:
@@ -47,6 +53,9 @@ def main() -> int:
     for fs in options.fs:
         begin = time.monotonic()
         with places.place(fs, options) as run:
+            if options.small_rounds:
+                keep_small(measure_small(run, options), fs, options)
+                continue
             report = measure(run, options)
         keep(report, fs, options)
         print(f"{fs}: {time.monotonic() - begin:.0f} s", flush=True)
@@ -65,6 +74,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--safety", type=words(), default=list(SAFETY))
     parser.add_argument("--steady-rounds", type=int, default=30)
+    parser.add_argument("--small-rounds", type=int, help="only small files, so often")
     parser.add_argument("--rival", type=int, default=64, help="MiB of the other job's bursts")
     parser.add_argument("--python", default=sys.executable, help="whose ADIOS2 is measured")
     options = parser.parse_args()
@@ -79,8 +89,7 @@ def measure(run: Run, options: argparse.Namespace) -> dict[str, Any]:
     report = {**reports[options.safety[0]], "by_safety": reports}
     steady = [
         "checkpoint", "-n", str(options.ranks[-1]), "--rounds", str(options.steady_rounds),
-        "--rival", str(options.rival), "--no-read", "--variants",
-        "brigade,ompio,romio,posix-shared,posix-fpp",
+        "--rival", str(options.rival), "--no-read", "--variants", PEERS,
     ]  # fmt: skip
     report["steady"] = {
         pattern: run([*steady, "--pattern", pattern, "--record", record])
@@ -89,6 +98,24 @@ def measure(run: Run, options: argparse.Namespace) -> dict[str, Any]:
     align = ["align", "-n", str(options.ranks[-1]), "--block", "8M"]
     report["align"] = run(align)["rows"]
     return report
+
+
+def measure_small(run: Run, options: argparse.Namespace) -> dict[str, Any]:
+    """A report for each safety."""
+    widths = ["-n", ",".join(map(str, options.ranks)), "--rounds", str(options.small_rounds)]
+    how = ["checkpoint", *widths, *SMALL, "--variants", PEERS]
+    return {safety: run([*how, *SAFETY[safety]]) for safety in options.safety}
+
+
+def keep_small(reports: dict[str, Any], fs: str, options: argparse.Namespace) -> None:
+    settings = {"fs": fs, "rounds": options.small_rounds, "what": SMALL, "variants": PEERS}
+    samples = {safety: as_rows(report["samples"]) for safety, report in reports.items()}
+    path = options.out / f"checkpoint-{fs}-small.json"
+    save(path, "checkpoint", settings, samples)
+    for safety, report in reports.items():
+        print(f"\n{places.title(fs)}, small files, {safety}")
+        checkpoint_table.print_table(report["cells"])
+    print(f"raw samples: {path}")
 
 
 def compare(run: Run, options: argparse.Namespace, how: list[str]) -> dict[str, Any]:
