@@ -8,7 +8,7 @@ peers at several widths, how steady each is beside another job, and what headers
     python bench/checkpoint.py --fs disk --small-rounds 30   small files alone: 3 minutes
 
 Peers are measured as safe as Brigade is (--sync --publish), as they come (--sync), and with nothing
-synced by anybody (--no-sync); reading and steadiness once.
+synced by anybody (--no-sync); reading once.
 
 Small files are over in a millisecond: beside files that keep the disk busy, a few rounds of them
 tell of the disk. With --small-rounds they are measured by themselves, and nothing else is.
@@ -84,20 +84,30 @@ def arguments() -> argparse.Namespace:
 
 
 def measure(run: Run, options: argparse.Namespace) -> dict[str, Any]:
-    """The reports of all widths in one; with `steady`, of the writes beside another job."""
+    """The first safety's report, with those of all in `by_safety`."""
     reports = {safety: compare(run, options, SAFETY[safety]) for safety in options.safety}
+    for safety, one in reports.items():
+        one["steady"] = beside_another(run, options, SAFETY[safety])
     report = {**reports[options.safety[0]], "by_safety": reports}
-    steady = [
-        "checkpoint", "-n", str(options.ranks[-1]), "--rounds", str(options.steady_rounds),
-        "--rival", str(options.rival), "--no-read", "--variants", PEERS,
-    ]  # fmt: skip
-    report["steady"] = {
-        pattern: run([*steady, "--pattern", pattern, "--record", record])
-        for pattern, record in STEADY.items()
-    }
     align = ["align", "-n", str(options.ranks[-1]), "--block", "8M"]
     report["align"] = run(align)["rows"]
     return report
+
+
+def beside_another(run: Run, options: argparse.Namespace, how: list[str]) -> dict[str, Any]:
+    """A report of each pattern, of writes beside another job."""
+    steady = [
+        "checkpoint", "-n", str(options.ranks[-1]), "--rounds", str(options.steady_rounds),
+        "--rival", str(options.rival), "--variants", PEERS, *dict.fromkeys([*how, "--no-read"]),
+    ]  # fmt: skip
+    return {
+        pattern: run([*steady, "--pattern", pattern, "--record", record])
+        for pattern, record in STEADY.items()
+    }
+
+
+def steady_samples(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for pattern in STEADY for one in report["steady"][pattern]["samples"]]
 
 
 def measure_small(run: Run, options: argparse.Namespace) -> dict[str, Any]:
@@ -139,25 +149,23 @@ def keep(report: dict[str, Any], fs: str, options: argparse.Namespace) -> None:
     for direction in ("write", "read"):
         path = options.out / f"checkpoint-{fs}-{direction}.png"
         figure.draw_cells(report["cells"], direction, path, f"checkpoints on {title}: {direction}")
-    samples = [one for pattern in STEADY for one in report["steady"][pattern]["samples"]]
-    figure.draw_steadiness(
-        samples, options.out / f"checkpoint-{fs}-steady.png", f"beside another job, {title}"
-    )
+    path = options.out / f"checkpoint-{fs}-steady.png"
+    figure.draw_steadiness(steady_samples(report), path, f"beside another job, {title}")
     settings = {**report["settings"], "fs": fs, "absent": report["absent"], "steady": STEADY}
     settings["steady_rounds"] = options.steady_rounds
-    more = {"steady_samples": as_rows(samples), "align": report["align"]}
+    more = {"steady_samples": as_rows(steady_samples(report)), "align": report["align"]}
     for safety in options.safety[1:]:
-        more[f"{safety}_samples"] = as_rows(report["by_safety"][safety]["samples"])
+        one = report["by_safety"][safety]
+        more[f"{safety}_samples"] = as_rows(one["samples"])
+        more[f"{safety}_steady_samples"] = as_rows(steady_samples(one))
     path = options.out / f"checkpoint-{fs}.json"
     save(path, "checkpoint", settings, as_rows(report["samples"]), **more)
     for safety, one in report["by_safety"].items():
         print(f"\n{title}, {safety}")
         checkpoint_table.print_table(one["cells"])
-    for pattern in STEADY:
-        checkpoint_table.print_steady(report["steady"][pattern]["cells"])
-    for safety, one in report["by_safety"].items():
-        steady = report["steady"] if one["cells"] is report["cells"] else {}
-        checkpoint_table.print_verdicts({**one, "steady": steady}, f"{title}, {safety}")
+        for pattern in STEADY:
+            checkpoint_table.print_steady(one["steady"][pattern]["cells"])
+        checkpoint_table.print_verdicts(one, f"{title}, {safety}")
     print(f"raw samples: {path}")
 
 
