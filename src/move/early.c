@@ -22,9 +22,9 @@ int early_move(const struct early *e, uint64_t *moved, struct brg_error *err)
     *moved = e->request->bytes;
     if (!*moved)
         return 0;
-    if (e->share.writes)
-        return alone_write(e->store, e->request, e->share.where, err);
-    return alone_read(e->store, e->request, e->share.where, moved, err);
+    enum store_where where = e->reads_on ? STORE_IN_MEMORY : e->share.where;
+    return e->share.writes ? alone_write(e->store, e->request, where, err)
+                           : alone_read(e->store, e->request, where, moved, err);
 }
 
 /* ---- when the ranks have met ---- */
@@ -49,6 +49,7 @@ int early_is_scattered(struct early *e, const int64_t v[LEFT_VALUES], const stru
                                               .length = (uint64_t)-v[LEFT_LENGTH],
                                               .pitch = (uint64_t)v[LEFT_PITCH]};
     e->share.where = (enum store_where)v[LEFT_WHERE];
+    e->reads_on = !e->share.writes && plan_reads_on(extent, &e->share, ranks);
     return plan_is_scattered(hints, extent, &e->share, ranks);
 }
 

@@ -13,6 +13,7 @@ struct early {
     const struct io_request *request;
     uint32_t rank;
     struct plan_share share; /* what it is like: writes is given, early_may finds out the rest */
+    int reads_on;            /* plan_reads_on, when the ranks have met */
 };
 
 /* Whether it may move it so. Local: of several runs it looks whether the file is in memory, for

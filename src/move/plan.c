@@ -190,6 +190,8 @@ int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
     if (share->spread.runs <= 1 ||
         (plan_is_long(share->spread.run) && share->spread.run >= place->stripe_bytes))
         return may_whole(hints, place, share->spread.run, ranks);
+    if (!share->writes && share->where == STORE_ON_DISK)
+        return 0;
     return may_leave_windows(hints, ranks) &&
            may_apart(share, share->spread.pitch / ranks->size, ranks);
 }
@@ -201,6 +203,16 @@ int plan_is_scattered(const struct io_hints *hints, const struct io_extent *exte
         return 0;
     uint64_t pitch = (extent->high - extent->low) / share->spread.stretches / ranks->size;
     return may_apart(share, pitch < share->spread.pitch ? pitch : share->spread.pitch, ranks);
+}
+
+/* Measured with runs of 16 KiB to 1 MiB of 4 and 16 ranks: where all of a file is read, asking for
+ * what comes next takes up to 1.7 times as long (it comes in small pages); where half of it is, not
+ * to ask takes 1.4 times. */
+int plan_reads_on(const struct io_extent *extent, const struct plan_share *s,
+                  const struct plan_ranks *ranks)
+{
+    uint64_t wanted = s->spread.run * s->spread.runs * ranks->size;
+    return s->where == STORE_ON_DISK && wanted >= (extent->high - extent->low) / 4 * 3;
 }
 
 static uint32_t count_writers(const struct io_hints *hints, const struct plan_ranks *ranks)

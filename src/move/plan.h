@@ -75,7 +75,8 @@ int plan_may_look(const struct io_hints *hints, const struct plan_share *share,
 
 /* Whether a rank may move what it asks for before the ranks have met for the call: one run, or long
  * ones, if `direct` is what plan_make would choose if all had such; several that are so few, or so
- * far apart, that nobody gains by moving them together. */
+ * far apart, that nobody gains by moving them together. What lies on a disk waits for the meeting:
+ * how to read it depends on what the others want. */
 int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
                    const struct plan_share *share, const struct plan_ranks *ranks);
 
@@ -83,6 +84,11 @@ int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
  * share: the most stretches, runs and length of any rank, the least of all else. */
 int plan_is_scattered(const struct io_hints *hints, const struct io_extent *extent,
                       const struct plan_share *share, const struct plan_ranks *ranks);
+
+/* Then, of what is read from a disk: whether nobody need ask for what comes next, as the ranks
+ * together want most of what lies there, and reading on, as the kernel does, brings the others'. */
+int plan_reads_on(const struct io_extent *extent, const struct plan_share *share,
+                  const struct plan_ranks *ranks);
 
 /* An extent without bytes gives a plan without windows: n_writers is 0. */
 void plan_make(struct io_plan *plan, const struct io_hints *hints, const struct plan_place *place,

@@ -127,7 +127,7 @@ static void runs_far_apart_are_moved_by_their_rank(void)
     CHECK(!may_read(4 * 4096 - 4, STORE_IN_MEMORY, 4, 1), "closer");
     CHECK(!may_read(4 * 4096, STORE_IN_MEMORY, 8, 1), "others lie between");
     CHECK(!may_read(4 * 4096, STORE_ON_DISK, 4, 1), "a disk reads on by itself");
-    CHECK(may_read(4 << 14, STORE_ON_DISK, 4, 1), "not so far");
+    CHECK(!may_read(4 << 20, STORE_ON_DISK, 4, 1), "how, the others' wants decide");
     CHECK(!may_read(4 << 14, STORE_UNKNOWN, 4, 1), "over a network");
     CHECK(may_read(4 << 16, STORE_UNKNOWN, 4, 4), "not so far, on any number of nodes");
     CHECK(may_write(4 * 4116, 1), "written");
@@ -200,12 +200,32 @@ static void runs_that_turn_out_to_lie_far_apart_are_as_well(void)
     CHECK(!may_read(8192, STORE_IN_MEMORY, 8, 1), "which no rank knows before");
     CHECK(!scattered(0, 64, 8192, 3 * one, STORE_IN_MEMORY), "they lie in each other");
     CHECK(!scattered(0, 64, 4000, 8 * one, STORE_IN_MEMORY), "one rank's lie close");
-    CHECK(!scattered(0, 64, 8192, 8 * one, STORE_ON_DISK), "one rank would wait");
+    CHECK(!scattered(0, 64, 8192, 8 * one, STORE_ON_DISK), "a disk reads on by itself");
+    CHECK(scattered(0, 64, 16384, 16 * one, STORE_ON_DISK), "not so far");
     CHECK(scattered(1, 64, 8192, 8 * one, STORE_ON_DISK), "written");
     CHECK(!scattered(0, 1, 8192, 8 * one, STORE_IN_MEMORY), "one run each");
     CHECK(!scattered(0, 64, 8192, 0, STORE_IN_MEMORY), "past the end");
     hints.writers = 1;
     CHECK(!scattered(0, 64, 8192, 8 * one, STORE_IN_MEMORY), "one writer");
+}
+
+/* 8 ranks, 64 runs of 20,000 bytes each, by `pitch` from one of any rank to the next. */
+static int reads_on(uint64_t pitch, enum store_where where)
+{
+    struct plan_share share = share_of(0, 64, 8 * pitch, where);
+    struct io_extent extent = {.low = 777, .high = 777 + 64 * 8 * pitch, .run = 20000};
+    struct plan_ranks ranks = {.size = 8, .n_nodes = 1, .room_bytes = 8 << 20};
+    share.spread.run = share.spread.length = 20000;
+    return plan_reads_on(&extent, &share, &ranks);
+}
+
+static void of_what_is_mostly_wanted_a_disk_reads_on(void)
+{
+    CHECK(reads_on(20000, STORE_ON_DISK), "all");
+    CHECK(reads_on(26666, STORE_ON_DISK), "three quarters");
+    CHECK(!reads_on(26668, STORE_ON_DISK), "less");
+    CHECK(!reads_on(20000, STORE_UNKNOWN), "over a network each read would wait");
+    CHECK(!reads_on(20000, STORE_IN_MEMORY), "nothing is read");
 }
 
 static int may_look(uint64_t runs, uint64_t pitch, uint32_t nodes)
@@ -247,6 +267,7 @@ int main(void)
     what_lies_within_a_stretch_is_read_as_well_and_written_run_by_run();
     few_runs_are_as_one();
     runs_that_turn_out_to_lie_far_apart_are_as_well();
+    of_what_is_mostly_wanted_a_disk_reads_on();
     nobody_looks_where_it_would_change_nothing();
     who_asks_for_a_way_gets_it();
     return failures != 0;
