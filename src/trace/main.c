@@ -9,13 +9,12 @@
  * What must stay true: whatever is refused, the program is started.
  */
 #include "trace/file.h"
+#include "base/search.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -59,32 +58,20 @@ static int parse(char **argv, struct options *o)
     return (*argv && o->out) || o->help ? 0 : -1;
 }
 
-static int is_program(const char *path)
+static int is_program(void *context, const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+    (void)context;
+    return search_is_program(path);
 }
 
-/* Where execvp would find `name`: into `buf`. Done before tracing, so that the search is not in
- * the trace. What is not found stays as it is, for exec to say why. */
-static void find(const char *name, char *buf, size_t size)
+/* Where execvp would find `name`, or NULL with errno. Done before tracing, so that the search is
+ * not in the trace. With a slash nothing is searched: exec is to say what it is. */
+static const char *find(const char *name, char buf[PATH_MAX])
 {
-    const char *list = getenv("PATH");
-    snprintf(buf, size, "%s", name);
-    if (strchr(name, '/') || strlen(name) >= size)
-        return;
-    for (const char *p = list ? list : "/bin:/usr/bin";; p++) {
-        int n = (int)strcspn(p, ":");
-        char path[PATH_MAX];
-        if (snprintf(path, sizeof path, "%.*s%s%s", n, p, n ? "/" : "", name) < (int)sizeof path &&
-            is_program(path)) {
-            snprintf(buf, size, "%s", path);
-            return;
-        }
-        p += n;
-        if (*p == '\0')
-            return;
-    }
+    if (strchr(name, '/'))
+        return name;
+    errno = -search_path(name, getenv("PATH"), buf, is_program, NULL);
+    return errno ? NULL : buf;
 }
 
 /* As execvp does with what has no format: a shell reads it. */
@@ -110,7 +97,7 @@ int main(int argc, char **argv)
 {
     static struct trace_file file;
     struct options o = {0};
-    char path[PATH_MAX], folder[PATH_MAX];
+    char found[PATH_MAX], folder[PATH_MAX];
     (void)argc;
     if (parse(argv, &o) != 0) {
         fputs(usage, stderr);
@@ -118,7 +105,8 @@ int main(int argc, char **argv)
     }
     if (o.help)
         return fputs(usage, stdout) < 0;
-    find(o.program[0], path, sizeof path);
+    const char *path = find(o.program[0], found);
+    int err = errno;
     if (realpath(o.out, folder)) {
         int32_t rank = o.rank && o.rank[0] >= '0' && o.rank[0] <= '9' ? (int32_t)atol(o.rank) : -1;
         trace_file_create(&file, folder);
@@ -129,8 +117,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "brigade-trace: %s: %s; %s runs untraced\n", o.out, strerror(errno),
                 o.program[0]);
     }
-    execute(path, o.program);
-    int err = errno;
+    if (path) {
+        execute(path, o.program);
+        err = errno;
+    }
     fprintf(stderr, "brigade-trace: %s: %s\n", o.program[0], strerror(err));
     return err == ENOENT || err == ENOTDIR ? 127 : 126;
 }

@@ -2,7 +2,7 @@
 #include "view/exec.h"
 #include "view/program.h"
 #include "view/record.h"
-#include "base/text.h"
+#include "base/search.h"
 
 #include <alloca.h>
 #include <errno.h>
@@ -82,38 +82,24 @@ static int exec_or_shell(const struct view *v, const char *path, char *const arg
     return exec_path(v, _PATH_BSHELL, args, envp, call);
 }
 
+struct attempt {
+    const struct view *v;
+    char *const *argv, *const *envp;
+    exec_call *call;
+};
+
+static int attempt(void *context, const char *path)
+{
+    const struct attempt *a = context;
+    exec_or_shell(a->v, path, a->argv, a->envp, a->call);
+    return -errno;
+}
+
 int exec_search(const struct view *v, const char *file, const char *path_list, char *const argv[],
                 char *const envp[], exec_call *call)
 {
     char path[PATH_MAX];
-    int denied = 0;
-    if (!*file) {
-        errno = ENOENT;
-        return -1;
-    }
-    for (const char *c = file; *c; c++)
-        if (*c == '/')
-            return exec_or_shell(v, file, argv, envp, call);
-    for (const char *p = path_list ? path_list : "/bin:/usr/bin";; p++) {
-        const char *end = p;
-        while (*end && *end != ':')
-            end++;
-        struct text t = text_in(path, sizeof path);
-        text_bytes(&t, p, (size_t)(end - p));
-        text_add(&t, end > p ? "/" : "");
-        text_add(&t, file);
-        p = end;
-        if (!t.full) {
-            exec_or_shell(v, path, argv, envp, call);
-            if (errno == EACCES)
-                denied = 1;
-            else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV &&
-                     errno != ETIMEDOUT)
-                return -1;
-        }
-        if (!*p)
-            break;
-    }
-    errno = denied ? EACCES : ENOENT;
+    struct attempt a = {v, argv, envp, call};
+    errno = -search_path(file, path_list, path, attempt, &a);
     return -1;
 }

@@ -2,6 +2,7 @@
 #include "view/hooks.h"
 #include "view/exec.h"
 #include "view/program.h"
+#include "base/search.h"
 #include "base/sys.h"
 #include "base/text.h"
 
@@ -179,6 +180,12 @@ static int is_program(const struct view *v, const char *path)
     return sys_access(path, X_OK) == 0 && sys_stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* Relative candidates count from where the child will be: only it can try them. */
+static int would_take(void *context, const char *path)
+{
+    return path[0] != '/' ? -EXDEV : is_program(context, path) ? 0 : -ENOENT;
+}
+
 int hook_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                       const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])
 {
@@ -188,21 +195,8 @@ int hook_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actio
         return REAL(posix_spawnp)(pid, file, actions, attributes, argv, envp);
     if (text_base(file) != file)
         return hook_posix_spawn(pid, file, actions, attributes, argv, envp);
-    const char *p = getenv("PATH");
-    for (p = p ? p : "/bin:/usr/bin"; *file; p++) {
-        const char *end = p;
-        while (*end && *end != ':')
-            end++;
-        struct text t = text_in(path, sizeof path);
-        text_bytes(&t, p, (size_t)(end - p));
-        text_add(&t, "/");
-        text_add(&t, file);
-        if (path[0] == '/' && end > p && !t.full && is_program(v, path))
-            return hook_posix_spawn(pid, path, actions, attributes, argv, envp);
-        if (path[0] != '/' || end == p || !*end) /* relative to where the child will be */
-            break;
-        p = end;
-    }
+    if (search_path(file, getenv("PATH"), path, would_take, (void *)v) == 0)
+        return hook_posix_spawn(pid, path, actions, attributes, argv, envp);
     struct program unknown = {.path = NULL};
     PLAN(v, file, 0, envp, &unknown);
     (void)plan_err;

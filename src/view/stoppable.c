@@ -5,12 +5,14 @@
  * soon as they are loaded, if they are.
  */
 #include "view/stoppable.h"
+#include "base/search.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "view/program.h"
 #include "view/trace.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -31,41 +33,28 @@ static size_t read_head(const char *path, char *head, size_t size)
 
 /* A program's file: what it is called, and where its bytes are. */
 struct file {
+    const struct view *view;
     char name[PATH_MAX], where[PATH_MAX];
 };
 
-static int copy(char *to, const char *from, size_t n)
+static int locate(void *context, const char *path)
 {
-    struct text t = text_in(to, PATH_MAX);
-    text_bytes(&t, from, n);
-    return !t.full;
-}
-
-/* Whether what is called f->name can be executed: f->where. */
-static int locate(const struct view *v, struct file *f)
-{
+    struct file *f = context;
     struct look_result r;
     const char *where;
-    return program_locate(v, f->name, &where, &r) >= 0 && copy(f->where, where, strlen(where)) &&
-           sys_access(f->where, X_OK) == 0;
+    int err = program_locate(f->view, path, &where, &r);
+    if (err < 0)
+        return err;
+    struct text t = text_in(f->where, sizeof f->where);
+    text_add(&t, where);
+    return t.full ? -ENAMETOOLONG : search_is_program(f->where);
 }
 
-/* Searches as execvp does: the image answers where it can. Whether it was found. */
+/* The image answers where it can. Whether it was found. */
 static int find(const struct view *v, const char *file, const char *path_list, struct file *f)
 {
-    if (strchr(file, '/'))
-        return copy(f->name, file, strlen(file)) && locate(v, f);
-    for (const char *p = path_list ? path_list : "/bin:/usr/bin"; *p; p += *p == ':') {
-        struct text t = text_in(f->name, sizeof f->name);
-        size_t n = strcspn(p, ":");
-        text_bytes(&t, p, n);
-        text_add(&t, n ? "/" : "");
-        text_add(&t, file);
-        p += n;
-        if (!t.full && locate(v, f))
-            return 1;
-    }
-    return 0;
+    f->view = v;
+    return search_path(file, path_list, f->name, locate, f) == 0;
 }
 
 static const char *judge(const char *path)

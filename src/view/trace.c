@@ -4,6 +4,7 @@
 #include "trace/remote.h"
 #include "view/handoff.h"
 #include "view/record.h"
+#include "base/search.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "view/trace_records.h"
@@ -26,31 +27,17 @@ static enum binary_start inspect(const char *path)
     return start;
 }
 
-/* Where what `file` names lies, searched in `path_list` as execvp does. Whether it was found. */
-static int find(const char *file, const char *path_list, char *path, size_t size)
+static int is_program(void *context, const char *path)
 {
-    struct text t = text_in(path, size);
-    if (strchr(file, '/')) {
-        text_add(&t, file);
-        return !t.full;
-    }
-    for (const char *p = path_list ? path_list : "/bin:/usr/bin"; *p; p += *p == ':') {
-        size_t n = strcspn(p, ":");
-        t = text_in(path, size);
-        text_bytes(&t, p, n);
-        text_add(&t, n ? "/" : "");
-        text_add(&t, file);
-        p += n;
-        if (!t.full && sys_access(path, X_OK) == 0)
-            return 1;
-    }
-    return 0;
+    (void)context;
+    return search_is_program(path);
 }
 
 enum binary_start trace_inspect(const char *file, const char *path_list)
 {
     char path[PATH_MAX];
-    return find(file, path_list, path, sizeof path) ? inspect(path) : BINARY_JOINS;
+    int err = search_path(file, path_list, path, is_program, NULL);
+    return err < 0 ? BINARY_JOINS : inspect(path);
 }
 
 /* What a link in /proc of a process says. */

@@ -98,6 +98,21 @@ def test_a_program_with_anothers_rights_is_started_plainly(tmp_path: Path) -> No
     assert "rights" in plainly(site)
 
 
+@pytest.mark.parametrize("places", ["{base}/odd:{base}/bin:{path}", "{path}:{base}/odd:"])
+def test_a_program_is_searched_as_execvp_does(tmp_path: Path, places: str) -> None:
+    """Past a folder of its name; and nothing between colons is the working directory."""
+    site = ProgramSite(tmp_path).make(SAYS)
+    (tmp_path / "odd/app").mkdir(parents=True)
+    env = {**site.environment, "PATH": places.format(base=tmp_path, path=os.environ["PATH"])}
+    for _ in range(2):
+        done = subprocess.run(
+            [*site.command()[:-1], "app"],
+            env=env, cwd=site.app.parent, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, len(done.stdout.splitlines())) == (0, 3), done
+    assert site.fork()["ranks"] == 3, site.fork()
+
+
 def by_hand(site: ProgramSite, kind: str, environments: list[dict[str, str]]) -> list[str]:
     """What ranks say that are started one after the other, by the kept stage of an earlier job."""
     stage = next((site.base / "node").glob("brigade-*/" + "?" * 32))

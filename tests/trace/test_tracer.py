@@ -199,6 +199,21 @@ def test_the_exit_codes_of_a_shell_say_what_could_not_be_started(tmp_path: Path)
     assert b"--out FOLDER" in subprocess.check_output([TRACER, "--help"])
 
 
+def test_what_is_not_on_the_search_path_is_not_started_from_the_working_directory(
+    tmp_path: Path,
+) -> None:
+    script = tmp_path / "here"
+    script.write_text("#!/bin/sh\necho started\n")
+    script.chmod(0o755)
+    for places, code in (("/bin", 127), ("/bin:", 0)):
+        done = subprocess.run(
+            [TRACER, "--out", tmp_path, "here"], env={"PATH": places}, cwd=tmp_path,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == code, done
+        assert done.stdout == ("" if code else "started\n")
+
+
 def test_a_folder_that_is_not_there_leaves_the_program_untraced(tmp_path: Path) -> None:
     words = [TRACER, "--out", tmp_path / "none", "echo", "hello"]
     done = subprocess.run(words, capture_output=True, text=True)

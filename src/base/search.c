@@ -1,0 +1,69 @@
+/* Searching PATH. See search.h. */
+#include "base/search.h"
+#include "base/sys.h"
+#include "base/text.h"
+
+#include <errno.h>
+
+/* What execvp tries where there is no PATH. */
+static const char by_default[] = "/bin:/usr/bin";
+
+static int leads_on(int err)
+{
+    switch (-err) {
+    case EACCES:
+    case ENOENT:
+    case ENOTDIR:
+    case ESTALE:
+    case ENODEV:
+    case ETIMEDOUT: return 1;
+    default: return 0;
+    }
+}
+
+/* `file` in a folder whose name has `n` bytes. */
+static int try_in(const char *folder, size_t n, const char *file, char path[PATH_MAX],
+                  search_try *try, void *context)
+{
+    struct text t = text_in(path, PATH_MAX);
+    text_bytes(&t, folder, n);
+    text_add(&t, n ? "/" : "");
+    text_add(&t, file);
+    return t.full ? -ENAMETOOLONG : try(context, path);
+}
+
+int search_path(const char *file, const char *path_list, char path[PATH_MAX], search_try *try,
+                void *context)
+{
+    size_t length = strlen(file);
+    int err = -ENOENT, denied = 0;
+    path[0] = '\0';
+    if (!*file)
+        return -ENOENT;
+    if (text_base(file) != file)
+        return try_in("", 0, file, path, try, context);
+    if (length > NAME_MAX)
+        return -ENAMETOOLONG;
+    for (const char *p = path_list ? path_list : by_default;; p++) {
+        size_t n = 0;
+        while (p[n] && p[n] != ':')
+            n++;
+        if (n < PATH_MAX)
+            err = try_in(p, n, file, path, try, context);
+        if (!leads_on(err))
+            return err;
+        denied |= err == -EACCES;
+        p += n;
+        if (!*p)
+            return denied ? -EACCES : err;
+    }
+}
+
+int search_is_program(const char *path)
+{
+    struct stat st;
+    int err = sys_stat(path, &st);
+    if (err < 0)
+        return err;
+    return S_ISREG(st.st_mode) ? sys_access(path, X_OK) : -EACCES;
+}
