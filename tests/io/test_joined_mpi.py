@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mpi_world import INCLUDE, MPIS, compile_mpi, run_mpi
 from world_of_c import compile_c, library
@@ -90,38 +91,50 @@ def said_by(program: Path) -> str:
     return done.stdout
 
 
+def program_of(mpi: str, folder: Path) -> Path:
+    (folder / "m.c").write_text(PROGRAM)
+    return compile_mpi(mpi, folder / "m.c", folder / "program")
+
+
+def lines_of(done: subprocess.CompletedProcess[str], folder: Path) -> list[str]:
+    """What two ranks of PROGRAM and a tool have printed. The file is as they wrote it, and the next
+    ones will have to make their own."""
+    assert done.returncode == 0, done.stderr
+    assert (folder / "m").read_bytes() == np.arange(2, dtype="=i4").tobytes(), done.stderr
+    (folder / "m").unlink()
+    return sorted(done.stdout.splitlines())
+
+
 def linked() -> list[str]:
     native = native_dir()
     return [f"-I{INCLUDE}", f"-L{native}", "-lbrigade_io", f"-Wl,-rpath,{native}"]
 
 
+WELL = ["0 1 well", "1 0 well"]
+
+
 @pytest.mark.parametrize("mpi", MPIS)
 def test_the_ranks_of_a_program_share_a_file_and_a_tool_sees_none_of_it(mpi, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "m.c").write_text(PROGRAM)
+    program = program_of(mpi, tmp_path)
     (tmp_path / "tool.c").write_text(TOOL)
-    program = compile_mpi(mpi, tmp_path / "m.c", tmp_path / "program")
     tool = compile_mpi(mpi, tmp_path / "tool.c", tmp_path / "tool.so", "-shared", "-fPIC")
-    done = run_mpi(mpi, 2, [program])
-    assert sorted(done.stdout.splitlines()) == ["0 1 well", "1 0 well"], done.stderr
+    assert lines_of(run_mpi(mpi, 2, [program]), tmp_path) == WELL
     watched = run_mpi(mpi, 2, ["env", f"LD_PRELOAD={tool}", program])
-    lines = sorted(watched.stdout.splitlines())
-    assert lines == ["0 1 well", "1 0 well", "tool 0", "tool 0"], watched.stderr
+    assert lines_of(watched, tmp_path) == [*WELL, "tool 0", "tool 0"]
 
 
 @pytest.mark.parametrize("mpi", MPIS)
 def test_ranks_of_one_node_copy_no_communicator(mpi, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "m.c").write_text(PROGRAM)
+    program = program_of(mpi, tmp_path)
     (tmp_path / "counter.c").write_text(COUNTER)
-    program = compile_mpi(mpi, tmp_path / "m.c", tmp_path / "program")
     options = ("-shared", "-fPIC", "-D_GNU_SOURCE")
     counter = compile_mpi(mpi, tmp_path / "counter.c", tmp_path / "counter.so", *options)
     for hints, copies in (("share=yes", 0), ("share=no", 1)):
         command = ["env", f"LD_PRELOAD={counter}", f"BRIGADE_IO=*:{hints}", program]
-        done = run_mpi(mpi, 2, command)
-        expected = ["0 1 well", "1 0 well", *[f"copies {copies}"] * 2]
-        assert sorted(done.stdout.splitlines()) == expected, done.stderr
+        lines = lines_of(run_mpi(mpi, 2, command), tmp_path)
+        assert lines == [*WELL, *[f"copies {copies}"] * 2]
 
 
 @pytest.mark.parametrize("mpi", MPIS)
@@ -145,7 +158,7 @@ def test_a_program_of_the_interface_that_mpi_5_fixes_is_joined(tmp_path):
     done = subprocess.run(
         [launcher, "-n", "2", tmp_path / "m"], cwd=tmp_path, capture_output=True, text=True
     )
-    assert sorted(done.stdout.splitlines()) == ["0 1 well", "1 0 well"], done.stderr
+    assert lines_of(done, tmp_path) == WELL
 
 
 def test_a_program_without_mpi_that_passes_a_communicator_is_told_to_link_one(tmp_path):
