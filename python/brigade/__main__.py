@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 from brigade.errors import BrigadeError
@@ -15,9 +16,19 @@ def main() -> int:
         cli.main(prog_name="brigade")
     except BrigadeError as error:
         print(f"brigade: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"  {error.hint}", file=sys.stderr)
+        hint = error.hint or _who_shuts(error)
+        if hint:
+            print(f"  {hint}", file=sys.stderr)
         return error.exit_code
+
+
+def _who_shuts(error: BrigadeError) -> str | None:
+    """Of permission denied, the folder that may not be entered."""
+    if not isinstance(error, OSError) or error.errno != errno.EACCES:
+        return None
+    from brigade import shut
+
+    return shut.advice(error.filename)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from brigade.cli.bench_checkpoint import folder_option, scratch, sizes_of
 from brigade.cli.counting import counted
 from brigade.cli.duration import Duration
 from brigade.cli.size import Size
+from brigade.cli.there import There
 
 
 @click.command(
@@ -47,9 +48,7 @@ Patterns:
     "--sleep", type=Duration(), default="100ms", show_default=True, help="Between two bursts."
 )
 @folder_option()
-@click.option(
-    "--workload", type=click.Path(exists=True, dir_okay=False), help="Do these steps instead."
-)
+@click.option("--workload", type=There(dir_okay=False), help="Do these steps instead.")
 @click.option("--figure", metavar="FILE", help="Draw it, too (needs Matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")
 def cache(

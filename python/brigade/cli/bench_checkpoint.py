@@ -18,6 +18,7 @@ import click
 from brigade.bench.checkpoint import plan
 from brigade.cli.counting import counted
 from brigade.cli.size import Size
+from brigade.cli.there import There
 from brigade.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def folder_option(which: str = "A folder") -> Callable[[Decorated], Decorated]:
     """--dir, as `folder`; `which` begins its help."""
     return click.option(
         "--dir", "folder", default=".", metavar="DIR",
-        type=click.Path(exists=True, file_okay=False),
+        type=There(file_okay=False),
         help=f"{which} on the file system to be measured.  [default: this one]",
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ import os
 import click
 
 from brigade.cli.file_tool import ask
+from brigade.cli.there import There
 
 
 @click.command(
@@ -23,7 +24,7 @@ What a living job writes is never removed.""",
 @click.option("--force", is_flag=True, help="Also what cannot be known to be of a dead job.")
 @click.option("--dry-run", is_flag=True, help="Remove nothing.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-@click.argument("folder", default=".", type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", default=".", type=There(file_okay=False))
 def command(folder: str, force: bool, dry_run: bool, as_json: bool) -> None:
     """Remove what jobs that died while they wrote have left in FOLDER."""
     found = ask("leftovers", os.path.abspath(folder))["leftovers"]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from brigade import interrupt
+from brigade import interrupt, shut
 from brigade.errors import BrigadeError
 from brigade.job.progress import Progress
 
@@ -24,7 +24,8 @@ def moving(step: str, quiet: bool) -> Iterator[tuple[Callable[[int, int], None],
     except BrigadeError:
         raise
     except (OSError, ValueError, RuntimeError) as error:  # what h5py and zarr raise
-        raise BrigadeError(f"{step} failed: {error}") from error
+        hint = shut.advice(error.filename) if isinstance(error, PermissionError) else None
+        raise BrigadeError(f"{step} failed: {error}", hint=hint) from error
     finally:
         line.close()
     for sentence in left:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from brigade.cli.file_tool import ask
+from brigade.cli.there import There
 
 
 @click.command(
@@ -17,7 +18,7 @@ Examples:
 @click.option(
     "-n", "--parts", type=click.IntRange(1, 100000), required=True, help="How many parts."
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=There(dir_okay=False))
 @click.argument("target", type=click.Path(dir_okay=False))
 def command(file: str, target: str, parts: int, quiet: bool) -> None:
     """Make a file of parts of a plain file, or of one of other parts: equal shares in order.

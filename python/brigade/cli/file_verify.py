@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from brigade.cli.file_tool import ask
+from brigade.cli.there import There
 from brigade.errors import BrigadeIOError
 
 _SUMS = ".sums"
@@ -25,7 +26,7 @@ Exit code 0 if every byte is as it was written, 10 if not or if there are no che
 )
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.argument("files", nargs=-1, required=True, type=There(dir_okay=False))
 def command(files: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """Compare every byte of FILES with its checksums, and the checksums with their own.
 

@@ -11,6 +11,7 @@ import click
 
 from brigade.cli.duration import Duration
 from brigade.cli.size import Size
+from brigade.cli.there import There
 from brigade.errors import UsageError
 from brigade.model.cache.settings import POLICIES
 
@@ -37,17 +38,17 @@ Policies:
 
 
 @click.command(epilog=EPILOG)
-@click.option("--workload", type=click.Path(exists=True, dir_okay=False), help="What is done.")
+@click.option("--workload", type=There(dir_okay=False), help="What is done.")
 @click.option(
-    "--trace", type=click.Path(exists=True, file_okay=False),
+    "--trace", type=There(file_okay=False),
     help="What a program did: the folder that brigade-trace wrote.",
 )  # fmt: skip
 @click.option(
-    "--machine", type=click.Path(exists=True, dir_okay=False),
+    "--machine", type=There(dir_okay=False),
     help="The machine of a study: `brigade bench cache --json`.",
 )  # fmt: skip
 @click.option(
-    "--compare", type=click.Path(exists=True, dir_okay=False),
+    "--compare", type=There(dir_okay=False),
     help="Do what a study did, and put it beside what it measured.",
 )  # fmt: skip
 @click.option(
