@@ -8,6 +8,7 @@ import errno
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -125,6 +126,99 @@ def test_elements_that_have_no_equal_are_called_as_numpy_calls_them(
             f.write_array("a", data)
         with pytest.raises(TypeError, match=name):
             f.attrs["a"] = data
+
+
+class Variable:
+    """As one of netCDF4 is: no buffer, and NumPy is given what it holds with its mask."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return numpy.ma.masked_greater([1.0, 2.0, 3.0], 2)
+
+
+MASKED = {
+    "some": numpy.ma.masked_greater([1.0, 2.0, 3.0], 2),
+    "none of it": numpy.ma.array([1.0, 2.0]),
+    "a scalar": numpy.ma.masked,
+    "beneath another object": Variable(),
+}
+
+
+@pytest.mark.parametrize("data", MASKED.values(), ids=list(MASKED))
+def test_a_masked_array_is_not_written_without_its_mask(tmp_path: Path, data: Any) -> None:
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        for write in (
+            lambda: f.write_array("a", data),
+            lambda: f.write(0, data),
+            lambda: f.write_pieces([(0, 8 * numpy.size(data))], data),
+            lambda: f.attrs.__setitem__("a", data),
+        ):
+            with pytest.raises(TypeError, match=r"lose its mask: give its filled\(\.\.\.\), or"):
+                write()
+        f.write_array("kept", numpy.ones(2))
+    with brigade.io.open(None, tmp_path / "f") as f:
+        assert list(f.arrays) == ["kept"] and not f.attrs
+
+
+def test_what_the_error_of_a_masked_array_says_keeps_all_of_it(tmp_path: Path) -> None:
+    whole = numpy.ma.masked_greater([1.0, 2.0, 3.0], 2)
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        f.write_array("filled", whole.filled(-1))
+        f.write_array("data", whole.data)
+        f.write_array("mask", numpy.ma.getmaskarray(whole))
+    with brigade.io.open(None, tmp_path / "f") as f:
+        assert f.read_array("filled").tolist() == [1, 2, -1]
+        back = numpy.ma.array(f.read_array("data"), mask=f.read_array("mask"))
+        assert back.tolist() == whole.tolist() == [1, 2, None]
+        for fill in (
+            lambda: f.read_array("data", out=whole),
+            lambda: f.read_into(f["data"].offset, whole),
+        ):
+            with pytest.raises(TypeError, match="beneath its mask: give its data"):
+                fill()
+        f.read_array("filled", out=whole.data)
+        assert whole.data.tolist() == [1, 2, -1]
+
+
+def test_another_packages_masked_arrays_are_refused_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Masked(numpy.ndarray):
+        pass
+
+    package = SimpleNamespace(Masked=Masked)
+    monkeypatch.setitem(sys.modules, "astropy.utils.masked", package)  # type: ignore[arg-type]
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        with pytest.raises(TypeError, match="lose its mask"):
+            f.write_array("a", numpy.ones(2).view(Masked))
+        f.write_array("a", numpy.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_other_kinds_of_numpy_arrays_are_written_as_they_are(tmp_path: Path) -> None:
+    mapped = numpy.memmap(tmp_path / "mapped", "i4", "w+", shape=(2, 3))
+    mapped[:] = numpy.arange(6).reshape(2, 3)
+    record = numpy.rec.fromarrays([[1, 2], [True, False]], names="value,mask")
+
+    class Own(numpy.ndarray):
+        mask = True
+
+    kinds = {
+        "matrix": numpy.matrix([[1.0, 2.0], [3.0, 4.0]]),
+        "transposed": numpy.matrix([[1.0, 2.0], [3.0, 4.0]]).T,
+        "swapped": numpy.matrix([[1, 2]], dtype=">i4"),
+        "memmap": mapped,
+        "own": numpy.arange(4.0).view(Own),
+    }
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        for name, kind in kinds.items():
+            f.write_array(name, kind)
+    with brigade.io.open(None, tmp_path / "f") as f:
+        for name, kind in kinds.items():
+            assert f.read_array(name).tolist() == kind.tolist(), name
+    with brigade.io.open(None, tmp_path / "g", "w") as f:
+        f.write(0, record)
+        f.write(record.nbytes, mapped)
+    assert (tmp_path / "g").read_bytes() == record.tobytes() + mapped.tobytes()
 
 
 FORK = """\

@@ -114,9 +114,27 @@ def kind_of(data: Any, memory: Memory) -> str:
     return f"format '{memory.letter}'" if dtype is None else f"type {dtype}"
 
 
+# The classes of arrays whose memory says only half of what they are.
+_MASKED = (("numpy.ma", "MaskedArray"), ("astropy.utils.masked", "Masked"))
+
+
+def _refuse_masked(data: Any, writable: bool) -> None:
+    """TypeError if `data` is a masked array, also where it masks nothing: ranks are to hear the
+    same. Imports nothing: nobody has one whose module is not there."""
+    for module, name in _MASKED:
+        if isinstance(data, getattr(sys.modules.get(module), name, ())):
+            raise TypeError(
+                "a masked array would be filled beneath its mask: give its data"
+                if writable
+                else "a masked array would lose its mask: give its filled(...), or its data and "
+                "its mask as two arrays"
+            )
+
+
 def exporter(data: Any, writable: bool = False) -> Any:
     """`data` itself if it has the buffer protocol, or NumPy's view of it. `writable`: never a copy,
     which nobody would see filled."""
+    _refuse_masked(data, writable)
     try:
         memoryview(data).release()
         return data
@@ -125,7 +143,9 @@ def exporter(data: Any, writable: bool = False) -> Any:
             import numpy
         except ImportError:
             raise TypeError(f"{type(data).__name__} has no buffer, and NumPy is missing") from error
-        found = numpy.asarray(data)
+        found = numpy.asanyarray(data)
+        _refuse_masked(found, writable)
+        found = numpy.asarray(found)
         if writable and found.size and not numpy.may_share_memory(found, numpy.asarray(data)):
             raise TypeError(
                 f"{type(data).__name__} has no memory that can be filled: a NumPy array has"

@@ -198,7 +198,9 @@ class File:
         """Writes this rank's block of an array.
 
         `data` is a NumPy array or anything with a buffer, of the block's shape and in any strides:
-        nothing is copied, but where the byte order is not this machine's. `shape` is that of the
+        nothing is copied, but where the byte order is not this machine's. A masked array is a
+        TypeError: `data.filled(value)` is written, or `data.data` and `numpy.ma.getmaskarray(data)`
+        as two arrays. `shape` is that of the
         whole array (default: the block's), `start` the index of the block's first element in it
         (default: zeros). Name, shape and type are the same on every rank, and every rank makes the
         first call for each array in the same order; a rank that has nothing of it gives None as
