@@ -186,7 +186,7 @@ def test_what_is_there_is_replaced_only_if_asked_and_only_if_it_is_such_a_file(
 def test_an_export_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
     pytest.importorskip("h5py")
     with brigade.io.open(None, tmp_path / "f", "w", checksums=False) as f:
-        f.write_array("zeros", None, shape=(50_000_000,), dtype="f8")
+        f.write_array("zeros", None, shape=(500_000_000,), dtype="f8")  # takes seconds to copy
     command = [sys.executable, "-m", "brigade", "file", "export", tmp_path / "f", tmp_path / "f.h5"]
     job = subprocess.Popen(command, stderr=subprocess.PIPE)
     try:
