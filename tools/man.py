@@ -54,7 +54,8 @@ def page(command: click.Command, context: click.Context, version: str) -> str:
     ]
     if command.help:
         lines += [".SH DESCRIPTION", *paragraphs(command.help)]
-    options = [row for row in (p.get_help_record(context) for p in command.params) if row]
+    named = [p for p in command.get_params(context) if isinstance(p, click.Option)]
+    options = [row for row in (option.get_help_record(context) for option in named) if row]
     if options:
         lines += [".SH OPTIONS", *definitions(options)]
     if command.epilog:

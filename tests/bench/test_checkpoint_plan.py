@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brigade.bench.checkpoint import align, plan, program, summary
+from brigade.bench.checkpoint import align, plan, program, summary, table
 from brigade.bench.checkpoint.measure import _of, _turns
 from brigade.errors import UsageError
 
@@ -101,6 +101,27 @@ def test_the_alignment_rows_are_as_published():
         "xt5,posix-shared,256,4,0,8,8,1,2",
         "xt5,posix-shared,256,4,1,8,8,1,2",
     ]
+
+
+NAMES = ("brigade", "brigade:transport=rotate:checksums=no:segment=16M", "posix-fpp")
+
+
+def test_no_number_or_name_of_a_table_is_cut_off(monkeypatch, capsys):
+    """In 80 columns, as a pipe is taken for."""
+    monkeypatch.setenv("COLUMNS", "80")
+    samples = [sample(name, n, 1234.5 + n) for name in NAMES for n in range(5)]
+    settings = {"sync": True, "publish": True}
+    table.print_report(
+        {"cells": summary.summarize(samples), "settings": settings, "absent": {"hdf5": "none"}}
+    )
+    rates = [
+        {**one, "header": header, "read": one["write"]} for one in samples for header in (0, 8)
+    ]
+    align.print_table(align.rates(rates, "a system"), 1 << 20)
+    said = capsys.readouterr().out
+    assert "…" not in said and all(name in said for name in NAMES)
+    assert "1,235,500.0-1,237,500.0" in said and "write_offset" in said
+    assert "1.00 [1.00, 1.00]" in said
 
 
 def test_a_header_moves_every_block_of_a_shared_file():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import click
 import pytest
 
 from brigade.cli import COMMANDS, cli
+from brigade.errors import ImageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,6 +58,41 @@ def test_every_command_shows_examples_of_itself():
     assert without == []
 
 
+def examples() -> Iterator[str]:
+    """The command lines of `brigade` in all examples, without what is said of them and what else
+    the shell is to do."""
+    for _, text in tree(cli, click.Context(cli, info_name="brigade")):
+        block = text.partition("Examples:\n")[2].split("\n\n")[0].replace("\\\n", "")
+        for line in block.splitlines():
+            commands = re.split(r"(?<=\S)(?: {2,}(?!-)|  #)", line.strip())[0]
+            for one in re.split(r" (?:\|\|?|&&|>) |; ", commands):
+                found = re.search(r"(?:^|[\s(])(brigade [^)]*)", one)
+                if found:
+                    yield found[1]
+
+
+def test_every_example_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words, options and their values; which files there are is another matter."""
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, param, context: value)
+    shown = list(examples())
+    assert len(shown) > 200
+    for line in shown:
+        if "COMMAND --help" in line:
+            continue
+        command, context = cli, click.Context(cli, info_name="brigade")
+        words = shlex.split(line)[1:]
+        while isinstance(command, click.Group):
+            below = command.get_command(context, words[0])
+            assert below, line
+            command, context = below, click.Context(below, info_name=words.pop(0), parent=context)
+        try:
+            command.make_context(context.info_name, words, parent=context.parent)
+        except click.ClickException as error:
+            pytest.fail(f"{line}: {error.message}")
+        except ImageError:
+            pass  # it is not there
+
+
 def test_the_list_of_commands_imports_none_of_them():
     program = (
         "import sys; from brigade.cli import cli\n"
@@ -70,6 +107,14 @@ def test_a_word_that_is_no_command_is_an_error_with_exit_code_2():
     assert result.returncode == 2
     assert "rum" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_no_command_is_listed_with_half_a_sentence() -> None:
+    helps = dict(tree(cli, click.Context(cli, info_name="brigade")))
+    lists = {words: text for words, text in helps.items() if "\nCommands:\n" in text}
+    assert {"brigade", "brigade bench", "brigade lab"} <= set(lists)
+    cut = [words for words, text in lists.items() if re.search(r"[^\]]\.\.\.$", text, re.MULTILINE)]
+    assert cut == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -96,6 +141,10 @@ def test_every_command_has_a_manual_page(tmp_path):
         header = (ROOT / f"include/brigade/{name}.h").read_text()
         declared = re.findall(r"BRG_API [^;(]*?\b((?:brg|SHMEM)_\w+)\(", header)
         assert len(declared) > 25 and all(call in calls for call in declared)
+    for path in tmp_path.glob("*.1"):
+        empty = re.findall(r"\.TP\n.*\n\\&\n", path.read_text())
+        assert not empty, f"{path.name} explains nothing of {empty}"
+        assert "\\-\\-help" in path.read_text()
     run = (tmp_path / "brigade-run.1").read_text()
     assert ".SH SYNOPSIS\n\\fBbrigade run\\fR" in run
     assert "\\fB\\-\\-json" in run

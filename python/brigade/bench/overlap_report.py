@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from brigade.bench.overlap import VARIANTS, factor
+from brigade.bench.wide import console_for
 
 _COLORS = {"plain": "#8c8c8c", "sync": "#c44e52", "async": "#dd8452", "yielding": "#4c72b0"}
 
@@ -37,7 +37,7 @@ def print_report(report: dict[str, Any]) -> None:
                 *(_number(one[key]) for key in ("factor", "factor_low", "factor_high"))
             ),
         )
-    console = Console()
+    console = console_for(table)
     console.print(table)
     console.print(
         "factor: mean barrier until the file is there, by the mean before; median of "

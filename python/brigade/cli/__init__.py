@@ -21,7 +21,7 @@ COMMANDS = {
     "unstage": "Take away what `brigade stage` has left.",
     "image": "Create, look into and check images.",
     "file": "Shared files and checkpoints: convert, look into, check.",
-    "mpiio": "Collective I/O of unmodified MPI programs through few writers.",
+    "mpiio": "MPI-IO of unmodified programs through few writers.",
     "buffer": "File I/O of unmodified programs through buffers in their memory.",
     "clean": "Remove what dead jobs have left in nodes' memory.",
     "doctor": "Say what this machine allows, what would be chosen, and why.",
@@ -30,16 +30,30 @@ COMMANDS = {
     "budget": "Fail if a start-up asks too much of the file system.",
     "calibrate": "Measure a file system's metadata service, gently.",
     "study": "The same start-up in several variants, side by side.",
-    "predict": "Seconds and requests of a start-up at any width, before it is run.",
+    "predict": "Seconds and requests of a start-up at any width, before a run.",
     "model": "Models of what storage and jobs do: plan before you run.",
-    "bench": "Benchmarks of loading, with generated libraries.",
+    "bench": "Benchmarks of loading, shared files and the page cache.",
     "io-config": "What builds a program with libbrigade_io.",
     "lab": "A cluster in a box, to try things on.",
     "completion": "Print shell completion for bash, zsh or fish.",
 }
 
 
-class LazyGroup(click.Group):
+class Group(click.Group):
+    """A group that shows the whole first sentence of each of its commands, on as many lines as that
+    takes: click's own cuts what is longer than one."""
+
+    def lines(self, ctx: click.Context) -> list[tuple[str, str]]:
+        """(name, sentence) of each command."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        return [(name, one.get_short_help_str(200)) for name, one in found if one]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(self.lines(ctx))
+
+
+class LazyGroup(Group):
     """A group whose commands in `lazy` (name -> one line of help) are imported on first use: each
     is `command` of the module `prefix` + its name. Those that it holds itself come after them."""
 
@@ -57,11 +71,9 @@ class LazyGroup(click.Group):
         found: click.Command = module.command
         return found
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        lines = list(self._lazy.items())
-        lines += [(name, found.get_short_help_str(80)) for name, found in self.commands.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(lines)
+    def lines(self, ctx: click.Context) -> list[tuple[str, str]]:
+        own = [(name, found.get_short_help_str(200)) for name, found in self.commands.items()]
+        return [*self._lazy.items(), *own]
 
 
 @click.group(

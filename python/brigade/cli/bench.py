@@ -13,6 +13,7 @@ import click
 from brigade.bench import layout
 from brigade.bench.plan import PRESETS, Cload, Pynamic, Settings
 from brigade.cli import (
+    Group,
     bench_all,
     bench_cache,
     bench_checkpoint,
@@ -27,6 +28,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 @click.group(
+    cls=Group,
     epilog="""\b
 Examples:
   brigade bench pynamic -- srun -N 4 -n 16
@@ -38,7 +40,7 @@ Examples:
   brigade bench interfere -n 16,256 --size 256M --dir /scratch/me -- srun -n {n}
   brigade bench all --quick
   brigade bench ior -a MPIIO,LAMINAR -c -b 1m -t 1m -s 64 -C -w -r -- srun -n {n}
-  brigade bench cache --dir /scratch/me --figure cache.png"""
+  brigade bench cache --dir /scratch/me --figure cache.png""",
 )
 def command() -> None:
     """Benchmarks: how long do loading many libraries, and writing shared files, take?

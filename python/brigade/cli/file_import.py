@@ -9,7 +9,7 @@ import click
 EPILOG = """\b
 Examples:
   brigade file import start.h5 start
-  brigade file import --skip mesh.nc mesh       leave out what has no equal, as text
+  brigade file import --skip mesh.nc mesh       leave out what has no equal, such as text
   brigade file import --force start.zarr start
 """
 

@@ -16,12 +16,17 @@ Examples:
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.option(
-    "-n", "--parts", type=click.IntRange(1, 100000), required=True, help="How many parts."
+    "-n",
+    "--parts",
+    type=click.IntRange(1, 100000),
+    required=True,
+    help="How many parts; fewer of a file of fewer stripes.",
 )
 @click.argument("file", type=There(dir_okay=False))
 @click.argument("target", type=click.Path(dir_okay=False))
 def command(file: str, target: str, parts: int, quiet: bool) -> None:
-    """Make a file of parts of a plain file, or of one of other parts: equal shares in order.
+    """Make a file of parts of a plain file, or of one of other parts: shares in order, of whole
+    stripes (1 MiB), equal but for one stripe.
 
     What is read is compared with its checksums, where it has any.
     """

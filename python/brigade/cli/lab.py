@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from brigade.cli import lab_watch
+from brigade.cli import Group, lab_watch
 from brigade.lab import inside, state
 from brigade.lab.plan import LOCAL, SHARED, LabPlan
 
@@ -27,12 +27,13 @@ _COMMAND = click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSE
 
 
 @click.group(
+    cls=Group,
     epilog="""\b
 Examples:
   brigade lab up
   brigade lab run -- srun -N4 -n8 hostname
   brigade lab stats
-  brigade lab down"""
+  brigade lab down""",
 )
 def command() -> None:
     """A cluster in a box: nodes, network, Slurm, MPI and a shared file system, all on this machine.

@@ -22,12 +22,12 @@ Examples:
 @click.option("--hints", metavar="TEXT", help="As BRIGADE_IO: hints by the names of files.")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND")
 def command(words: tuple[str, ...], report: bool, hints: str | None) -> None:
-    """Run COMMAND, an MPI program with or without its launcher, with its collective MPI-IO done by
-    Brigade.
+    """Run COMMAND, an MPI program with or without its launcher, with its MPI-IO done by Brigade.
 
-    Nothing is rebuilt: a library is preloaded that takes over the collective calls of MPI_File in
-    C and Fortran, under Open MPI and MPICH, and leaves all else to the MPI. A program can be linked
-    with it instead: brigade io-config --mpiio --libs.
+    Nothing is rebuilt: a library is preloaded that takes over the collective calls of MPI_File,
+    blocking and split, and those of one rank whose bytes do not lie together, in C and Fortran,
+    under Open MPI and MPICH; it leaves all else to the MPI. A program can be linked with it
+    instead: brigade io-config --mpiio --libs.
     """
     from brigade.launch import parse
     from brigade.paths import native

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from brigade.bench.checkpoint.plan import BACK_ENDS, Cell, size_name
+from brigade.bench.wide import console_for
 from brigade.errors import UsageError
 
 PLACES = {"shared": "posix-shared", "own": "posix-fpp"}
@@ -78,7 +78,6 @@ def _rate(sample: dict[str, Any], direction: str) -> float:
 
 def print_table(rows: Sequence[dict[str, Any]], block: int) -> None:
     """One published table for each variant and header, on standard output."""
-    console = Console()
     for variant, header in dict.fromkeys((row["variant"], row["header"]) for row in rows):
         title = f"{variant}: header {size_name(header)}, block {size_name(block)}; MB/s"
         table = Table(title=title, box=None, title_justify="left", pad_edge=False)
@@ -92,7 +91,7 @@ def print_table(rows: Sequence[dict[str, Any]], block: int) -> None:
                     f"{row['read_offset'] / row['read_plain']:.2f}",
                     f"{row['write_offset'] / row['write_plain']:.2f}",
                 )  # fmt: skip
-        console.print(table)
+        console_for(table).print(table)
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:

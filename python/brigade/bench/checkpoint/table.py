@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from brigade.bench.checkpoint.plan import size_name
 from brigade.bench.checkpoint.summary import subject
+from brigade.bench.wide import console_for
 
 DONE = {
     "write": "milliseconds to write (open to closed{sync}), slowest rank, medians",
@@ -18,14 +18,17 @@ DONE = {
 
 def print_report(report: dict[str, Any]) -> None:
     """A report of `brigade bench checkpoint`, on standard output."""
-    console = Console()
+    tables = []
     settings = report["settings"]
     for direction, text in DONE.items():
         cells = [c for c in report["cells"] if any(direction in v for v in c["variants"].values())]
         if cells:
             synced = ", on disk" if settings["sync"] else ", not synced"
             synced += " and published by all" if settings["publish"] else ""
-            console.print(_table(cells, direction, text.format(sync=synced)))
+            tables.append(_table(cells, direction, text.format(sync=synced)))
+    console = console_for(*tables)
+    for table in tables:
+        console.print(table)
     console.print(
         "times faster: the peer's median by Brigade's, in jobs that ran both; 95% interval.  "
         "spread: p90 - p10, by the median",

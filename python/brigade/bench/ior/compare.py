@@ -11,18 +11,17 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from brigade.bench.checkpoint.plan import size_name
 from brigade.bench.checkpoint.summary import quantile, ratio
 from brigade.bench.ior.presets import COLUMNS, Preset
+from brigade.bench.wide import console_for
 
 Sample = dict[str, Any]
 _OURS = ("LAMINAR", "ONESIDED", "PRELOADED")
 _MPI = ("MPIIO", "OMPIO", "ROMIO")
 _ACCESSES = ("write", "read")
-_WIDTH = 10_000  # more than any: lines that are cut in two cannot be read
 
 
 def rows(samples: Sequence[Sample], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -87,8 +86,7 @@ def print_report(found: Sequence[dict[str, Any]], preset: Preset | None) -> None
             *_start(row["ranks"], row["nodes"], row["bytes"], row["access"]), *rates, *times
         )
     tables = [table, *([_published(preset)] if preset else [])]
-    wide = Console(width=_WIDTH)
-    console = Console(width=max(Console().width, *(wide.measure(one).maximum for one in tables)))
+    console = console_for(*tables)
     for number, one in enumerate(tables):
         if number:
             console.print()
