@@ -59,7 +59,8 @@ def test_a_new_file_killed_at_every_system_call(alone: Path, tmp_path: Path):
 
 
 def test_an_update_killed_at_every_system_call(alone: Path, tmp_path: Path):
-    assert one_by_one(alone, tmp_path / "files/ckpt", "update", "") >= 10
+    """A file system that can clone the old file, as XFS, takes fewer than one that copies it."""
+    assert one_by_one(alone, tmp_path / "files/ckpt", "update", "") >= 8
 
 
 @pytest.mark.all
