@@ -115,7 +115,12 @@ SURPRISES = {
     "sets_a_signal": ("import signal; signal.signal(10, print)", "signal handlers"),
     "changes_the_folder": ("import os; os.chdir('/')", "the working directory"),
     "changes_the_umask": ("import os; os.umask(0o77)", "the umask"),
+    "puts_an_equal_list_in_place": ("import sys; sys.argv = sys.argv[:]", "changed sys.argv"),
     "keeps_a_file_open": ("f = open('/dev/null')", "a descriptor that stays open"),
+    "keeps_one_open_for_another": (
+        "import os; os.open('/dev/null', 0); os.close(0)",
+        "a descriptor that stays open",
+    ),
     "stops_collecting": ("import gc; gc.disable()", "the garbage collector"),
     "imports_otherwise": (
         "import builtins\nreal = builtins.__import__\n"

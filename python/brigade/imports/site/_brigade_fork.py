@@ -87,15 +87,13 @@ class _Template:
         plan["warm"] = [entry for entry in plan["warm"] if entry[0] not in plan["left"]]
         warmer = Warmer(plan, (Source,) if Settings.interposed else ())
         warmer.run(_first_entry())
-        if not warmer.problems:
-            self._probe(warmer, plan)
         self._found.update(warmer.absent)
         if warmer.problems:
-            self._found.update(with_importers(warmer.nodes, warmer.problems))
-            self._start_again()
-            name, why = next(iter(warmer.problems.items()))
-            self.refused = f"{name} {why}"
+            self._give_up(with_importers(warmer.nodes, warmer.problems))
             return
+        for module, action in plan["again"]:
+            if action in BEFORE_A_FORK and module in warmer.nodes:
+                BEFORE_A_FORK[action](warmer.nodes[module].module)
         warmer.hide()
         self._read = set(warmer.variables.read)
         self._limits += [
@@ -108,11 +106,18 @@ class _Template:
         self._warm = sum([not node.failed for node in warmer.nodes.values()])
         store, watch = Store(warmer, plan["again"]), warmer.watch
         self._table = store.table
+        threads = {
+            name
+            for module, names in plan.get("names", {}).get("thread", ())
+            if module in warmer.nodes
+            for name in names
+        }
         del warmer, plan
         watch.collect()
         self._end.look()
         store.install()
         watch.freeze()
+        self._probe(threads)
 
     def report(self):
         """As many of the modules that were left here as there is room for, first causes first."""
@@ -149,18 +154,10 @@ class _Template:
             return None, f"the plan asks for {unknown[0]!r}, which is not known here"
         return plan, ""
 
-    def _probe(self, warmer, plan):
+    def _probe(self, allowed):
         """Fork once for nothing: libraries that know of it end their threads before, and one that
-        stays is a thread that no rank would have, unless a rule says that it needs none."""
-        allowed = {
-            name
-            for module, names in plan.get("names", {}).get("thread", ())
-            if module in warmer.nodes
-            for name in names
-        }
-        for module, action in plan["again"]:
-            if action in BEFORE_A_FORK and module in warmer.nodes:
-                BEFORE_A_FORK[action](warmer.nodes[module].module)
+        stays is a thread that no rank would have, unless a rule says that it needs none. Late,
+        because all that is written to after a fork is a page fault."""
         self._threads = True  # as far as is known
         pid = self._fork()
         if not pid:
@@ -170,7 +167,7 @@ class _Template:
         stay = [self._name_of(task) for task in _posix.listdir("/proc/self/task") if task != main]
         self._threads = bool(stay)
         if not allowed.issuperset(stay):
-            warmer.problems["threads"] = f"{len(stay)} stay when the process is forked"
+            self._give_up({"threads": f"{len(stay)} stay when the process is forked"})
 
     @staticmethod
     def _name_of(task):
@@ -179,6 +176,14 @@ class _Template:
         except OSError:
             return ""
         return name.decode("utf-8", "backslashreplace").rstrip("\n")
+
+    def _give_up(self, problems):
+        """This process is of no use: another try without these {module: why}, or no rank is
+        forked."""
+        self._found.update(problems)
+        self._start_again()
+        name, why = next(iter(problems.items()))
+        self.refused, self._warm = f"{name} {why}", 0
 
     def _start_again(self):
         """Execute this program anew, as a template that leaves what was found; once."""

@@ -19,7 +19,7 @@ What must stay true: the rules of _brigade_view.py; a look happens twice a modul
 
 import sys
 
-from _brigade_common import MISSING
+from _brigade_common import MISSING, borrow
 
 FOR_METADATA = "find_distributions"
 _HOOKS = {
@@ -29,6 +29,8 @@ _HOOKS = {
     "sysconfig": ("_CONFIG_VARS", "_CONFIG_VARS_INITIALIZED"),
 }
 _BY_THE_FIRST = "sysconfig"  # who asks first makes it, and imports what it is made of
+_FEW = 10
+_chain = borrow("itertools").chain.from_iterable
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
 _builtins = sys.modules["builtins"]
@@ -49,9 +51,27 @@ def _holders():
     return [*held, *classes.values()]
 
 
+class _Some:
+    """What iterates over the values of some names, as they are by then."""
+
+    def __init__(self, held, names):
+        self._get, self._names = held.get, names
+
+    def __iter__(self):
+        return map(self._get, self._names)
+
+
+def _all_of(holder, names):
+    """What iterates over the values that count, as they are by then; over all of a module's where
+    most of it counts, which is quicker."""
+    held = holder.__dict__
+    return _Some(held, names) if names is not None and len(names) < _FEW else held.values()
+
+
 class Parts:
     def __init__(self):
         self._holders = [(holder, names) for holder, names in _holders() if holder is not None]
+        self._seen = [_all_of(*holder) for holder in self._holders]
         self._awaited = dict(_HOOKS)
         self._await()
         self._then, self._values = self._look(), self._look_at_values()
@@ -60,17 +80,15 @@ class Parts:
     def _await(self):
         """Modules that have been executed since the last look. Whether there are any."""
         found = [name for name in self._awaited if _is_whole(sys.modules.get(name))]
-        self._holders += [(sys.modules[name], self._awaited.pop(name)) for name in found]
+        more = [(sys.modules[name], self._awaited.pop(name)) for name in found]
+        self._holders += more
+        self._seen += [_all_of(*holder) for holder in more]
         return found
 
     def _look_at_values(self):
-        """All values, one after the other. Lists are compared by identity first: quick, as long as
-        nothing has changed."""
-        values = []
-        for holder, names in self._holders:
-            held = holder.__dict__
-            values += held.values() if names is None else map(held.get, names)
-        return values
+        """All values, one after the other, and some that do not count. Lists are compared by
+        identity first: quick, as long as nothing has changed."""
+        return list(_chain(self._seen))
 
     def _look(self):
         return [

@@ -302,23 +302,13 @@ class Warmer:
 
     def _note(self):
         """What changed since the last look is the work of the innermost module."""
-        node = self._stack[-1]
-        for number, items in enumerate(watched_lists()):
-            if items != self._lists[number]:
-                change = change_between(self._lists[number], items)
-                self._lists[number] = list(items)
-                if change is None:
-                    self._blame(f"changed {_LISTS[number]}")
-                else:
-                    node.ops.append((LIST, (number, change)))
-        for op in self.variables.ops:
-            if op[0] not in (READ, READ_SET):
-                node.ops.append(op)
-            elif op not in node.known:
-                node.known.add(op)
-                node.ops.append(op)
-        self.variables.ops.clear()
+        lists = watched_lists()
+        if lists != self._lists:
+            self._note_lists(lists)
+        if self.variables.ops:
+            self._note_variables()
         if len(_modules) != self._size:
+            node = self._stack[-1]
             self._size = len(_modules)
             if self._known.issuperset(_modules):
                 return
@@ -326,6 +316,27 @@ class Warmer:
                 self._known.add(name)
                 self.extras[name] = None
                 node.ops.append((EXTRA, name))
+
+    def _note_lists(self, lists):
+        node = self._stack[-1]
+        for number, items in enumerate(lists):
+            if items != self._lists[number]:
+                change = change_between(self._lists[number], items)
+                self._lists[number] = list(items)
+                if change is None:
+                    self._blame(f"changed {_LISTS[number]}")
+                else:
+                    node.ops.append((LIST, (number, change)))
+
+    def _note_variables(self):
+        node = self._stack[-1]
+        for op in self.variables.ops:
+            if op[0] not in (READ, READ_SET):
+                node.ops.append(op)
+            elif op not in node.known:
+                node.known.add(op)
+                node.ops.append(op)
+        self.variables.ops.clear()
 
     def _note_all(self):
         """At an end of an execution, or between two: with what costs more to look at."""

@@ -11,7 +11,7 @@ What must stay true: the rules of _brigade_view.py; looking changes nothing.
 
 import sys
 
-from _brigade_common import ReadDict, borrow, is_one_of, working_folder
+from _brigade_common import MISSING, ReadDict, borrow, is_one_of, working_folder
 from _brigade_nodes import ENVIRON, READ, READ_ALL, READ_SET
 
 _modules = sys.modules
@@ -26,6 +26,23 @@ _SEEN = (
 _PYBIND11 = "__pybind11_internals_"
 _WATCHED = sys, sys.modules["builtins"]
 _NAMESPACES = [module.__dict__ for module in _WATCHED]
+_is_same = borrow("_operator").is_
+
+
+class _Namespace:
+    """The names of one, and their values: by identity, so that no value is asked what it equals."""
+
+    __slots__ = "names", "values"
+
+    def __init__(self, space):
+        self.names, self.values = list(space), list(space.values())
+
+    def is_still(self, space):
+        """Whether `space` is as it was."""
+        return self.names == list(space) and all(map(_is_same, self.values, space.values()))
+
+    def as_dict(self):
+        return dict(zip(self.names, self.values))
 
 
 class Variables(ReadDict):
@@ -73,7 +90,10 @@ class Watch:
         self._signal = borrow("_signal")
         self._locale = borrow("_locale")
         self._ignored = ignored  # attributes of sys and builtins that warming itself changes
-        self._memory = []
+        self._caught, self._memory = [], -1  # (descriptor, where it went); where it goes
+        self._listing = -1  # of what is open
+        self._held = [_Namespace(space) for space in _NAMESPACES]
+        self._numbers = range(1, self._signal.NSIG)  # of signals
 
     def catch_output(self):
         """Output goes to memory from now on, where it is not to a terminal; nobody sees it."""
@@ -81,27 +101,32 @@ class Watch:
             try:
                 if _posix.isatty(fd):
                     continue
-                memory = _posix.memfd_create("brigade-output")
-                self._memory.append((fd, _posix.dup(fd), memory))
-                _posix.dup2(memory, fd)
+                original = _posix.dup(fd)
+                if self._memory < 0:
+                    self._memory = _posix.memfd_create("brigade-output")
+                self._caught.append((fd, original))
+                _posix.dup2(self._memory, fd)
             except OSError:
                 pass  # closed: nothing can be written there
+        self._listing = _posix.open("/proc/self/fd", _posix.O_PATH | _posix.O_CLOEXEC)
 
     def release_output(self):
         """Whether anything was written."""
         written = self._flush()
-        for fd, original, memory in self._memory:
+        for fd, original in self._caught:
             _posix.dup2(original, fd)
             _posix.close(original)
-            _posix.close(memory)
-        self._memory = []
+        for fd in (self._memory, self._listing):
+            if fd >= 0:
+                _posix.close(fd)
+        self._caught, self._memory, self._listing = [], -1, -1
         return bool(written)
 
     def _flush(self):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
-        return sum([_posix.fstat(memory).st_size for _fd, _original, memory in self._memory])
+        return _posix.fstat(self._memory).st_size if self._memory >= 0 else 0
 
     def collect(self):
         """All that was set aside, too."""
@@ -132,21 +157,29 @@ class Watch:
             self._locale.setlocale(self._locale.LC_ALL, None),
             self._flush(),
             self._descriptors(),
-            [get_handler(number) for number in range(1, self._signal.NSIG)],
-            *[(list(names), list(map(id, names.values()))) for names in _NAMESPACES],
+            list(map(get_handler, self._numbers)),
+            *self._names(),
         ]
 
-    @staticmethod
-    def _descriptors():
-        """All that are open, and one that is not: the listing's own."""
-        own = _posix.open("/proc/self/fd", _posix.O_PATH | _posix.O_CLOEXEC)
-        _posix.close(own)
-        return own, _posix.listdir("/proc/self/fd")
+    def _names(self):
+        """Of each of `_NAMESPACES`; the same object as at the last look if nothing has changed."""
+        for number, space in enumerate(_NAMESPACES):
+            if not self._held[number].is_still(space):
+                self._held[number] = _Namespace(space)
+        return self._held
+
+    def _descriptors(self):
+        """How many are open, and the first number that is not. A kernel that does not count them
+        (before 6.2) has to list them."""
+        free = _posix.dup(self._listing)
+        _posix.close(free)
+        count = _posix.fstat(self._listing).st_size
+        return free, count or _posix.listdir("/proc/self/fd")
 
     @staticmethod
     def had(look, what):
         """Whether `sys` had the attribute `what` ("sys.name") at that look."""
-        return what in [f"sys.{name}" for name in look[len(_SEEN) + _WATCHED.index(sys)][0]]
+        return what in [f"sys.{name}" for name in look[len(_SEEN) + _WATCHED.index(sys)].names]
 
     def changes(self, before, after):
         """What the look `after` has otherwise than `before`, in words."""
@@ -154,11 +187,11 @@ class Watch:
             return []
         found = [what for what, old, new in zip(_SEEN, before, after) if old != new]
         for module, old, new in zip(_WATCHED, before[len(_SEEN) :], after[len(_SEEN) :]):
-            old, new = dict(zip(*old)), dict(zip(*new))
+            old, new = old.as_dict(), new.as_dict()
             found += [
                 f"{module.__name__}.{name}"
                 for name in {**old, **new}
-                if old.get(name) != new.get(name)
+                if old.get(name, MISSING) is not new.get(name, MISSING)
                 and name not in self._ignored
                 and not name.startswith(_PYBIND11)
             ]
