@@ -219,7 +219,7 @@ static void ranks_look_at_places_of_their_own(void)
 
 int main(void)
 {
-    char folder[] = "/tmp/brigade-alone-XXXXXX";
+    char folder[] = "/var/tmp/brigade-alone-XXXXXX"; /* on a disk; /tmp may be in memory */
     if (!mkdtemp(folder))
         return 1;
     snprintf(path, sizeof path, "%s/file", folder);
