@@ -182,3 +182,11 @@ def test_missing_packages_are_one_line_for_apt(clean, monkeypatch):
         up()
     assert (caught.value.hint or "").startswith("apt-get install -y --no-install-recommends bash")
     assert "moosefs-master" in (caught.value.hint or "")
+
+
+def test_a_slurm_without_pmix_is_told_and_no_package_is_offered(clean, monkeypatch):
+    nothing = {"slurm-wlm-basic-plugins": "/nowhere/mpi_pmix.so"}
+    monkeypatch.setattr("brigade.lab.debian._PMIX_PLUGIN", nothing)
+    with pytest.raises(LabError, match="without PMIx") as caught:
+        up()
+    assert "apt-get" not in (caught.value.hint or "")

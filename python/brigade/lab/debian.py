@@ -29,6 +29,8 @@ _BY_FS = {
     },
     "slow": {"fuse3": "fusermount3"},
 }
+# what `srun --mpi=pmix` loads; it comes with slurmd, but Ubuntu 22.04's is built without
+_PMIX_PLUGIN = {"slurm-wlm-basic-plugins": "/usr/lib/*/slurm*/mpi_pmix.so"}
 _SBIN = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
@@ -45,8 +47,8 @@ def search_path() -> str:
 
 
 def missing_packages(fs_kind: str) -> list[str]:
-    """Those of `packages(fs_kind)` that are not on this machine."""
-    needed = {**_COMMON, **_BY_FS[fs_kind]}
+    """Those of `packages(fs_kind)` that are not on this machine, or not with all that is needed."""
+    needed = {**_COMMON, **_BY_FS[fs_kind], **_PMIX_PLUGIN}
     return sorted(package for package, part in needed.items() if not _is_there(part))
 
 
@@ -61,6 +63,11 @@ def require(fs_kind: str) -> None:
     if os.geteuid() != 0:
         raise LabError("the lab needs root: it makes namespaces and mounts", hint="use sudo")
     missing = missing_packages(fs_kind)
+    if missing == list(_PMIX_PLUGIN):
+        raise LabError(
+            "this machine's Slurm is built without PMIx, through which srun starts ranks of MPI",
+            hint="the packages of Debian 12 and Ubuntu 24.04 have it, those of Ubuntu 22.04 do not",
+        )
     if missing:
         raise LabError(
             f"the lab's parts are not installed: {', '.join(missing)}",
