@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import mpich_launcher
 import pytest
 
 from brigade.paths import native_dir
@@ -20,7 +21,7 @@ MPIS = ("openmpi", "mpich")
 EITHER_MPI = (MPIS[0], pytest.param(MPIS[1], marks=pytest.mark.all))
 LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--oversubscribe", "-n"],
-    "mpich": ["mpiexec.mpich", "-n"],
+    "mpich": mpich_launcher.launcher(),
 }
 #: newer ones, from PyPI: in the environment of the Python that runs the tests, or in those that
 #: BRIGADE_MPI_WHEELS names, with a colon between them (two wheels in one overwrite each other)

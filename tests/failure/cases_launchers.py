@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import mpich_launcher
 from failing import Case, Made
 
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -37,6 +38,10 @@ def not_both() -> str:
     names = ("mpirun.openmpi", "mpiexec.mpich", "mpicc.openmpi", "mpicc.mpich")
     missing = [name for name in names if not shutil.which(name)]
     return f"needs {missing[0]}: Debian packages libopenmpi-dev, libmpich-dev" if missing else ""
+
+
+def not_strangers() -> str:
+    return not_both() or mpich_launcher.why_not_own()  # then mpirun is for MPICH's programs, too
 
 
 def no_srun() -> str:
@@ -82,7 +87,7 @@ CASES = [
     Case("launcher-of-another-mpi", "MPICH's program under Open MPI's mpirun",
          mpich_under_open_mpi,
          ["{base}/solver was built with MPICH", "is Open MPI's: every rank is rank 0 of 1",
-          "mpiexec.mpich -n 2"], needs=not_both),
+          "mpiexec.mpich -n 2"], needs=not_strangers),
     Case("launcher-of-another-mpi", "Open MPI's program under MPICH's mpiexec",
          open_mpi_under_mpich, ["was built with Open MPI", "mpirun.openmpi -n 2"], needs=not_both),
     Case("launcher-unreachable", "Slurm's controller is not reached", controller_not_reached,

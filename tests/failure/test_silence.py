@@ -147,6 +147,25 @@ def test_a_program_under_the_launcher_of_its_own_mpi_gets_no_word(base):
     assert fail(Case("", "", lambda _: made, []), base).text == ""
 
 
+@pytest.mark.parametrize("pmix", [False, True], ids=["MPICH", "MPICH for PMIx"])
+def test_an_mpich_that_speaks_pmix_may_be_started_by_open_mpis_mpirun(base, pmix):
+    needed = "libpmix.so.2" if pmix else "libother.so.2"
+    for name, more in (
+        (needed, []),
+        ("libmpich.so.12", ["-Wl,--no-as-needed", str(base / needed)]),
+        ("solver", ["-Wl,--no-as-needed", str(base / "libmpich.so.12"), f"-Wl,-rpath,{base}"]),
+    ):
+        shared = [] if name == "solver" else ["-shared", "-fPIC", f"-Wl,-soname,{name}"]
+        start = ["-x", "c", "-", "-x", "none", "-o", str(base / name), *shared, *more]
+        text = "int main(void) { return 1; }" if name == "solver" else ""
+        subprocess.run(["cc", *start, f"-Wl,-rpath-link,{base}"], input=text, text=True, check=True)
+    words = ["mpirun.openmpi", "--oversubscribe", "-n", "2", str(base / "solver")]
+    env = {**os.environ, **ROOT, "LD_LIBRARY_PATH": str(base)}
+    evidence = Evidence(words, words[-1:], 1, 1.0, "mpirun", ranks=2, cwd=str(base), env=env)
+    kinds = [one.kind for one in diagnose(evidence)]
+    assert kinds == ([] if pmix else ["launcher-of-another-mpi"])
+
+
 @pytest.mark.parametrize(
     "front",
     [

@@ -20,9 +20,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import mpich_launcher
+
 LAUNCHERS = {
     "openmpi": ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"],
-    "mpich": ["mpiexec.mpich", "-n"],
+    "mpich": mpich_launcher.launcher(),
 }
 LIMIT_S = 60  #: of one job; a hang is a failure
 N_MODULES = 40

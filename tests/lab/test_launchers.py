@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import mpich_launcher
 import pytest
 
 from brigade.lab import Lab, namespaces
@@ -51,11 +52,13 @@ LAUNCHERS = [
 
 @pytest.mark.parametrize(("mpi", "launcher"), LAUNCHERS)
 def test_ranks_spread_evenly(moose, programs, mpi, launcher):
+    mpich_launcher.need_own(mpi, *launcher)
     assert hosts(moose, [*launcher, programs[mpi]]) == EVEN
 
 
 @pytest.mark.parametrize(("mpi", "launcher"), [LAUNCHERS[0], LAUNCHERS[1], LAUNCHERS[3]])
 def test_an_ordinary_user_may_do_the_same(moose, programs, mpi, launcher):
+    mpich_launcher.need_own(mpi, *launcher)
     user = pwd.getpwuid(65534).pw_name
     assert hosts(moose, [*launcher, programs[mpi]], user=user) == EVEN
 

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from subprocess import PIPE
 
+import mpich_launcher
 import pytest
 from lab_needs import missing
 
@@ -206,6 +207,7 @@ def test_a_job_stays_in_its_budget_whatever_its_width(cluster: Cluster) -> None:
     ids=lambda launcher: launcher[0],
 )
 def test_every_launcher_runs_the_same_job_staged(cluster: Cluster, launcher) -> None:
+    mpich_launcher.need_own(*launcher)
     answers, _, report = cluster.job(*launcher, mpi=False)
     plain, _, _ = cluster.job(*launcher, mpi=False, brigade=None)
     assert answers == plain and len(answers) == 8

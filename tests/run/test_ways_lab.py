@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE
 
+import mpich_launcher
 import pytest
 from lab_needs import missing
 
@@ -346,6 +347,7 @@ def test_from_outside_an_allocation_it_is_named_by_its_number(cluster: Cluster) 
     [("mpirun", "-n", "4"), pytest.param(("mpiexec.mpich", "-n", "4"), marks=pytest.mark.all)],
 )
 def test_without_slurm_it_stands_for_the_host_that_staged_it(cluster: Cluster, launcher) -> None:
+    mpich_launcher.need_own(*launcher)
     app = [*launcher, sys.executable, f"{cluster.lab.shared}/app.py"]
     report = f"{cluster.lab.shared}/host.json"
     told = {}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import mpich_launcher
 import pytest
 
 from brigade.image.writer import ImageWriter
@@ -21,7 +22,7 @@ from brigade.paths import native
 
 LAUNCHERS = {
     "openmpi": ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"],
-    "mpich": ["mpiexec.mpich", "-n"],
+    "mpich": mpich_launcher.OWN,
 }
 BLOCK = 64 << 10
 SEGMENT = 100_000
@@ -221,6 +222,7 @@ def bench(stage_image: tuple[Path, Path, str]) -> Iterator[Bench]:
 def need_launcher(mpi: str) -> None:
     if not shutil.which(LAUNCHERS[mpi][0]):
         pytest.skip(f"{LAUNCHERS[mpi][0]} is not installed")
+    mpich_launcher.need_own(*LAUNCHERS[mpi])
 
 
 @pytest.fixture(params=sorted(LAUNCHERS))

@@ -231,7 +231,7 @@ def examine_mpi(evidence: Evidence) -> Iterator[Diagnosis]:
         if not re.match(pattern, name):
             continue
         theirs = "Open MPI" if evidence.launcher == "mpirun" else "MPICH"
-        if theirs == family:
+        if theirs == family or (theirs == "Open MPI" and _speaks_pmix(library)):
             return
         prefix = os.path.dirname(os.path.dirname(library))
         own = shutil.which(program, path=evidence.env.get("PATH")) or f"{prefix}/{beside}"
@@ -246,6 +246,14 @@ def examine_mpi(evidence: Evidence) -> Iterator[Diagnosis]:
                 f"or build it with {theirs}'s mpicc",
             ],
         )
+
+
+def _speaks_pmix(library: str) -> bool:
+    """Whether an MPI is one that mpirun of Open MPI starts, too: the MPICH of Ubuntu 24.04 is."""
+    try:
+        return any(name.startswith("libpmix.so") for name in elf_file.read(library).needed)
+    except (OSError, NotElf):
+        return False
 
 
 def _mpi_of(evidence: Evidence) -> str | None:
