@@ -39,7 +39,9 @@ static void ask(struct bench *b, const char *pattern, char *memory)
 {
     struct brg_error err = {0};
     uint64_t ranks = b->p->size, rank = b->p->rank;
-    uint64_t run = !strcmp(pattern, "24-byte") ? 24 : !strcmp(pattern, "3 KiB") ? 3 << 10 : 64 << 10;
+    uint64_t run = !strcmp(pattern, "24-byte") ? 24
+                   : !strcmp(pattern, "3 KiB") ? 3 << 10
+                                               : 64 << 10;
     uint64_t n = b->bytes / run;
     uint64_t x = n > 64 * 16 ? n / (64 * 16) : 1;
     uint64_t shape[4] = {n / (16 * x), 16, x, ranks}, start[4] = {0, 0, 0, rank};
