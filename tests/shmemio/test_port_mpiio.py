@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from mpi_world import INCLUDE
-from pgas_world import OSHMEM_ENVIRONMENT
+from pgas_world import OSHMEM_ENVIRONMENT, OSHRUN
 
 from brigade.paths import native_dir
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     line = line.replace("$(brigade io-config --shmem --cflags --libs)", WORDS)
-    line = line.replace("oshrun", "oshrun --oversubscribe")
+    line = line.replace("oshrun", " ".join(OSHRUN[:-1]))
     line = re.sub(r"\bmpicc\b", "mpicc.openmpi", line)
     line = re.sub(r"\bmpirun\b", "mpirun.openmpi --oversubscribe", line)
     env = {**os.environ, **OSHMEM_ENVIRONMENT, "BRIGADE_NATIVE": str(native_dir())}
