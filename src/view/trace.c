@@ -36,6 +36,8 @@ static int is_program(void *context, const char *path)
 enum binary_start trace_inspect(const char *file, const char *path_list)
 {
     char path[PATH_MAX];
+    if (strchr(file, '/'))
+        return inspect(file); /* what cannot be executed, executing it says */
     int err = search_path(file, path_list, path, is_program, NULL);
     return err < 0 ? BINARY_JOINS : inspect(path);
 }

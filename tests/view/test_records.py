@@ -416,3 +416,21 @@ def test_an_unwritable_folder_leaves_the_program_alone(world: World) -> None:
     wrapper = [str(native("brigade-rank")), "--record", "/proc/none", "--view", "interpose", "--"]
     done = run([*wrapper, "/bin/echo", "hello"])
     assert (done.stdout, done.stderr, done.returncode) == ("hello\n", "", 0)
+
+
+@pytest.mark.parametrize(("named", "walks"), [("path", 1), ("name", 2)])
+def test_a_program_is_found_and_read_by_few_walks_of_its_path(
+    tmp_path: Path, named: str, walks: int
+) -> None:
+    """Each is a request for every folder on a shared file system. It is looked at and read."""
+    program = tmp_path / "program"
+    program.write_bytes(Path("/bin/true").read_bytes())
+    program.chmod(0o755)
+    rank = [str(native("brigade-rank")), "--inspect"]
+    asked = str(program) if named == "path" else "program"
+    trace = tmp_path / "trace"
+    env = {"PATH": f"{os.environ['PATH']}:{tmp_path}"}
+    done = run(["strace", "-e", "trace=%file", "-o", str(trace), *rank, asked], env=env)
+    assert done.stdout == "joins\n"
+    calls = [line for line in trace.read_text().splitlines() if not line.startswith("execve")]
+    assert sum(f'"{program}"' in line for line in calls) == walks
