@@ -85,3 +85,14 @@ int search_is_program(const char *path)
     sys_close(fd);
     return err;
 }
+
+static int is_program(void *context, const char *path)
+{
+    (void)context;
+    return search_is_program(path);
+}
+
+int search_program(const char *file, const char *path_list, char path[PATH_MAX])
+{
+    return search_path(file, path_list, path, is_program, NULL);
+}

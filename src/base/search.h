@@ -25,4 +25,7 @@ int search_path(const char *file, const char *path_list, char path[PATH_MAX], se
 /* What execve would say of `path` before it reads it: 0, or -errno. */
 int search_is_program(const char *path);
 
+/* search_path for what that says 0 of. */
+int search_program(const char *file, const char *path_list, char path[PATH_MAX]);
+
 #endif

@@ -58,19 +58,13 @@ static int parse(char **argv, struct options *o)
     return (*argv && o->out) || o->help ? 0 : -1;
 }
 
-static int is_program(void *context, const char *path)
-{
-    (void)context;
-    return search_is_program(path);
-}
-
 /* Where execvp would find `name`, or NULL with errno. Done before tracing, so that the search is
  * not in the trace. With a slash nothing is searched: exec is to say what it is. */
 static const char *find(const char *name, char buf[PATH_MAX])
 {
     if (strchr(name, '/'))
         return name;
-    errno = -search_path(name, getenv("PATH"), buf, is_program, NULL);
+    errno = -search_program(name, getenv("PATH"), buf);
     return errno ? NULL : buf;
 }
 

@@ -162,7 +162,6 @@ int hook_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_action
 static int is_program(const struct view *v, const char *path)
 {
     struct look_result r;
-    struct stat st;
     if (v->mode == VIEW_RECORD) {
         int err = sys_access(path, X_OK);
         record_lookup(v, "exec", -err, AT_FDCWD, path, "");
@@ -177,7 +176,7 @@ static int is_program(const struct view *v, const char *path)
         case LOOK_PASS: break;
         }
     }
-    return sys_access(path, X_OK) == 0 && sys_stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return search_is_program(path) == 0;
 }
 
 /* Relative candidates count from where the child will be: only it can try them. */

@@ -27,19 +27,12 @@ static enum binary_start inspect(const char *path)
     return start;
 }
 
-static int is_program(void *context, const char *path)
-{
-    (void)context;
-    return search_is_program(path);
-}
-
 enum binary_start trace_inspect(const char *file, const char *path_list)
 {
     char path[PATH_MAX];
     if (strchr(file, '/'))
         return inspect(file); /* what cannot be executed, executing it says */
-    int err = search_path(file, path_list, path, is_program, NULL);
-    return err < 0 ? BINARY_JOINS : inspect(path);
+    return search_program(file, path_list, path) < 0 ? BINARY_JOINS : inspect(path);
 }
 
 /* What a link in /proc of a process says. */

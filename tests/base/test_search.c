@@ -198,6 +198,14 @@ static void without_a_list_the_systems_folders_are_searched(void)
     CHECK(strcmp(t.text, expected) == 0, "%s, not %s", t.text, expected);
 }
 
+static void a_program_is_searched_past_what_is_none(void)
+{
+    char path[PATH_MAX];
+    CHECK(search_program("prog", "none:dir:denied:other:good", path) == 0, "%s", path);
+    CHECK(strcmp(path, "other/prog") == 0, "%s", path);
+    CHECK(search_program("prog", "none:dir", path) == -EACCES, "%s", path);
+}
+
 static void only_what_says_that_there_is_no_program_leads_on(void)
 {
     static const int lead_on[] = {EACCES, ENOENT, ENOTDIR, ESTALE, ENODEV, ETIMEDOUT};
@@ -231,6 +239,7 @@ int main(void)
     without_a_list_the_systems_folders_are_searched();
     only_what_says_that_there_is_no_program_leads_on();
     a_program_is_a_file_that_may_be_executed();
+    a_program_is_searched_past_what_is_none();
     remove_world();
     return failures != 0;
 }

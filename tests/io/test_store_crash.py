@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 from pathlib import Path
 
@@ -21,12 +22,24 @@ from store_world import (
     words,
 )
 
+FICLONE = 0x40049409  # linux/fs.h
 SIZE = MIB + 5000  # a block whose checksum comes from memory, and one that is read back
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_alone(tmp_path_factory.mktemp("alone") / "driver")
+
+
+def clones(folder: Path) -> bool:
+    """Whether its file system can let two files share their bytes."""
+    (folder / "of").write_bytes(bytes(4096))
+    with open(folder / "of", "rb") as of, open(folder / "to", "wb") as to:
+        try:
+            fcntl.ioctl(to, FICLONE, of.fileno())
+        except OSError:
+            return False
+    return True
 
 
 def one_by_one(
@@ -60,7 +73,8 @@ def test_a_new_file_killed_at_every_system_call(alone: Path, tmp_path: Path):
 
 def test_an_update_killed_at_every_system_call(alone: Path, tmp_path: Path):
     """A file system that can clone the old file, as XFS, takes fewer than one that copies it."""
-    assert one_by_one(alone, tmp_path / "files/ckpt", "update", "") >= 8
+    least = 8 if clones(tmp_path) else 10
+    assert one_by_one(alone, tmp_path / "files/ckpt", "update", "") >= least
 
 
 @pytest.mark.all
