@@ -13,6 +13,7 @@
 
 #define LUSTRE_SUPER_MAGIC 0x0bd00bd0u
 #define FUSE_SUPER_MAGIC 0x65735546u
+#define EXT4_SUPER_MAGIC 0xef53u /* and of ext2 and ext3 */
 #define LUSTRE_SETSTRIPE _IOW('f', 154, long)
 #define LUSTRE_GETSTRIPE _IOW('f', 155, long)
 #define LUSTRE_DELAY_CREATE (0100000000 | O_NOCTTY | FASYNC) /* of old and of new versions */
@@ -50,6 +51,7 @@ enum place_kind place_kind(int fd, const char *path)
     uint32_t magic = (uint32_t)fs.f_type;
     return magic == LUSTRE_SUPER_MAGIC ? PLACE_LUSTRE
            : magic == FUSE_SUPER_MAGIC ? PLACE_FUSE
+           : magic == EXT4_SUPER_MAGIC ? PLACE_EXT4
                                        : PLACE_OTHER;
 }
 
@@ -91,7 +93,7 @@ int place_choose(int fd, int fresh, const struct io_hints *hints, struct place *
     int is_known = fstat(fd, &st) == 0;
     uint64_t own = is_known ? (uint64_t)st.st_blksize : 0;
     enum place_kind kind = place_kind(fd, NULL);
-    *place = (struct place){.stripe_bytes = STRIPE_DEFAULT};
+    *place = (struct place){.stripe_bytes = STRIPE_DEFAULT, .reserves = kind == PLACE_EXT4};
     if (hints->stripe_bytes)
         place->stripe_bytes = power_of_two(hints->stripe_bytes);
     else if (own > STRIPE_DEFAULT && own <= STRIPE_MOST)

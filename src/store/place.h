@@ -24,6 +24,7 @@ struct place {
     uint64_t stripe_bytes; /* a power of two */
     uint32_t stripe_count; /* 0: not known */
     uint64_t lock_bytes;   /* what one client may write at a time, a power of two; 0: any length */
+    int reserves;          /* writing takes less where room was reserved before (fallocate(2)) */
     char text[160];        /* for people: what was chosen and why, one line */
 };
 
@@ -37,7 +38,8 @@ uint64_t place_lock_bytes(uint64_t device);
 enum place_kind {
     PLACE_OTHER, /* or it cannot be known */
     PLACE_LUSTRE,
-    PLACE_FUSE
+    PLACE_FUSE,
+    PLACE_EXT4
 };
 enum place_kind place_kind(int fd, const char *path);
 

@@ -38,6 +38,7 @@ void store_begin(struct io_store *s, const struct store_token *token, const stru
     s->token = *token;
     s->fd = rank == 0 ? token->file : -1;
     s->limit = store_io_limit();
+    s->room.old = token->flags & BRG_CREATE && !store_in_place(token) ? 0 : token->size;
     s->token.file = -1;
     s->sync = hints->sync;
     s->checksums = hints->checksums && !store_in_place(token);
@@ -148,12 +149,19 @@ static int need_part(struct io_store *s, struct brg_error *err)
 static int write_part(struct io_store *s, const void *buf, size_t bytes, uint64_t offset,
                       struct brg_error *err)
 {
-    uint64_t failed = offset;
+    uint64_t failed = offset, call = atomic_load(&s->call);
     int rc = need_part(s, err);
     if (rc)
         return rc;
     io_fault_step();
-    rc = parts_writer_put(s->part, buf, bytes, offset, atomic_load(&s->call), &failed);
+    store_reserve(s, s->part->data, bytes, s->part->at);
+    while (!rc && bytes) { /* what has just been written is summed while it is in the cache */
+        size_t n = bytes < CACHED_BYTES ? bytes : CACHED_BYTES;
+        rc = parts_writer_put(s->part, buf, n, offset, call, &failed);
+        buf = (const char *)buf + n;
+        offset += n;
+        bytes -= n;
+    }
     return rc ? store_failed(err, rc, s->token.path, (int64_t)failed, "write") : 0;
 }
 
@@ -244,6 +252,7 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     io_fault_step();
     if (s->direct_io)
         return write_past_cache(s, buf, bytes, offset, err);
+    store_reserve(s, s->fd, bytes, offset);
     if (store_in_place(&s->token)) /* neither sums nor an early sync want blocks */
         return write_file(s, buf, bytes, offset, err);
     return write_blocks(s, buf, bytes, offset, err);

@@ -39,6 +39,7 @@ struct store_token {
     uint64_t block_bytes;       /* a checksum each; a power of two that divides the stripe */
     uint32_t stripe_count;      /* 0: not known (not Lustre) */
     uint64_t lock_bytes;        /* what one node may write at a time, a power of two; 0: any */
+    int reserves;               /* room for what is written is reserved before */
     enum io_layout layout;      /* of the file that is there, or of the new one */
     int32_t mode;               /* permissions of the new file */
     uid_t owner;                /* of the new file, where not as it is made: else (uid_t)-1 */

@@ -27,6 +27,10 @@ struct io_store {
     int fd;         /* of the data, or -1 */
     int kept;       /* the same file in place, once it was let go of, or -1 */
     uint64_t limit; /* RLIMIT_FSIZE when the store began */
+    struct store_room {
+        uint64_t old;         /* bytes that the file has had from the beginning */
+        uint64_t from, until; /* reserved: the last that were, and what adjoins them */
+    } room;
     int direct_io, uring;
     struct direct *direct;          /* past the page cache, where that is wanted and works */
     uint64_t read;                  /* bytes, for faults */
@@ -88,6 +92,9 @@ void store_remove_rest(const struct io_store *store);
 /* 0, or what keeps this process from the file as flags ask for it, with *err. Each question is a
  * request to a shared file system: only of what could not be opened. */
 int store_may_use(const char *path, unsigned flags, struct brg_error *err);
+/* Before bytes are written to the file that fd is, or to this rank's part: room for them, where
+ * that makes writing faster. What cannot be reserved, the write will say. */
+void store_reserve(struct io_store *store, int fd, size_t bytes, uint64_t offset);
 /* Owner and group of a file, for what belongs to it. 0, or -errno where they cannot be given. */
 int store_give(int fd, const struct store_token *token);
 /* Of the file that is there to the one that was made to take its place, token->lock. */

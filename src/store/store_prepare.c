@@ -140,6 +140,7 @@ static int place_of(int fd, int fresh, struct store_token *token, const struct i
     token->block_bytes = block_of(place.stripe_bytes);
     token->stripe_count = place.stripe_count;
     token->lock_bytes = token->layout == IO_SHARED ? place.lock_bytes : 0;
+    token->reserves = place.reserves;
     snprintf(token->place, sizeof token->place, "%s", place.text);
     return 0;
 }

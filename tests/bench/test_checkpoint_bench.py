@@ -122,6 +122,17 @@ def run(path: Path, folder: Path, line: str) -> str:
     return done.stdout
 
 
+def test_a_rank_that_begins_when_others_have_ended_is_waited_for(wrong_program, tmp_path):
+    begin = "    outcome->begin = outcome->last = now();"
+    made = wrong_program("main.c", begin, f"    usleep(!rank * 300000);{begin}")
+    said = run(made, tmp_path, "back=posix-fpp seed=1 grid=2 count=64 read=1")
+    [sample] = [json.loads(line) for line in re.findall(r'{"id": 0, .*}', said)]
+    for way in ("write", "read"):
+        seconds = sample[way]
+        assert 0.3 <= seconds["total"] < 1
+        assert max(seconds["open"], seconds["move"], seconds["close"]) < 0.2
+
+
 STRIDED = "back=posix-shared seed=1 grid=1,2 count=4,64 read=1 check=1"
 
 

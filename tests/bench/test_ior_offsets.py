@@ -19,7 +19,8 @@ def offsets(tmp_path_factory):
     """offsets(PHASE, WORDS): each rank's offsets, in transfers of 8 KiB."""
     made = tmp_path_factory.mktemp("offsets") / "offsets"
     sources = [Path(__file__).with_name("ior_offsets.c"), options.SOURCES / "offsets.c"]
-    command = ["mpicc.openmpi", "-g", f"-I{options.SOURCES}", *sources, "-o", made]
+    folders = [f"-I{options.SOURCES}", f"-I{options.SOURCES.parent}"]
+    command = ["mpicc.openmpi", "-g", *folders, *sources, "-o", made]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static void a_request_has_the_bytes_that_lustre_reads(void)
@@ -48,6 +49,24 @@ static void elsewhere_it_is_not_applicable(void)
     CHECK(strstr(place.text, "not applicable") != NULL, "it says so: %s", place.text);
     close(fd);
     unlink(path);
+}
+
+static void room_is_reserved_on_ext4_alone(void)
+{
+    static const char *const folders[] = {"/tmp", "/dev/shm", "/var/tmp"};
+    struct io_hints hints;
+    hints_default(&hints);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char path[64];
+        struct statfs fs;
+        struct place place;
+        snprintf(path, sizeof path, "%s/brigade-test-XXXXXX", folders[i]);
+        int fd = mkstemp(path);
+        CHECK(fstatfs(fd, &fs) == 0 && place_choose(fd, 1, &hints, &place) == 0, "%s", path);
+        CHECK(place.reserves == (fs.f_type == 0xef53), "%s: %d", path, place.reserves);
+        close(fd);
+        unlink(path);
+    }
 }
 
 static void the_turns_of_clients_are_known(void)
@@ -94,6 +113,7 @@ int main(void)
 {
     a_request_has_the_bytes_that_lustre_reads();
     elsewhere_it_is_not_applicable();
+    room_is_reserved_on_ext4_alone();
     the_turns_of_clients_are_known();
     a_hint_says_what_is_not_known();
     return failures != 0;

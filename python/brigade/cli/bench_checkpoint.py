@@ -148,8 +148,9 @@ def checkpoint(
     program is put after it.  [default: mpirun or mpiexec here]
 
     Every rank's bytes follow from their place in the file; what is read is compared, and in the
-    first round so is the whole file. Phases are open, move and close (with --sync: on disk); a
-    time is that of the slowest rank. In each round cells and variants have another order.
+    first round so is the whole file. Phases are open, move and close (with --sync: on disk), of
+    the slowest rank; a time is from when the first rank begins until the last one has ended. In
+    each round cells and variants have another order.
     """
     unknown = [name for name in patterns if name not in plan.PATTERNS]
     if unknown:

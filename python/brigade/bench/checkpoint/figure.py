@@ -37,7 +37,7 @@ def draw_cells(cells: Sequence[dict[str, Any]], direction: str, path: Path, titl
     for axis, pattern in zip(axes[0], patterns):
         _bars(axis, [cell for cell in cells if cell["pattern"] == pattern], direction)
         axis.set_title(pattern)
-    axes[0][0].set_ylabel(f"seconds to {direction}, slowest rank")
+    axes[0][0].set_ylabel(f"seconds to {direction}, all ranks")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=8, frameon=False)
     figure.suptitle(title)
@@ -106,7 +106,7 @@ def _distributions(curves: Any, boxes: Any, samples: Sequence[dict[str, Any]]) -
     boxes.boxplot([values[name] for name in names], vert=False, whis=(10, 90))
     boxes.set_yticks(range(1, len(names) + 1), names)
     for axis in (curves, boxes):
-        axis.set_xlabel("seconds to write, slowest rank")
+        axis.set_xlabel("seconds to write, all ranks")
         axis.set_xlim(left=0)
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)

@@ -21,7 +21,10 @@ from brigade import paths
 from brigade.bench.drivers.pynamic import MARK
 from brigade.errors import BrigadeError
 
-SOURCES = Path(__file__).parents[1] / "drivers/checkpoint"
+DRIVERS = Path(__file__).parents[1] / "drivers"
+SOURCES = DRIVERS / "checkpoint"
+#: of every program that compares when ranks of several nodes began and ended
+CLOCK = [DRIVERS / "clock.c", DRIVERS / "clock.h"]
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,13 @@ def compiled(base: Path, name: str, words: list[str], sources: list[Path]) -> Pa
 
 
 def _sources() -> list[Path]:
-    return sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")])
+    return [*sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")]), *CLOCK]
 
 
 def _words(mpicc: str, peers: list[Peer]) -> list[str]:
     native = paths.native("libbrigade_io.so").parent
-    words = [*shlex.split(mpicc), "-O2", "-w", f'-DMARK="{MARK}"', f"-I{native}/include"]
+    words = [*shlex.split(mpicc), "-O2", "-w", f'-DMARK="{MARK}"']
+    words += [f"-I{native}/include", f"-I{DRIVERS}"]
     words += [str(source) for source in _sources() if source.suffix == ".c"]
     words += [f"-L{native}", f"-Wl,-rpath,{native}", "-lbrigade_io", "-lbrigade_shmemio"]
     for peer in peers:

@@ -11,8 +11,8 @@ from brigade.bench.checkpoint.summary import subject
 from brigade.bench.wide import console_for
 
 DONE = {
-    "write": "milliseconds to write (open to closed{sync}), slowest rank, medians",
-    "read": "milliseconds to read, slowest rank, medians",
+    "write": "milliseconds to write (first open to last closed{sync}), medians",
+    "read": "milliseconds to read (first open to last closed), medians",
 }
 
 

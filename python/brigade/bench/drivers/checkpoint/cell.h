@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clock.h"
+
 #define MAX_DIMS 4
 #define WHY 512
 

@@ -1,8 +1,9 @@
 /* The checkpoint benchmark: carries out a schedule, a file of one cell a line (cell.h).
  *
- * Rank 0 prints a line for each cell: MARK and a JSON object with the seconds of the slowest rank
- * in each phase of writing, and of reading, whose clocks start after a barrier. What was read is
- * compared with what belongs there; with `check` so is the whole file, in other parts than it was
+ * Rank 0 prints a line for each cell: MARK and a JSON object with seconds of writing, and of
+ * reading, which begin after a barrier: those of the slowest rank in each phase, and in total from
+ * when the first rank began to when the last one ended. (Where ranks share processors, some begin
+ * when others have ended: no rank's own clock sees what a job waits for.) What was read is compared with what belongs there; with `check` so is the whole file, in other parts than it was
  * written in and by plain reading, which a mistake made twice would not survive. A failure ends
  * the job: MARK and {"id", "failed"}. The files are removed before and after each cell.
  */
@@ -220,25 +221,28 @@ static int write_file(const struct cell *cell, const struct back_end *back, char
     return rc ? outcome_fail(outcome, "%s: %s", to, strerror(rc)) : 0;
 }
 
-/* Runs one direction on all ranks; *worst becomes the slowest rank's phases, then the total. */
+/* Runs one direction on all ranks; on rank 0 seconds[] becomes the slowest rank's phases, then the
+ * total. */
 static void timed(const struct cell *cell, const struct back_end *back, char *buf, int writing,
-                  struct outcome *outcome, double worst[PHASES + 1])
+                  struct outcome *outcome, double seconds[PHASES + 1])
 {
-    double mine[PHASES + 1];
+    double latest[PHASES + 1], first;
     *outcome = (struct outcome){.base = 0};
     MPI_Barrier(cell->comm);
-    outcome->begin = outcome->last = MPI_Wtime();
+    outcome->begin = outcome->last = now();
     if (writing ? write_file(cell, back, buf, outcome) : back->read(cell, buf, outcome))
         fail(cell, outcome->why);
-    memcpy(mine, outcome->seconds, sizeof outcome->seconds);
-    mine[PHASES] = outcome->last - outcome->begin;
-    MPI_Reduce(mine, worst, PHASES + 1, MPI_DOUBLE, MPI_MAX, 0, cell->comm);
+    memcpy(latest, outcome->seconds, sizeof outcome->seconds);
+    latest[PHASES] = outcome->last;
+    MPI_Reduce(latest, seconds, PHASES + 1, MPI_DOUBLE, MPI_MAX, 0, cell->comm);
+    MPI_Reduce(&outcome->begin, &first, 1, MPI_DOUBLE, MPI_MIN, 0, cell->comm);
+    seconds[PHASES] -= first;
 }
 
-static void print_seconds(const char *name, const double worst[PHASES + 1])
+static void print_seconds(const char *name, const double seconds[PHASES + 1])
 {
     printf(", \"%s\": {\"open\": %.6f, \"move\": %.6f, \"close\": %.6f, \"total\": %.6f}", name,
-           worst[OPEN], worst[MOVE], worst[CLOSE], worst[PHASES]);
+           seconds[OPEN], seconds[MOVE], seconds[CLOSE], seconds[PHASES]);
 }
 
 static void run_cell(struct cell *cell, char *buf, char *back_buf)
@@ -315,6 +319,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    clock_agree(MPI_COMM_WORLD);
     say_hello();
     char *schedule = read_schedule(argc > 1 ? argv[1] : "");
     for (char *line = strtok_r(schedule, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {

@@ -6,7 +6,7 @@
  *   options.c  what was asked for              check.c    what cannot be
  *   offsets.c  where each task goes; pure      words.c    what stands there; pure
  *   run.c      the phases of a test            phase.c    the transfers of one phase
- *   files.c    names, removal, clean-up        clock.c    one clock for all nodes
+ *   files.c    names, removal, clean-up        ../clock.c one clock for all nodes
  *   summary.c  figures of results; pure        report.c   what is printed; table.c, events.c
  *   job.c      of MPI, or of OpenSHMEM too     back_end.c the table of back ends:
  *   posix.c, mpiio.c, onesided.c, laminar.c, hdf5.c
@@ -17,6 +17,8 @@
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "clock.h"
 
 #define WHY 1024
 #define PATH_ROOM 4096
@@ -164,10 +166,6 @@ double sample_iops(const struct sample *s, int64_t transfer); /* transfers a sec
  * `total`, mean total. */
 void summary_of(const struct sample *s, int n, int step, int64_t transfer,
                 struct figures *bandwidth, struct figures *operations, double *seconds);
-
-/* clock.c: seconds, the same on all nodes. Collective. */
-void clock_agree(MPI_Comm comm);
-double now(void);
 
 /* phase.c */
 enum {

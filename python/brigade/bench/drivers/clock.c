@@ -8,7 +8,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
-#include "ior.h"
+#include "clock.h"
 
 enum {
     ROUNDS = 12,
