@@ -90,10 +90,11 @@ void file_early_begin(brg_file *f, enum file_action action, const struct io_requ
         read_all(f, &e->failure);
 }
 
-int file_early_scattered(brg_file *f, const struct io_extent *extent, const int64_t *v, int *rc)
+int file_early_scattered(brg_file *f, struct io_extent *extent, const int64_t *v, int *rc)
 {
     struct plan_ranks ranks = move_ranks(f->world);
-    if (!early_is_scattered(&f->early.own, v + EARLY_LEFT, &f->hints, extent, &ranks))
+    struct plan_place place = move_place(&f->token, 0);
+    if (!early_is_scattered(&f->early.own, v + EARLY_LEFT, &f->hints, &place, extent, &ranks))
         return 0;
     if (f->early.left)
         read_all(f, &f->failure);

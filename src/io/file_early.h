@@ -31,8 +31,7 @@ int file_early_judge(void *file, int64_t *least);
 
 /* Reading, when the ranks have met: 1 if each reads what it has left by itself, and has done so;
  * *rc is what they agreed on. Collective, the same everywhere. */
-int file_early_scattered(brg_file *f, const struct io_extent *extent, const int64_t *least,
-                         int *rc);
+int file_early_scattered(brg_file *f, struct io_extent *extent, const int64_t *least, int *rc);
 
 enum file_early_end {
     FILE_EARLY_KEEP,  /* the call is over, and the file has bytes up to `high` */

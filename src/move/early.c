@@ -12,8 +12,10 @@ int early_may(struct early *e, const struct io_hints *hints, const struct plan_p
     if (!e->request->bytes)
         return 1;
     e->share.where = e->share.spread.runs > 1 ? STORE_UNKNOWN : STORE_IN_MEMORY;
-    if (plan_may_look(hints, &e->share, ranks))
-        e->share.where = alone_where(e->store, e->request, e->rank, ranks->size);
+    if (plan_may_look(hints, place, &e->share, ranks))
+        e->share.where = e->share.spread.runs > 1
+                             ? alone_where(e->store, e->request, e->rank, ranks->size)
+                             : store_where(e->store, e->request->low);
     return plan_may_early(hints, place, &e->share, ranks);
 }
 
@@ -41,7 +43,8 @@ void early_say_left(const struct early *e, int64_t v[LEFT_VALUES])
 }
 
 int early_is_scattered(struct early *e, const int64_t v[LEFT_VALUES], const struct io_hints *hints,
-                       const struct io_extent *extent, const struct plan_ranks *ranks)
+                       const struct plan_place *place, struct io_extent *extent,
+                       const struct plan_ranks *ranks)
 {
     e->share.spread = (struct request_spread){.stretches = (uint64_t)-v[LEFT_STRETCHES],
                                               .runs = (uint64_t)-v[LEFT_RUNS],
@@ -50,7 +53,8 @@ int early_is_scattered(struct early *e, const int64_t v[LEFT_VALUES], const stru
                                               .pitch = (uint64_t)v[LEFT_PITCH]};
     e->share.where = (enum store_where)v[LEFT_WHERE];
     e->reads_on = !e->share.writes && plan_reads_on(extent, &e->share, ranks);
-    return plan_is_scattered(hints, extent, &e->share, ranks);
+    extent->one_reader = plan_reads_in_one(hints, place, extent, &e->share, ranks);
+    return !extent->one_reader && plan_is_scattered(hints, extent, &e->share, ranks);
 }
 
 /* ---- judging ---- */

@@ -26,7 +26,8 @@ int early_move(const struct early *early, uint64_t *moved, struct brg_error *err
 
 /* Where some could not, each may move its own by itself when they have met: what a rank says of
  * what it has left (after early_may; early NULL: nothing), the least of all ranks' of each value,
- * and whether they do. Then early_move, and an agreement. */
+ * and whether they do. Then early_move, and an agreement. Or extent->one_reader says that one rank
+ * reads all of it. */
 enum early_left {
     LEFT_STRETCHES,
     LEFT_RUNS,
@@ -37,8 +38,8 @@ enum early_left {
 };
 void early_say_left(const struct early *early, int64_t values[LEFT_VALUES]);
 int early_is_scattered(struct early *early, const int64_t least[LEFT_VALUES],
-                       const struct io_hints *hints, const struct io_extent *extent,
-                       const struct plan_ranks *ranks);
+                       const struct io_hints *hints, const struct plan_place *place,
+                       struct io_extent *extent, const struct plan_ranks *ranks);
 
 /* What one rank has written: bytes [low, high), and the blocks [from, until) that these and its
  * stream of checksums lie in, in bytes. Of nothing both are the same. */

@@ -23,7 +23,8 @@ struct io_call {
 /* Where a file lies, as a plan wants it for a call that writes, or reads. */
 static inline struct plan_place move_place(const struct store_token *token, int writes)
 {
-    return (struct plan_place){token->stripe_bytes, writes ? token->lock_bytes : 0, writes};
+    return (struct plan_place){token->stripe_bytes, writes ? token->lock_bytes : 0, writes,
+                               token->one_stream};
 }
 
 /* The ranks of a world as a plan wants them; what is known of the past is the caller's. */

@@ -312,11 +312,11 @@ static int move_scattered(struct onesided_run *run, const struct early *early)
 }
 
 /* What is left to do when the ranks have met. */
-static int move_rest(struct onesided_run *run, const struct met *met, struct early *early,
+static int move_rest(struct onesided_run *run, struct met *met, struct early *early,
                      const struct plan_ranks *ranks)
 {
     const struct onesided_call *call = run->call;
-    const struct io_extent *extent = &met->extent;
+    struct io_extent *extent = &met->extent;
     if (!run->collect && call->grows && extent->high > run->size &&
         look_at_size(call, &run->size, &run->failure))
         return run->failure.code;
@@ -325,7 +325,8 @@ static int move_rest(struct onesided_run *run, const struct met *met, struct ear
         return 0;
     struct io_extent there = *extent;
     extent_cut(&there, run->end);
-    if (call->grows && early_is_scattered(early, met->left, call->hints, &there, ranks))
+    if (call->grows &&
+        early_is_scattered(early, met->left, call->hints, &call->place, &there, ranks))
         return move_scattered(run, early);
     if (run->o->world) {
         struct plan_ranks of_world = move_ranks(run->o->world);
@@ -333,6 +334,7 @@ static int move_rest(struct onesided_run *run, const struct met *met, struct ear
         remember(run->o, &run->plan);
         return move_by_messages(run);
     }
+    extent->one_reader = there.one_reader;
     plan_blocks(&run->plan, call->hints, &call->place, extent, ranks);
     remember(run->o, &run->plan);
     if (met->one_run && call->grows && run->plan.transport == IO_DIRECT)

@@ -13,6 +13,7 @@ struct io_extent {
     uint64_t low, high; /* hull of all bytes: [low, high) */
     uint64_t run;       /* the least, over ranks with bytes, of the mean length of their runs */
     uint32_t grain;     /* all runs begin and end on a multiple of 1 << grain */
+    int one_reader;     /* plan_reads_in_one, of what is read */
 };
 
 /* How a file lies on its servers, as far as a plan goes by it. */
@@ -21,6 +22,7 @@ struct plan_place {
     uint64_t lock_bytes;   /* what one node may write at a time, others wait: a power of two; 0: of
                               any length, or nothing is written */
     int writes;
+    int one_stream; /* one reader is faster than several, where bytes come from a disk */
 };
 
 /* The ranks, as struct io_world has them. */
@@ -69,9 +71,10 @@ struct plan_share {
 };
 
 /* Whether it is worth a look where a rank's bytes are, for which it opens the file: not if its runs
- * lie close however that is; and what several nodes share is not on a disk of one. */
-int plan_may_look(const struct io_hints *hints, const struct plan_share *share,
-                  const struct plan_ranks *ranks);
+ * lie close however that is; and what several nodes share is not on a disk of one. Of one run only
+ * where a disk is read in one stream. */
+int plan_may_look(const struct io_hints *hints, const struct plan_place *place,
+                  const struct plan_share *share, const struct plan_ranks *ranks);
 
 /* Whether a rank may move what it asks for before the ranks have met for the call: one run, or long
  * ones, if `direct` is what plan_make would choose if all had such; several that are so few, or so
@@ -84,6 +87,11 @@ int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
  * share: the most stretches, runs and length of any rank, the least of all else. */
 int plan_is_scattered(const struct io_hints *hints, const struct io_extent *extent,
                       const struct plan_share *share, const struct plan_ranks *ranks);
+
+/* Then, too: whether one rank reads all of it, from a disk that likes that, through windows. */
+int plan_reads_in_one(const struct io_hints *hints, const struct plan_place *place,
+                      const struct io_extent *extent, const struct plan_share *share,
+                      const struct plan_ranks *ranks);
 
 /* Then, of what is read from a disk: whether nobody need ask for what comes next, as the ranks
  * together want most of what lies there, and reading on, as the kernel does, brings the others'. */

@@ -141,7 +141,7 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
     extent_cut(&extent, (uint64_t)v[SIZE]);
     move.size = extent.high;
     request_none(&nothing);
-    if (early_is_scattered(&share->early, v + LEFT, &r->hints, &extent, &ranks)) {
+    if (early_is_scattered(&share->early, v + LEFT, &r->hints, &place, &extent, &ranks)) {
         if (!share->is_moved)
             move_it(f, share, failure);
         return world_failure(w, failure);

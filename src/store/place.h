@@ -43,6 +43,10 @@ enum place_kind {
 };
 enum place_kind place_kind(int fd, const char *path);
 
+/* Whether a device of blocks turns, or says that it does as most virtual disks do: one reader that
+ * goes through a file is then faster than several. 0 too of what is none, or not known. */
+int place_one_stream(uint64_t device);
+
 /* More flags for the open(2) that makes a file in `folder`, so that its stripes can be chosen. */
 int place_open_flags(const char *folder, const struct io_hints *hints);
 

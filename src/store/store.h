@@ -40,6 +40,7 @@ struct store_token {
     uint32_t stripe_count;      /* 0: not known (not Lustre) */
     uint64_t lock_bytes;        /* what one node may write at a time, a power of two; 0: any */
     int reserves;               /* room for what is written is reserved before */
+    int one_stream;             /* its disk is read fastest by one reader */
     enum io_layout layout;      /* of the file that is there, or of the new one */
     int32_t mode;               /* permissions of the new file */
     uid_t owner;                /* of the new file, where not as it is made: else (uid_t)-1 */

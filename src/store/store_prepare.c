@@ -134,6 +134,7 @@ static int place_of(int fd, int fresh, struct store_token *token, const struct i
     int rc = place_choose(fd, fresh, hints, &place);
     if (fstat(fd, &st) == 0)
         token->device = (uint64_t)st.st_dev;
+    token->one_stream = token->flags & BRG_READ && place_one_stream(token->device);
     if (rc)
         return store_failed(err, rc, token->path, -1, "choose the stripes of");
     token->stripe_bytes = place.stripe_bytes;

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "store/store_inside.h"
 
@@ -13,13 +15,35 @@ static int is_memory(int fd)
     return fstatfs(fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 }
 
-/* The kernel reads the byte if it need not wait for it. Not all file systems can say so. */
+/* Nothing is read by asking; a file that is another's, and may not be written, is said to be there.
+ * Of what lies behind the end too nobody waits for a disk. */
+static enum store_where look(int fd, uint64_t offset)
+{
+    unsigned char there = 1;
+    struct stat st;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    off_t at = (off_t)(offset / page * page);
+    void *map = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, at);
+    if (map == MAP_FAILED)
+        return STORE_UNKNOWN;
+    int rc = mincore(map, page, &there);
+    munmap(map, page);
+    if (rc)
+        return STORE_UNKNOWN;
+    int ends = !(there & 1) && fstat(fd, &st) == 0 && (uint64_t)st.st_size <= offset;
+    return there & 1 || ends ? STORE_IN_MEMORY : STORE_ON_DISK;
+}
+
+/* The kernel reads the byte if it need not wait for it, and begins to otherwise: not where a disk
+ * is to be read in one stream. Not all file systems can say so. */
 enum store_where store_where(struct io_store *s, uint64_t offset)
 {
     char byte;
     struct iovec one = {.iov_base = &byte, .iov_len = 1};
     if (s->token.layout == IO_PARTS || store_need_file(s, NULL))
         return STORE_UNKNOWN;
+    if (s->token.one_stream)
+        return look(s->fd, offset);
     if (preadv2(s->fd, &one, 1, (off_t)offset, RWF_NOWAIT) >= 0)
         return STORE_IN_MEMORY;
     if (errno == EAGAIN)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -55,17 +56,33 @@ ssize_t pread64(int fd, void *buf, size_t n, off_t offset)
     return syscall(SYS_pread64, fd, buf, n, offset);
 }
 
-static struct io_store *opened(void)
+static unsigned char in_memory;
+
+int mincore(void *from, size_t bytes, unsigned char *pages)
+{
+    CHECK(from != MAP_FAILED && bytes <= (size_t)sysconf(_SC_PAGESIZE), "one page");
+    *pages = in_memory;
+    return 0;
+}
+
+static struct io_store *opened_on(int one_stream)
 {
     struct io_hints hints;
     struct store_token token;
     struct io_store *store = NULL;
     hints_default(&hints);
-    CHECK(!store_prepare(path, BRG_READ | BRG_WRITE | STORE_IN_PLACE, &hints, NULL, &token, &err) &&
-              !store_open(&token, &hints, 0, NULL, &store, &err) && !store_need_file(store, &err),
+    CHECK(!store_prepare(path, BRG_READ | BRG_WRITE | STORE_IN_PLACE, &hints, NULL, &token, &err),
           "%s", err.text);
+    token.one_stream = one_stream;
+    CHECK(!store_open(&token, &hints, 0, NULL, &store, &err) && !store_need_file(store, &err), "%s",
+          err.text);
     looks = asked = pages_asked = writes = reads = 0;
     return store;
+}
+
+static struct io_store *opened(void)
+{
+    return opened_on(0);
 }
 
 static void fill(void)
@@ -217,6 +234,18 @@ static void ranks_look_at_places_of_their_own(void)
     store_close(store);
 }
 
+static void a_disk_that_is_read_in_one_stream_is_left_alone(void)
+{
+    struct io_store *store = opened_on(1);
+    in_memory = 0;
+    CHECK(store_where(store, 8191) == STORE_ON_DISK, "not there");
+    CHECK(store_where(store, FILE_BYTES) == STORE_IN_MEMORY, "behind the end nobody waits");
+    in_memory = 1;
+    CHECK(store_where(store, 12345) == STORE_IN_MEMORY, "there");
+    CHECK(looks == 0, "%u reads", looks);
+    store_close(store);
+}
+
 int main(void)
 {
     char folder[] = "/var/tmp/brigade-alone-XXXXXX"; /* on a disk; /tmp may be in memory */
@@ -231,6 +260,7 @@ int main(void)
     of_what_is_not_known_only_reading_asks();
     a_file_system_in_memory_needs_no_look();
     ranks_look_at_places_of_their_own();
+    a_disk_that_is_read_in_one_stream_is_left_alone();
     it_is_asked_for_some_pieces_at_a_time();
     unlink(path);
     rmdir(folder);

@@ -2,9 +2,11 @@
 #include "claim.h"
 #include "store/place.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -69,6 +71,29 @@ static void room_is_reserved_on_ext4_alone(void)
     }
 }
 
+static void a_disk_says_itself_how_it_likes_to_be_read(void)
+{
+    DIR *disks = opendir("/sys/dev/block");
+    unsigned major, minor;
+    for (struct dirent *entry; disks && (entry = readdir(disks));) {
+        char path[300];
+        if (sscanf(entry->d_name, "%u:%u", &major, &minor) != 2)
+            continue;
+        snprintf(path, sizeof path, "/sys/dev/block/%s/queue/rotational", entry->d_name);
+        FILE *file = fopen(path, "r");
+        int says = 0;
+        if (file && fscanf(file, "%d", &says) == 1) {
+            int found = place_one_stream(makedev(major, minor));
+            CHECK(found == says, "%s: %d", entry->d_name, found);
+        }
+        if (file)
+            fclose(file);
+    }
+    if (disks)
+        closedir(disks);
+    CHECK(!place_one_stream(makedev(0, 40)), "what is no disk");
+}
+
 static void the_turns_of_clients_are_known(void)
 {
     static const struct {
@@ -114,6 +139,7 @@ int main(void)
     a_request_has_the_bytes_that_lustre_reads();
     elsewhere_it_is_not_applicable();
     room_is_reserved_on_ext4_alone();
+    a_disk_says_itself_how_it_likes_to_be_read();
     the_turns_of_clients_are_known();
     a_hint_says_what_is_not_known();
     return failures != 0;

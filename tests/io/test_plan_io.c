@@ -208,11 +208,46 @@ static void turns(int round)
     CHECK(plan.n_writers == 4);
 }
 
+/* Little in short runs has one writer, on one node; what one rank reads has one reader. */
+static void one_writer(int round)
+{
+    struct io_hints hints;
+    struct plan_place there = {.stripe_bytes = 1 << 20, .writes = 1};
+    struct plan_ranks ranks = {.size = 16, .n_nodes = 1, .room_bytes = 8 << 20};
+    struct io_extent e = {.low = 0, .high = 16 << 20, .run = 1024};
+    hints_default(&hints);
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 1);
+    plan_blocks(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 1);
+    e.high++;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 2);
+    e.high--, e.run = 64 << 10;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 2);
+    e.run = 1024, ranks.n_nodes = 2;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 4);
+    ranks.n_nodes = 1, there.writes = 0;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 2);
+    e.one_reader = 1, e.run = 4 << 20;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 1 && plan.transport == IO_SIMPLE && strstr(plan.reason, "one stream"));
+    plan_blocks(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 1);
+    hints.writers = 3;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 3);
+}
+
 int main(void)
 {
     for (int round = 1; round <= 4000; round++)
         random_plan(round);
     choices(0);
+    one_writer(0);
     blocks(0);
     near_blocks();
     near_windows();

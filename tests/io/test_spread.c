@@ -232,7 +232,7 @@ static int may_look(uint64_t runs, uint64_t pitch, uint32_t nodes)
 {
     struct plan_share share = share_of(0, runs, pitch, STORE_UNKNOWN);
     struct plan_ranks ranks = {.size = 20, .n_nodes = nodes, .room_bytes = 8 << 20};
-    return plan_may_look(&hints, &share, &ranks);
+    return plan_may_look(&hints, &place, &share, &ranks);
 }
 
 static void nobody_looks_where_it_would_change_nothing(void)
@@ -244,6 +244,77 @@ static void nobody_looks_where_it_would_change_nothing(void)
     CHECK(!may_look(100, 4096, 2), "what nodes share");
     hints.transport = IO_SIMPLE;
     CHECK(!may_look(100, 4096, 1), "a way that was asked for");
+}
+
+/* ---- a disk that is read in one stream ---- */
+
+static struct plan_share run_of(uint64_t bytes, enum store_where where)
+{
+    return (struct plan_share){
+        .spread = {.stretches = 1, .runs = 1, .run = bytes, .length = bytes, .pitch = bytes},
+        .where = where};
+}
+
+static int looks_at(uint64_t bytes, int writes, uint32_t size, uint32_t nodes)
+{
+    struct plan_share share = run_of(bytes, STORE_UNKNOWN);
+    struct plan_ranks ranks = {.size = size, .n_nodes = nodes, .room_bytes = 8 << 20};
+    share.writes = writes;
+    return plan_may_look(&hints, &place, &share, &ranks);
+}
+
+static void there_one_run_is_looked_at_too(void)
+{
+    hints_default(&hints);
+    CHECK(!looks_at(1 << 20, 0, 4, 1), "not of other disks");
+    place.one_stream = 1;
+    CHECK(looks_at(256 << 10, 0, 4, 1), "read");
+    CHECK(!looks_at((256 << 10) - 1, 0, 4, 1), "little is read as soon");
+    CHECK(!looks_at(1 << 20, 1, 4, 1), "written");
+    CHECK(!looks_at(1 << 20, 0, 1, 1), "by one rank");
+    CHECK(!looks_at(1 << 20, 0, 4, 2), "which nodes share");
+    hints.writers = 1;
+    CHECK(!looks_at(1 << 20, 0, 4, 1), "writers that were asked for");
+    place.one_stream = 0;
+}
+
+static void there_nobody_begins_before_all_have_met(void)
+{
+    struct plan_share disk = run_of(1 << 20, STORE_ON_DISK), there = disk;
+    there.where = STORE_IN_MEMORY;
+    hints_default(&hints);
+    CHECK(may(&disk, 4, 1), "elsewhere each reads its own");
+    place.one_stream = 1;
+    CHECK(!may(&disk, 4, 1) && may(&there, 4, 1), "what is in memory is copied at once");
+    CHECK(may(&disk, 4, 2) && may(&disk, 1, 1), "not of several nodes, nor of one rank");
+    disk.spread.runs = disk.spread.stretches = 8;
+    CHECK(!may(&disk, 4, 1), "several runs");
+    place.one_stream = 0;
+}
+
+/* 4 ranks that want so much each, of an extent of `bytes`. */
+static int in_one(uint64_t each, uint64_t bytes, enum store_where where)
+{
+    struct plan_share share = run_of(each, where);
+    struct plan_ranks ranks = {.size = 4, .n_nodes = 1, .room_bytes = 8 << 20};
+    struct io_extent extent = {.low = 5, .high = 5 + bytes, .run = each};
+    return plan_reads_in_one(&hints, &place, &extent, &share, &ranks);
+}
+
+static void there_one_rank_reads_what_is_mostly_wanted(void)
+{
+    hints_default(&hints);
+    CHECK(!in_one(1 << 20, 4 << 20, STORE_ON_DISK), "not of other disks");
+    place.one_stream = 1;
+    CHECK(in_one(1 << 20, 4 << 20, STORE_ON_DISK), "all of it");
+    CHECK(in_one(3 << 20, 16 << 20, STORE_ON_DISK), "three quarters");
+    CHECK(!in_one(3 << 20, (16 << 20) + 4, STORE_ON_DISK), "less");
+    CHECK(!in_one(1 << 20, 4 << 20, STORE_IN_MEMORY), "there already");
+    CHECK(in_one(8 << 20, 32 << 20, STORE_ON_DISK), "much");
+    CHECK(!in_one(9 << 20, (32 << 20) + 1, STORE_ON_DISK), "more than one reader copies as fast");
+    hints.transport = IO_DIRECT;
+    CHECK(!in_one(1 << 20, 4 << 20, STORE_ON_DISK), "a way that was asked for");
+    place.one_stream = 0;
 }
 
 static void who_asks_for_a_way_gets_it(void)
@@ -269,6 +340,9 @@ int main(void)
     runs_that_turn_out_to_lie_far_apart_are_as_well();
     of_what_is_mostly_wanted_a_disk_reads_on();
     nobody_looks_where_it_would_change_nothing();
+    there_one_run_is_looked_at_too();
+    there_nobody_begins_before_all_have_met();
+    there_one_rank_reads_what_is_mostly_wanted();
     who_asks_for_a_way_gets_it();
     return failures != 0;
 }
