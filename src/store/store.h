@@ -41,6 +41,7 @@ struct store_token {
     uint64_t lock_bytes;        /* what one node may write at a time, a power of two; 0: any */
     int reserves;               /* room for what is written is reserved before */
     int one_stream;             /* its disk is read fastest by one reader */
+    int is_far;                 /* its disk takes long to answer, as far as is known */
     enum io_layout layout;      /* of the file that is there, or of the new one */
     int32_t mode;               /* permissions of the new file */
     uid_t owner;                /* of the new file, where not as it is made: else (uid_t)-1 */

@@ -92,6 +92,8 @@ void store_remove_rest(const struct io_store *store);
 /* 0, or what keeps this process from the file as flags ask for it, with *err. Each question is a
  * request to a shared file system: only of what could not be opened. */
 int store_may_use(const char *path, unsigned flags, struct brg_error *err);
+/* 0: the byte at `offset` can be read at once; -EAGAIN: from a disk, which begins; or -errno. */
+int store_need_not_wait(int fd, uint64_t offset);
 /* Before bytes are written to the file that fd is, or to this rank's part: room for them, where
  * that makes writing faster. What cannot be reserved, the write will say. */
 void store_reserve(struct io_store *store, int fd, size_t bytes, uint64_t offset);

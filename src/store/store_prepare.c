@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "world/fault.h"
 #include "store/place.h"
@@ -96,6 +97,21 @@ static int look_for_parts(struct store_token *token, struct brg_error *err)
                         "plain file of it");
 }
 
+/* Opening a file to read it reads its head. Where that takes so long, from a disk, the disk is far
+ * away, and answers several readers as soon as one. */
+#define FAR_NS 700000u
+
+static int look_and_time(struct store_token *token, const struct stat *there, struct brg_error *err)
+{
+    int reads = token->file >= 0 && !(token->flags & BRG_WRITE);
+    int waits = reads && place_one_stream((uint64_t)there->st_dev) &&
+                store_need_not_wait(token->file, 0) == -EAGAIN;
+    uint64_t began_ns = brg_clock_ns();
+    int rc = look_for_parts(token, err);
+    token->is_far = waits && brg_clock_ns() - began_ns > FAR_NS;
+    return rc;
+}
+
 /* Nobody's file may be lost to ours because it is called NAME.sums; and ours not, at the end of all
  * the writing, because it cannot be called so. */
 static int check_sums_name(const char *path, struct brg_error *err)
@@ -134,7 +150,8 @@ static int place_of(int fd, int fresh, struct store_token *token, const struct i
     int rc = place_choose(fd, fresh, hints, &place);
     if (fstat(fd, &st) == 0)
         token->device = (uint64_t)st.st_dev;
-    token->one_stream = token->flags & BRG_READ && place_one_stream(token->device);
+    token->one_stream =
+        token->flags & BRG_READ && !token->is_far && place_one_stream(token->device);
     if (rc)
         return store_failed(err, rc, token->path, -1, "choose the stripes of");
     token->stripe_bytes = place.stripe_bytes;
@@ -301,7 +318,7 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
     rc = !rc && old.st_nlink && token->file < 0 ? store_may_use(token->path, flags, err) : rc;
     if (rc)
         return rc;
-    rc = old.st_nlink && keeps ? look_for_parts(token, err) : 0;
+    rc = old.st_nlink && keeps ? look_and_time(token, &old, err) : 0;
     if (rc)
         return rc;
     memcpy(token->temporary, token->path, sizeof token->path);

@@ -34,20 +34,24 @@ static enum store_where look(int fd, uint64_t offset)
     return there & 1 || ends ? STORE_IN_MEMORY : STORE_ON_DISK;
 }
 
-/* The kernel reads the byte if it need not wait for it, and begins to otherwise: not where a disk
- * is to be read in one stream. Not all file systems can say so. */
-enum store_where store_where(struct io_store *s, uint64_t offset)
+/* The kernel reads the byte if it need not wait for it, and begins to otherwise. Not all file
+ * systems can say so. */
+int store_need_not_wait(int fd, uint64_t offset)
 {
     char byte;
     struct iovec one = {.iov_base = &byte, .iov_len = 1};
+    return preadv2(fd, &one, 1, (off_t)offset, RWF_NOWAIT) >= 0 ? 0 : -errno;
+}
+
+enum store_where store_where(struct io_store *s, uint64_t offset)
+{
     if (s->token.layout == IO_PARTS || store_need_file(s, NULL))
         return STORE_UNKNOWN;
-    if (s->token.one_stream)
+    if (s->token.one_stream) /* in which nobody should begin */
         return look(s->fd, offset);
-    if (preadv2(s->fd, &one, 1, (off_t)offset, RWF_NOWAIT) >= 0)
-        return STORE_IN_MEMORY;
-    if (errno == EAGAIN)
-        return STORE_ON_DISK;
+    int rc = store_need_not_wait(s->fd, offset);
+    if (rc == 0 || rc == -EAGAIN)
+        return rc ? STORE_ON_DISK : STORE_IN_MEMORY;
     return is_memory(s->fd) ? STORE_IN_MEMORY : STORE_UNKNOWN;
 }
 

@@ -1,6 +1,7 @@
 /* One rank's pieces, moved by itself: what is asked of the system, and that every byte arrives. */
 #include "claim.h"
 #include "move/alone.h"
+#include "store/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,13 +51,24 @@ ssize_t pwrite64(int fd, const void *buf, size_t n, off_t offset)
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
+static unsigned takes_us; /* a read */
+
 ssize_t pread64(int fd, void *buf, size_t n, off_t offset)
 {
     reads++;
+    if (takes_us)
+        usleep(takes_us);
     return syscall(SYS_pread64, fd, buf, n, offset);
 }
 
 static unsigned char in_memory;
+static int turns; /* the disk */
+
+int place_one_stream(uint64_t device)
+{
+    (void)device;
+    return turns;
+}
 
 int mincore(void *from, size_t bytes, unsigned char *pages)
 {
@@ -246,6 +258,32 @@ static void a_disk_that_is_read_in_one_stream_is_left_alone(void)
     store_close(store);
 }
 
+static int one_stream(unsigned flags, int found, unsigned us)
+{
+    struct io_hints hints;
+    struct store_token token;
+    hints_default(&hints);
+    where = found;
+    takes_us = us;
+    CHECK(!store_prepare(path, flags, &hints, NULL, &token, &err), "%s", err.text);
+    store_abandon(&token);
+    takes_us = 0;
+    return token.one_stream;
+}
+
+static void a_disk_far_away_is_read_by_all(void)
+{
+    turns = 1;
+    CHECK(one_stream(BRG_READ, -EAGAIN, 0), "near");
+    CHECK(!one_stream(BRG_READ, -EAGAIN, 2000), "its head took long");
+    CHECK(!one_stream(BRG_READ | STORE_IN_PLACE, -EAGAIN, 2000), "of another program's file");
+    CHECK(one_stream(BRG_READ, 1, 2000), "the head was in memory: the process had to wait");
+    CHECK(one_stream(BRG_READ | BRG_WRITE | STORE_IN_PLACE, -EAGAIN, 0), "read and written");
+    CHECK(!one_stream(BRG_WRITE | STORE_IN_PLACE, -EAGAIN, 0), "not read");
+    turns = 0;
+    CHECK(!one_stream(BRG_READ, -EAGAIN, 0), "a disk that does not turn");
+}
+
 int main(void)
 {
     char folder[] = "/var/tmp/brigade-alone-XXXXXX"; /* on a disk; /tmp may be in memory */
@@ -261,6 +299,7 @@ int main(void)
     a_file_system_in_memory_needs_no_look();
     ranks_look_at_places_of_their_own();
     a_disk_that_is_read_in_one_stream_is_left_alone();
+    a_disk_far_away_is_read_by_all();
     it_is_asked_for_some_pieces_at_a_time();
     unlink(path);
     rmdir(folder);
