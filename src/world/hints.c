@@ -1,6 +1,7 @@
 /* See hints.h. */
 #include "world/hints.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <locale.h>
@@ -82,7 +83,7 @@ int hints_size(const char *text, uint64_t *bytes)
     unsigned long long number = strtoull(text, &end, 10);
     if (end == text || errno || *text == '-')
         return -EINVAL;
-    const char *units = "KMGT", *unit = *end ? strchr(units, *end) : NULL;
+    const char *units = "KMGT", *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
     int shift = 0;
     if (unit) {
         shift = 10 * (int)(unit - units + 1);
@@ -90,7 +91,7 @@ int hints_size(const char *text, uint64_t *bytes)
     }
     if (end[0] == 'i' && unit)
         end++;
-    if (end[0] == 'B')
+    if (end[0] == 'B' || (unit && end[0] == 'b'))
         end++;
     if (*end || number > UINT64_MAX >> shift)
         return -EINVAL;

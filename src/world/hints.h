@@ -58,7 +58,7 @@ extern const char *const io_transport_names[]; /* by enum io_transport */
 
 void hints_default(struct io_hints *hints);
 
-/* A number of bytes with K, M, G or T behind it. 0, or -EINVAL: it is none. */
+/* A number of bytes with K, M, G or T, of either case, behind it. 0, or -EINVAL: it is none. */
 int hints_size(const char *text, uint64_t *bytes);
 
 /* Whether `key` is one that hints_parse takes. */
