@@ -39,7 +39,7 @@ struct io_plan {
     enum io_transport transport; /* never IO_AUTO */
     uint64_t low, high;          /* the extent's */
     uint32_t grain;              /* likewise */
-    int is_near;                 /* few ranks of one node write short runs that an area could hold:
+    int is_near;                 /* few ranks of one node write a little in short runs:
                                     through few windows, used again while they are warm */
     uint64_t window_bytes;       /* a power of two, divides stripe_bytes or is a multiple of it */
     uint64_t stripe_bytes;

@@ -138,8 +138,8 @@ static void near_blocks(void)
     }
 }
 
-/* So are windows of what few ranks of one node write, if all of it could be in their area; or else
- * windows are as long as a stripe. */
+/* So are windows of what few ranks of one node write, if it is little; or else windows are as long
+ * as a stripe. */
 static void near_windows(void)
 {
     static const struct {
@@ -147,10 +147,10 @@ static void near_windows(void)
         int writes, near;
         uint64_t run, high, window;
     } cases[] = {
-        {4, 1, 1, 1, 24, 8 << 20, 512 << 10},     {1, 1, 1, 1, 24, 8 << 20, 128 << 10},
-        {8, 1, 1, 1, 24, 8 << 20, 1 << 20},       {9, 1, 1, 0, 24, 8 << 20, 1 << 20},
-        {4, 1, 0, 0, 24, 8 << 20, 1 << 20},       {4, 2, 1, 0, 24, 8 << 20, 1 << 20},
-        {4, 1, 1, 0, 24, (8 << 20) + 1, 1 << 20}, {4, 1, 1, 0, 1 << 20, 8 << 20, 1 << 20},
+        {4, 1, 1, 1, 24, 8 << 20, 512 << 10},      {1, 1, 1, 1, 24, 8 << 20, 128 << 10},
+        {16, 1, 1, 1, 24, 16 << 20, 1 << 20},      {17, 1, 1, 0, 24, 8 << 20, 1 << 20},
+        {4, 1, 0, 0, 24, 8 << 20, 1 << 20},        {4, 2, 1, 0, 24, 8 << 20, 1 << 20},
+        {4, 1, 1, 0, 24, (16 << 20) + 1, 1 << 20}, {4, 1, 1, 0, 1 << 20, 8 << 20, 1 << 20},
     };
     struct io_hints hints;
     hints_default(&hints);

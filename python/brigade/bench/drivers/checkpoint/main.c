@@ -142,8 +142,8 @@ static void forget_file(int folder, const char *path)
     }
 }
 
-/* Lets the kernel forget the file's pages (or those of a folder's files), so that reading begins at
- * the file system; what was not synced stays. */
+/* Lets the kernel forget the pages of a synced file (or those of a folder's files), so that reading
+ * begins at the file system. Of another it would forget what happens to be on the disk by then. */
 static void forget(const struct cell *cell, const struct back_end *back)
 {
     char path[sizeof cell->path + 16];
@@ -254,7 +254,8 @@ static void run_cell(struct cell *cell, char *buf, char *back_buf)
     timed(cell, back, buf, 1, &outcome, wrote);
     MPI_Barrier(cell->comm); /* nobody reads what another has not closed */
     if (cell->read) {
-        forget(cell, back);
+        if (cell->sync)
+            forget(cell, back);
         memset(back_buf, 0, cell_bytes(cell));
         timed(cell, back, back_buf, 0, &reading, read);
         int64_t wrong = cell_wrong(cell, back_buf);
