@@ -53,8 +53,8 @@ int early_is_scattered(struct early *e, const int64_t v[LEFT_VALUES], const stru
                                               .pitch = (uint64_t)v[LEFT_PITCH]};
     e->share.where = (enum store_where)v[LEFT_WHERE];
     e->reads_on = !e->share.writes && plan_reads_on(extent, &e->share, ranks);
-    extent->one_reader = plan_reads_in_one(hints, place, extent, &e->share, ranks);
-    return !extent->one_reader && plan_is_scattered(hints, extent, &e->share, ranks);
+    extent->readers = plan_readers(hints, place, extent, &e->share, ranks);
+    return !extent->readers && plan_is_scattered(hints, extent, &e->share, ranks);
 }
 
 /* ---- judging ---- */

@@ -26,8 +26,8 @@ int early_move(const struct early *early, uint64_t *moved, struct brg_error *err
 
 /* Where some could not, each may move its own by itself when they have met: what a rank says of
  * what it has left (after early_may; early NULL: nothing), the least of all ranks' of each value,
- * and whether they do. Then early_move, and an agreement. Or extent->one_reader says that one rank
- * reads all of it. */
+ * and whether they do. Then early_move, and an agreement. Or extent->readers says that so
+ * many ranks read all of it. */
 enum early_left {
     LEFT_STRETCHES,
     LEFT_RUNS,

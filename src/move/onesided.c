@@ -334,7 +334,7 @@ static int move_rest(struct onesided_run *run, struct met *met, struct early *ea
         remember(run->o, &run->plan);
         return move_by_messages(run);
     }
-    extent->one_reader = there.one_reader;
+    extent->readers = there.readers;
     plan_blocks(&run->plan, call->hints, &call->place, extent, ranks);
     remember(run->o, &run->plan);
     if (met->one_run && call->grows && run->plan.transport == IO_DIRECT)

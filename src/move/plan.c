@@ -43,8 +43,9 @@
 #define READ_PITCH_UNKNOWN (64u << 10)
 /* Of so many bytes of a rank it is worth a look whether they come from a disk. */
 #define ONE_READER (256u << 10)
-/* Of more in all, several readers have their disks at work as long, and share the copying. */
-#define ONE_READER_MOST (UINT64_C(32) << 20)
+/* Of more in all, two share the copying; of much more, all read their own as soon. */
+#define ONE_READER_MOST (UINT64_C(16) << 20)
+#define READERS_MOST (UINT64_C(64) << 20)
 /* With more nodes, all of them sending to one at a time is what brigade avoids. */
 #define MANY_NODES 32u
 
@@ -125,10 +126,10 @@ static void choose(struct io_plan *plan, const struct io_hints *hints,
     enum io_transport to_writers = ranks->n_nodes > MANY_NODES ? IO_BRIGADE : IO_SIMPLE;
     unsigned candidates = 1u << IO_DIRECT | 1u << IO_ROTATE;
     char why[PLAN_WHY];
-    if (extent->one_reader) {
+    if (extent->readers) {
         candidates = 1u << IO_SIMPLE;
         plan->transport = IO_SIMPLE;
-        by_rule = "it lies on a disk, which is read in one stream";
+        by_rule = "it lies on a disk, which few should read";
     } else if (!plan_is_long(extent->run)) {
         candidates = 1u << IO_SIMPLE | (ranks->n_nodes > 1 ? 1u << IO_BRIGADE : 0);
         plan->transport = to_writers;
@@ -255,12 +256,15 @@ int plan_reads_on(const struct io_extent *extent, const struct plan_share *s,
     return s->where == STORE_ON_DISK && wanted >= (extent->high - extent->low) / 4 * 3;
 }
 
-int plan_reads_in_one(const struct io_hints *hints, const struct plan_place *place,
+uint32_t plan_readers(const struct io_hints *hints, const struct plan_place *place,
                       const struct io_extent *extent, const struct plan_share *share,
                       const struct plan_ranks *ranks)
 {
-    return extent->high - extent->low <= ONE_READER_MOST &&
-           may_read_in_one(hints, place, share, ranks) && plan_reads_on(extent, share, ranks);
+    uint64_t bytes = extent->high - extent->low;
+    if (bytes > READERS_MOST || !may_read_in_one(hints, place, share, ranks) ||
+        !plan_reads_on(extent, share, ranks))
+        return 0;
+    return bytes <= ONE_READER_MOST ? 1 : WRITERS_A_NODE;
 }
 
 static int is_short_and_near(const struct io_extent *extent, const struct plan_ranks *ranks)
@@ -275,7 +279,9 @@ static uint64_t wish_writers(const struct io_hints *hints, const struct plan_pla
     int is_small = place->writes && extent->high - extent->low <= ONE_WRITER_MOST;
     if (hints->writers)
         return hints->writers;
-    if (extent->one_reader || (is_small && is_short_and_near(extent, ranks)))
+    if (extent->readers)
+        return extent->readers;
+    if (is_small && is_short_and_near(extent, ranks))
         return 1;
     return (uint64_t)ranks->n_nodes * WRITERS_A_NODE;
 }

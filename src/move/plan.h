@@ -13,7 +13,7 @@ struct io_extent {
     uint64_t low, high; /* hull of all bytes: [low, high) */
     uint64_t run;       /* the least, over ranks with bytes, of the mean length of their runs */
     uint32_t grain;     /* all runs begin and end on a multiple of 1 << grain */
-    int one_reader;     /* plan_reads_in_one, of what is read */
+    uint32_t readers;   /* plan_readers, of what is read */
 };
 
 /* How a file lies on its servers, as far as a plan goes by it. */
@@ -88,8 +88,9 @@ int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
 int plan_is_scattered(const struct io_hints *hints, const struct io_extent *extent,
                       const struct plan_share *share, const struct plan_ranks *ranks);
 
-/* Then, too: whether one rank reads all of it, from a disk that likes that, through windows. */
-int plan_reads_in_one(const struct io_hints *hints, const struct plan_place *place,
+/* Then, too: how many ranks read all of it through windows, from a disk that likes to be read in one
+ * stream; 0: it is read as if it did not. */
+uint32_t plan_readers(const struct io_hints *hints, const struct plan_place *place,
                       const struct io_extent *extent, const struct plan_share *share,
                       const struct plan_ranks *ranks);
 

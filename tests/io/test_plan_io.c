@@ -232,11 +232,15 @@ static void one_writer(int round)
     ranks.n_nodes = 1, there.writes = 0;
     plan_make(&plan, &hints, &there, &e, &ranks);
     CHECK(plan.n_writers == 2);
-    e.one_reader = 1, e.run = 4 << 20;
+    e.readers = 1, e.run = 4 << 20;
     plan_make(&plan, &hints, &there, &e, &ranks);
-    CHECK(plan.n_writers == 1 && plan.transport == IO_SIMPLE && strstr(plan.reason, "one stream"));
+    CHECK(plan.n_writers == 1 && plan.transport == IO_SIMPLE &&
+          strstr(plan.reason, "few should read"));
     plan_blocks(&plan, &hints, &there, &e, &ranks);
     CHECK(plan.n_writers == 1);
+    e.readers = 2;
+    plan_make(&plan, &hints, &there, &e, &ranks);
+    CHECK(plan.n_writers == 2 && plan.transport == IO_SIMPLE);
     hints.writers = 3;
     plan_make(&plan, &hints, &there, &e, &ranks);
     CHECK(plan.n_writers == 3);
