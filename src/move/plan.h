@@ -88,8 +88,8 @@ int plan_may_early(const struct io_hints *hints, const struct plan_place *place,
 int plan_is_scattered(const struct io_hints *hints, const struct io_extent *extent,
                       const struct plan_share *share, const struct plan_ranks *ranks);
 
-/* Then, too: how many ranks read all of it through windows, from a disk that likes to be read in one
- * stream; 0: it is read as if it did not. */
+/* Then, too: how many ranks read all of it through windows, from a disk that likes to be read in
+ * one stream; 0: it is read as if it did not. */
 uint32_t plan_readers(const struct io_hints *hints, const struct plan_place *place,
                       const struct io_extent *extent, const struct plan_share *share,
                       const struct plan_ranks *ranks);

@@ -3,9 +3,10 @@
  * Rank 0 prints a line for each cell: MARK and a JSON object with seconds of writing, and of
  * reading, which begin after a barrier: those of the slowest rank in each phase, and in total from
  * when the first rank began to when the last one ended. (Where ranks share processors, some begin
- * when others have ended: no rank's own clock sees what a job waits for.) What was read is compared with what belongs there; with `check` so is the whole file, in other parts than it was
- * written in and by plain reading, which a mistake made twice would not survive. A failure ends
- * the job: MARK and {"id", "failed"}. The files are removed before and after each cell.
+ * when others have ended: no rank's own clock sees what a job waits for.) What was read is compared
+ * with what belongs there; with `check` so is the whole file, in other parts than it was written in
+ * and by plain reading, which a mistake made twice would not survive. A failure ends the job: MARK
+ * and {"id", "failed"}. The files are removed before and after each cell.
  */
 #include <dirent.h>
 #include <errno.h>
