@@ -206,8 +206,8 @@ static int may_leave_windows(const struct io_hints *hints, const struct plan_ran
 static int may_read_in_one(const struct io_hints *hints, const struct plan_place *place,
                            const struct plan_share *share, const struct plan_ranks *ranks)
 {
-    return place->one_stream && !share->writes && ranks->n_nodes == 1 && ranks->size > 1 &&
-           may_leave_windows(hints, ranks);
+    return place->one_stream && !place->writes && !share->writes && ranks->n_nodes == 1 &&
+           ranks->size > 1 && may_leave_windows(hints, ranks);
 }
 
 int plan_may_look(const struct io_hints *hints, const struct plan_place *place,

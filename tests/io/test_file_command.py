@@ -49,6 +49,7 @@ def test_split_and_join_keep_every_byte(alone: Path, tmp_path: Path):
     assert (facts["layout"], facts["bytes"]) == ("parts", 2 * MIB + 5)
     assert sum(part["bytes"] for part in facts["parts"]) == 2 * MIB + 5
     assert "all 3 blocks are as they were written" in ask("verify", parts)
+    assert f"3 parts in {facts['folder']}" in ask("info", parts)
     ask("join", parts, again)
     assert_whole(again, pattern(2 * MIB + 5, 1))
     ask("join", parts, parts)  # in its own place; the parts go
@@ -100,6 +101,11 @@ def test_a_pattern_of_names_that_matches_checksums_too_verifies_files(tmp_path: 
     assert brigade("verify", *tmp_path.glob("ckpt.*")).returncode == BAD
     (tmp_path / "alone.sums").write_bytes(b"somebody's")
     assert brigade("verify", tmp_path / "alone.sums").returncode == BAD
+
+
+def test_one_part_is_not_called_parts(alone: Path, tmp_path: Path):
+    write(alone, tmp_path / "one", "layout=parts", 1)
+    assert "1 part in ." in ask("info", tmp_path / "one")
 
 
 def test_damage_is_not_copied_into_a_file_with_new_checksums(alone: Path, tmp_path: Path):

@@ -84,7 +84,8 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         rows += [("layout", "one plain file"), ("checksums", facts["checksums"])]
     else:
         parts = facts["parts"]
-        rows.append(("layout", f"{len(parts)} parts in {facts['folder']}"))
+        number = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
+        rows.append(("layout", f"{number} in {facts['folder']}"))
         rows.append(
             ("extents", f"{facts['extents']:,} in an index of {facts['index_bytes']:,} bytes")
         )
