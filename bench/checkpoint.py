@@ -5,7 +5,7 @@ peers at several widths, how steady each is beside another job, and what headers
     python bench/checkpoint.py --quick                   4 minutes: 4 ranks, few rounds
     python bench/checkpoint.py --fs moosefs              20 minutes
     python bench/checkpoint.py --fs disk --dir /scratch  a disk elsewhere
-    python bench/checkpoint.py --fs disk --small-rounds 20   small files alone: 7 minutes
+    python bench/checkpoint.py --fs disk --small-rounds 20   small files alone: 5 minutes
 
 Peers are measured as safe as Brigade is (--sync --publish), as they come (--sync), and with nothing
 synced by anybody (--no-sync); reading once.

@@ -2,7 +2,8 @@
 
 Two places: one shared file, in which every rank's region begins where the last one's ends, so that
 a header moves all blocks off their boundaries; or a file for each rank. The rates are those of the
-published table: all blocks by the slowest rank's seconds, writing with fsync.
+published table, writing with fsync: all blocks by the seconds from when the first rank begins until
+the last one has ended.
 """
 
 from __future__ import annotations
