@@ -55,6 +55,19 @@ enum place_kind place_kind(int fd, const char *path)
                                        : PLACE_OTHER;
 }
 
+/* The same of a file whose device is known: what a device is does not change, and asking is a request
+ * to a shared file system. */
+static enum place_kind kind_of(int fd, uint64_t device)
+{
+    static _Thread_local uint64_t known_device;
+    static _Thread_local enum place_kind known;
+    if (device && device == known_device)
+        return known;
+    known = place_kind(fd, NULL);
+    known_device = device;
+    return known;
+}
+
 int place_open_flags(const char *folder, const struct io_hints *hints)
 {
     struct place_lov request;
@@ -92,7 +105,7 @@ int place_choose(int fd, int fresh, const struct io_hints *hints, struct place *
     struct stat st;
     int is_known = fstat(fd, &st) == 0;
     uint64_t own = is_known ? (uint64_t)st.st_blksize : 0;
-    enum place_kind kind = place_kind(fd, NULL);
+    enum place_kind kind = kind_of(fd, is_known ? (uint64_t)st.st_dev : 0);
     *place = (struct place){.stripe_bytes = STRIPE_DEFAULT, .reserves = kind == PLACE_EXT4};
     if (hints->stripe_bytes)
         place->stripe_bytes = power_of_two(hints->stripe_bytes);

@@ -37,6 +37,7 @@ void store_begin(struct io_store *s, const struct store_token *token, const stru
 {
     s->token = *token;
     s->fd = rank == 0 ? token->file : -1;
+    s->is_fresh = rank == 0 && token->lock >= 0 && !store_as_it_lies(token);
     s->limit = store_io_limit();
     s->room.old = token->flags & BRG_CREATE && !store_in_place(token) ? 0 : token->size;
     s->token.file = -1;
@@ -104,12 +105,15 @@ int store_need_file(struct io_store *s, struct brg_error *err)
         return 0;
     unsigned flags = s->token.flags;
     int mode = flags & BRG_WRITE ? O_RDWR : O_RDONLY;
-    int fd = s->kept >= 0 ? store_open_kept(s, mode) : store_io_open(s->token.temporary, mode, 0);
+    int fd = s->is_fresh    ? store_io_again(s->token.lock)
+             : s->kept >= 0 ? store_open_kept(s, mode)
+                            : store_io_open(s->token.temporary, mode, 0);
     if (fd == -EACCES && store_in_place(&s->token) && !(flags & BRG_READ))
         fd = store_io_open(s->token.temporary, O_WRONLY, 0); /* nobody asks to read it */
     if (fd < 0)
         return store_failed(err, fd, s->token.path, -1, "open");
     s->fd = fd;
+    s->is_fresh = 0;
     return 0;
 }
 
@@ -306,6 +310,7 @@ int store_is_unsummed(const struct io_store *s)
 
 int store_let_go(struct io_store *s, struct brg_error *err)
 {
+    s->is_fresh = 0;
     if (s->fd >= 0) {
         if (store_in_place(&s->token))
             store_keep(s);

@@ -25,6 +25,7 @@ struct io_store {
     int sync, checksums, verify, async;
     uint32_t rank;
     int fd;         /* of the data, or -1 */
+    int is_fresh;   /* rank 0: token.lock is of the data as well, which nobody was shown yet */
     int kept;       /* the same file in place, once it was let go of, or -1 */
     uint64_t limit; /* RLIMIT_FSIZE when the store began */
     struct store_room {
@@ -46,6 +47,7 @@ struct io_store {
     } early;            /* what was written before the ranks have met; bytes 0: nothing */
     int secured;        /* rank 0: its sums are written and synced, as its size and mode are */
     int sums_are_there; /* and under their name, as the file is */
+    int name_is_free;   /* nothing is there that will be replaced */
     /* verify=yes: the sections that have matched all that was read so far */
     struct sums_file *known;
     unsigned candidates;
@@ -128,8 +130,9 @@ int store_publish_parts(struct io_store *store, uint64_t size, struct brg_error 
 /* Sums of another file are worse than none; but somebody else's NAME.sums stays. 0 or -errno. */
 int store_remove_sums(const char *path);
 
-/* Removes temporary files of `path` whose job has died on this very host. */
-void store_sweep(const char *path, uint32_t host);
+/* Removes temporary files of `path` whose job has died on this very host. 1: all names of its folder
+ * were seen, NAME.sums is none of them, and can be made if .NAME.brg-ID can. */
+int store_sweep(const char *path, uint32_t host);
 
 /* This host since it started. */
 uint32_t store_host(void);

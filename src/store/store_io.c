@@ -41,6 +41,12 @@ int store_io_open(const char *path, int flags, unsigned mode)
     return fd < 0 ? -errno : fd;
 }
 
+int store_io_again(int fd)
+{
+    int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return again < 0 ? -errno : again;
+}
+
 /* Past this node's caches, where a network file system has some. */
 static int ask(int fd, const char *path, unsigned mask, struct statx *now)
 {
@@ -59,18 +65,32 @@ ssize_t store_io_read(int fd, void *buf, size_t n, uint64_t offset)
     return rest < 0 ? rest : got + rest;
 }
 
+static void take(const struct statx *now, struct stat *st)
+{
+    *st = (struct stat){.st_dev = makedev(now->stx_dev_major, now->stx_dev_minor),
+                        .st_ino = now->stx_ino,
+                        .st_mode = now->stx_mode,
+                        .st_nlink = now->stx_nlink,
+                        .st_uid = now->stx_uid,
+                        .st_gid = now->stx_gid,
+                        .st_size = (off_t)now->stx_size};
+}
+
 int store_io_stat(int fd, const char *path, struct stat *st)
 {
     struct statx now;
     if (ask(fd, path, STATX_BASIC_STATS, &now))
         return -errno;
-    *st = (struct stat){.st_dev = makedev(now.stx_dev_major, now.stx_dev_minor),
-                        .st_ino = now.stx_ino,
-                        .st_mode = now.stx_mode,
-                        .st_nlink = now.stx_nlink,
-                        .st_uid = now.stx_uid,
-                        .st_gid = now.stx_gid,
-                        .st_size = (off_t)now.stx_size};
+    take(&now, st);
+    return 0;
+}
+
+int store_io_stat_link(const char *path, struct stat *st)
+{
+    struct statx now;
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now))
+        return -errno;
+    take(&now, st);
     return 0;
 }
 

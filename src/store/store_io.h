@@ -17,6 +17,8 @@ int store_failed(struct brg_error *err, int code, const char *path, int64_t offs
 /* Each returns 0 or -errno (open: a descriptor). A write stops at RLIMIT_FSIZE with -EFBIG rather
  * than raise SIGXFSZ, which would end the program. *done (may be NULL): bytes written before. */
 int store_io_open(const char *path, int flags, unsigned mode);
+/* Another descriptor of what fd is, without asking the file system. */
+int store_io_again(int fd);
 /* Bytes read, fewer than n only where the file ends; -errno. Another node may have made it longer,
  * and this node's client of a network file system not say so yet, even to one who has just opened
  * it: where it seems to end, its size is asked for past the client's caches. */
@@ -24,6 +26,8 @@ ssize_t store_io_read(int fd, void *buf, size_t n, uint64_t offset);
 /* The same of its size: type, mode, owner, links, inode, device and size of `path`, or of fd where
  * that is NULL. */
 int store_io_stat(int fd, const char *path, struct stat *st);
+/* Of a symbolic link its own. */
+int store_io_stat_link(const char *path, struct stat *st);
 int store_io_write(int fd, const void *buf, size_t bytes, uint64_t offset, size_t *done);
 /* RLIMIT_FSIZE as it is now, UINT64_MAX for none; and the write of somebody who knows it. */
 uint64_t store_io_limit(void);

@@ -29,40 +29,59 @@ static int refuse(struct brg_error *err, int code, const char *path, const char 
     return code;
 }
 
-/* The absolute name of the file itself, wherever the process goes later: links are followed. */
-static int resolve(const char *path, char *out, struct brg_error *err)
+/* The absolute name of a file that nothing links to, wherever the process goes later. */
+static int name_in_folder(const char *path, char *out, struct brg_error *err)
 {
-    char folder[PATH_MAX], real[PATH_MAX];
+    char folder[PATH_MAX] = ".", real[PATH_MAX];
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    struct stat st;
-    if (realpath(path, real)) {
-        name = "";
-    } else {
-        if (lstat(path, &st) == 0)
-            return refuse(err, -errno, path, "it is a symbolic link that leads to nothing");
-        if (!*name || snprintf(folder, sizeof folder, "%.*s", slash ? (int)(name - path) : 1,
-                               slash ? path : ".") >= (int)sizeof folder)
-            return refuse(err, *name ? -ENAMETOOLONG : -EISDIR, path, "no file can have this name");
-        if (!realpath(folder, real))
-            return store_failed(err, -errno, path, -1, "open");
-    }
-    int n = snprintf(out, STORE_PATH, "%s%s%s", real, *name && real[1] ? "/" : "", name);
+    int length = slash > path ? (int)(slash - path) : 1;
+    if (!*name)
+        return refuse(err, -EISDIR, path, "no file can have this name");
+    if (slash && snprintf(folder, sizeof folder, "%.*s", length, path) >= (int)sizeof folder)
+        return refuse(err, -ENAMETOOLONG, path, "no file can have this name");
+    if (!realpath(folder, real))
+        return store_failed(err, -errno, path, -1, "open");
+    int n = snprintf(out, STORE_PATH, "%s%s%s", real, real[1] ? "/" : "", name);
     return n >= STORE_PATH - 64 ? refuse(err, -ENAMETOOLONG, path, "its path is too long") : 0;
 }
 
-/* 0 with *st filled (st_nlink 0: nothing is there), or what keeps it from being used. */
-static int look(const char *path, unsigned flags, struct stat *st, struct brg_error *err)
+/* The same of what is there, links followed. */
+static int name_of_found(const char *path, char *out, struct brg_error *err)
 {
-    int rc = store_io_stat(-1, path, st);
+    char real[PATH_MAX];
+    if (!realpath(path, real))
+        return errno == ENOENT
+                   ? refuse(err, -ENOENT, path, "it is a symbolic link that leads to nothing")
+                   : store_failed(err, -errno, path, -1, "open");
+    int n = snprintf(out, STORE_PATH, "%s", real);
+    return n >= STORE_PATH - 64 ? refuse(err, -ENAMETOOLONG, path, "its path is too long") : 0;
+}
+
+/* Its name in out and 0 with *st filled (st_nlink 0: nothing is there), or what keeps it from being
+ * used. Looking up the last part of a name is a request to a shared file system, which is made once
+ * unless it is a link. */
+static int look(const char *path, unsigned flags, char *out, struct stat *st, struct brg_error *err)
+{
+    int rc = store_io_stat_link(path, st), is_there = rc == 0;
+    if (is_there && !S_ISREG(st->st_mode)) {
+        rc = name_of_found(path, out, err);
+        if (rc)
+            return rc;
+        rc = store_io_stat(-1, out, st);
+    } else {
+        int unnamed = name_in_folder(path, out, err);
+        if (unnamed)
+            return unnamed;
+    }
     if (rc) {
         memset(st, 0, sizeof *st);
-        return rc == -ENOENT && flags & BRG_CREATE ? 0 : store_failed(err, rc, path, -1, "open");
+        return rc == -ENOENT && flags & BRG_CREATE ? 0 : store_failed(err, rc, out, -1, "open");
     }
     if (flags & BRG_EXCLUSIVE)
-        return store_failed(err, -EEXIST, path, -1, "create");
+        return store_failed(err, -EEXIST, out, -1, "create");
     return S_ISREG(st->st_mode)
                ? 0
-               : refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, path, "it is no plain file");
+               : refuse(err, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL, out, "it is no plain file");
 }
 
 /* Once for all that is asked of it, where it is read or written in place: each opening is a request
@@ -306,8 +325,7 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
                    struct store_token *token, struct brg_error *err)
 {
     struct stat old;
-    int rc = resolve(path, token->path, err);
-    rc = rc ? rc : look(token->path, flags, &old, err);
+    int rc = look(path, flags, token->path, &old, err);
     if (rc)
         return rc;
     token->size = (uint64_t)old.st_size;
@@ -326,10 +344,11 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
         return prepare_in_place(token, hints, old.st_nlink != 0, err);
     if (flags & BRG_READ)
         return find_place(token, hints, err);
-    rc = hints->checksums && token->layout == IO_SHARED ? check_sums_name(token->path, err) : 0;
+    int is_free = store_sweep(token->path, store_host());
+    if (hints->checksums && token->layout == IO_SHARED && !is_free)
+        rc = check_sums_name(token->path, err);
     if (rc)
         return rc;
-    store_sweep(token->path, store_host());
     rc = make_base(token, hints, err);
     if (rc)
         return rc;

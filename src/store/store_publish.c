@@ -21,25 +21,37 @@ static int set_mode(int fd, const struct stat *now, int32_t mode)
     return fchmod(fd, (mode_t)mode) ? -errno : 1;
 }
 
+/* Rank 0's descriptor of the data: of a new file the one that it was made with, as each opening is
+ * a request to a shared file system. Or -errno. close_data ends it. */
+static int open_data(const struct io_store *s)
+{
+    if (s->fd >= 0 || !store_as_it_lies(&s->token))
+        return s->fd >= 0 ? s->fd : s->token.lock;
+    return store_io_open(s->token.temporary, O_RDWR, 0);
+}
+
+static void close_data(const struct io_store *s, int fd)
+{
+    if (fd != s->fd && fd != s->token.lock)
+        close(fd);
+}
+
 /* Size and permissions as they will stay; *changed: they must be synced. */
 static int finish_data(struct io_store *s, uint64_t size, uint64_t *inode, int *changed)
 {
     struct stat st;
-    int in_place = store_as_it_lies(&s->token), rc = 0;
-    int fd = s->fd >= 0 ? s->fd : store_io_open(s->token.temporary, O_RDWR, 0);
+    int in_place = store_as_it_lies(&s->token), fd = open_data(s);
     if (fd < 0)
         return fd;
-    if (fstat(fd, &st))
-        rc = -errno;
-    else if ((uint64_t)st.st_size != size) {
+    int rc = store_io_stat(fd, NULL, &st);
+    if (!rc && (uint64_t)st.st_size != size) {
         rc = store_io_resize(fd, size);
         *changed = 1;
     }
     int set = rc || in_place ? 0 : set_mode(fd, &st, s->token.mode);
     *changed |= set > 0;
     rc = set < 0 ? set : rc;
-    if (fd != s->fd)
-        close(fd);
+    close_data(s, fd);
     *inode = (uint64_t)st.st_ino;
     return rc;
 }
@@ -55,18 +67,16 @@ static int get_old(void *context, uint64_t first, size_t n, uint64_t *sums)
     return sums_file_get(old->file, old->section, first, n, sums);
 }
 
-/* The sections of `old` that may describe the file under the name: its own where one is known, or
+/* The sections of `old` that may describe the file that is replaced: its own where one is known, or
  * else (it was copied from elsewhere) all of its size. */
-static uint32_t keep_sections(const struct io_store *s, struct sums_file *file,
+static uint32_t keep_sections(const struct stat *replaced, struct sums_file *file,
                               struct old_sums old[SUMS_SECTIONS])
 {
-    struct stat st;
+    uint64_t size = (uint64_t)replaced->st_size;
     uint32_t n = 0;
-    if (stat(s->token.path, &st))
-        return 0;
-    int own = store_own_section(file, (uint64_t)st.st_ino, (uint64_t)st.st_size);
+    int own = store_own_section(file, (uint64_t)replaced->st_ino, size);
     for (uint32_t i = 0; i < file->n && n < SUMS_SECTIONS - 1; i++)
-        if (own < 0 ? file->section[i].size == (uint64_t)st.st_size : (uint32_t)own == i)
+        if (own < 0 ? file->section[i].size == size : (uint32_t)own == i)
             old[n++] = (struct old_sums){file, i};
     return n;
 }
@@ -114,8 +124,12 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
     store_name(now, s->token.path, ".sums");
     store_name(next, s->token.base, ".sums");
     sums_open(&working, s->page, s->working, s->token.block_bytes);
-    int replaced = !store_as_it_lies(&s->token) && sums_file_open(&file, now, NULL) == 0;
-    uint32_t n = replaced ? keep_sections(s, &file, old) : 0;
+    struct stat replaced;
+    int there =
+        store_as_it_lies(&s->token) ? -EALREADY : store_io_stat(-1, s->token.path, &replaced);
+    s->name_is_free = there == -ENOENT;
+    int keeps = there == 0 && sums_file_open(&file, now, NULL) == 0;
+    uint32_t n = keeps ? keep_sections(&replaced, &file, old) : 0;
     for (uint32_t i = 0; i < n; i++) {
         sections[i + 1] = file.section[old[i].section];
         sources[i + 1] = get_old;
@@ -146,12 +160,10 @@ int store_remove_sums(const char *path)
 /* Bytes before checksums: where a journal takes both, the second sync finds little to do. */
 static int sync_both(struct io_store *s, int changed, int sums, struct brg_error *err)
 {
-    int fd = s->fd, rc = 0;
-    if (fd < 0 && changed)
-        fd = store_io_open(s->token.temporary, O_RDWR, 0);
-    rc = fd < -1 ? fd : fd >= 0 ? store_io_sync(fd) : 0;
-    if (fd >= 0 && fd != s->fd)
-        close(fd);
+    int fd = s->fd < 0 && changed ? open_data(s) : s->fd;
+    int rc = fd < -1 ? fd : fd >= 0 ? store_io_sync(fd) : 0;
+    if (fd >= 0)
+        close_data(s, fd);
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "sync");
     rc = sums >= 0 ? store_io_sync(sums) : 0;
@@ -201,12 +213,12 @@ int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
     if (s->token.layout == IO_PARTS)
         return store_publish_parts(s, size, err);
     io_fault_step();
-    if (!store_as_it_lies(&s->token))
-        store_parts_of(parts, s->token.path);
     if (!s->secured)
         rc = store_secure(s, size, err);
     if (rc)
         return rc;
+    if (!store_as_it_lies(&s->token) && !s->name_is_free)
+        store_parts_of(parts, s->token.path);
     io_fault_step();
     rc = publish_sums(s);
     if (rc)

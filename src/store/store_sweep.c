@@ -16,6 +16,9 @@
 #include "store/store_inside.h"
 
 #define SWEEP_NAMES 4096 /* a folder of more names is not searched: it would cost too much */
+#define NAME_TRUSTED \
+    200 /* of a longer name the temporary one has only so much, and can be made
+                            where NAME.sums cannot */
 
 uint32_t store_host(void)
 {
@@ -102,22 +105,31 @@ static void remove_dead(const char *base)
         store_remove_temporary(base);
 }
 
-void store_sweep(const char *path, uint32_t host)
+int store_sweep(const char *path, uint32_t host)
 {
-    char folder[STORE_PATH], prefix[256], base[STORE_PATH];
+    char folder[STORE_PATH], prefix[256], base[STORE_PATH], sums[STORE_NAME_BYTES];
     const char *name = strrchr(path, '/') + 1;
     snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path);
     int length = snprintf(prefix, sizeof prefix, ".%.200s.brg-%08x", name, host);
+    store_name(sums, name, ".sums");
     DIR *dir = opendir(folder);
-    struct dirent *entry;
-    for (int n = 0; dir && n < SWEEP_NAMES && (entry = readdir(dir)); n++) {
+    struct dirent *entry = NULL;
+    int n_names = 0, is_free = dir && strlen(name) <= NAME_TRUSTED;
+    errno = 0;
+    while (dir && n_names < SWEEP_NAMES && (entry = readdir(dir))) {
+        n_names++;
+        if (strcmp(entry->d_name, sums) == 0)
+            is_free = 0;
         if (strncmp(entry->d_name, prefix, (size_t)length) ||
             strspn(entry->d_name + length, "0123456789abcdef") != 8)
             continue;
         if (snprintf(base, sizeof base, "%s%.*s", folder, length + 8, entry->d_name) >= STORE_PATH)
             continue;
         remove_dead(base);
+        errno = 0;
     }
+    is_free = is_free && !entry && !errno; /* or else there are names that were not seen */
     if (dir)
         closedir(dir);
+    return is_free;
 }

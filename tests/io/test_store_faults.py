@@ -39,8 +39,7 @@ FAULTS = {
 #: those of rank 0's own steps
 PUBLISHING = {
     "io.open": errno.EACCES,  # the temporary file cannot be made
-    "io.open:1": errno.EACCES,  # nor opened to be written
-    "io.open:2": errno.EACCES,  # nor that of the checksums made
+    "io.open:1": errno.EACCES,  # nor that of the checksums
     "io.fsync:1": errno.EIO,
     "io.rename": errno.EIO,
     "io.rename:1": errno.EIO,
