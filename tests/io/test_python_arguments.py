@@ -83,6 +83,8 @@ def test_what_is_read_is_never_put_where_nobody_sees_it(tmp_path: Path) -> None:
         ):
             with pytest.raises(TypeError, match="list has no memory"):
                 fill()
+        with pytest.raises(TypeError, match="index|integer"):
+            f.read(0, numpy.zeros(3))  # type: ignore[arg-type]
 
         class Wrapped:  # as a tensor is: no buffer, but NumPy sees its memory
             memory = numpy.zeros(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import operator
 import os
 import sys
 import warnings
@@ -163,7 +164,7 @@ class File:
 
     def read(self, offset: int, count: int) -> bytes:
         """`count` bytes from `offset` on."""
-        data = bytearray(count)
+        data = bytearray(operator.index(count))  # of an array, bytearray would make a copy
         self.read_into(offset, data)
         return bytes(data)
 
