@@ -25,8 +25,10 @@ static int set_mode(int fd, const struct stat *now, int32_t mode)
  * a request to a shared file system. Or -errno. close_data ends it. */
 static int open_data(const struct io_store *s)
 {
-    if (s->fd >= 0 || !store_as_it_lies(&s->token))
-        return s->fd >= 0 ? s->fd : s->token.lock;
+    if (s->fd >= 0)
+        return s->fd;
+    if (s->token.lock >= 0 && !store_as_it_lies(&s->token))
+        return s->token.lock;
     return store_io_open(s->token.temporary, O_RDWR, 0);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -118,7 +119,7 @@ int store_sweep(const char *path, uint32_t host)
     errno = 0;
     while (dir && n_names < SWEEP_NAMES && (entry = readdir(dir))) {
         n_names++;
-        if (strcmp(entry->d_name, sums) == 0)
+        if (strcasecmp(entry->d_name, sums) == 0) /* some file systems take them for one */
             is_free = 0;
         if (strncmp(entry->d_name, prefix, (size_t)length) ||
             strspn(entry->d_name + length, "0123456789abcdef") != 8)
