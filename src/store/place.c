@@ -55,8 +55,8 @@ enum place_kind place_kind(int fd, const char *path)
                                        : PLACE_OTHER;
 }
 
-/* The same of a file whose device is known: what a device is does not change, and asking is a request
- * to a shared file system. */
+/* The same of a file whose device is known: what a device is does not change, and asking is a
+ * request to a shared file system. */
 static enum place_kind kind_of(int fd, uint64_t device)
 {
     static _Thread_local uint64_t known_device;

@@ -130,8 +130,8 @@ int store_publish_parts(struct io_store *store, uint64_t size, struct brg_error 
 /* Sums of another file are worse than none; but somebody else's NAME.sums stays. 0 or -errno. */
 int store_remove_sums(const char *path);
 
-/* Removes temporary files of `path` whose job has died on this very host. 1: all names of its folder
- * were seen, NAME.sums is none of them, and can be made if .NAME.brg-ID can. */
+/* Removes temporary files of `path` whose job has died on this very host. 1: all names of its
+ * folder were seen, NAME.sums is none of them, and can be made if .NAME.brg-ID can. */
 int store_sweep(const char *path, uint32_t host);
 
 /* This host since it started. */

@@ -72,7 +72,7 @@ def test_sbatch_runs_a_script_and_keeps_its_folder(moose, programs):
     script = f"#!/bin/sh\npwd\nsrun {programs['openmpi']}\n"
     moose.host_path("n0", moose.shared).joinpath("batch/job").write_text(script)
     argv = ["sbatch", "-W", "-Q", "-N3", "-n6", "-o", "out", "job"]
-    moose.run(argv, cwd=f"{moose.shared}/batch", check=True, timeout=60)
+    moose.run(argv, cwd=f"{moose.shared}/batch", check=True, timeout=110)
     said = moose.host_path("n0", f"{moose.shared}/batch/out").read_text().splitlines()
     assert said[0] == f"{moose.shared}/batch"
     assert Counter(said[1].split(":")[1].split()) == EVEN
