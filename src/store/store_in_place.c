@@ -54,9 +54,7 @@ int store_open_kept(const struct io_store *s, int flags)
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", s->kept);
     int fd = store_io_open(path, flags, 0);
-    if (fd < 0)
-        fd = fcntl(s->kept, F_DUPFD_CLOEXEC, 0);
-    return fd < 0 ? -errno : fd;
+    return fd < 0 ? store_io_again(s->kept) : fd;
 }
 
 /* Of the descriptor, not of the process: another descriptor of this process for the same file does

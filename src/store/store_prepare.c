@@ -29,7 +29,15 @@ static int refuse(struct brg_error *err, int code, const char *path, const char 
     return code;
 }
 
-/* The absolute name of a file that nothing links to, wherever the process goes later. */
+/* `name` in a folder, or, where it is "", what has that name itself. */
+static int put(char *out, const char *folder, const char *name, const char *path,
+               struct brg_error *err)
+{
+    int n = snprintf(out, STORE_PATH, "%s%s%s", folder, *name && folder[1] ? "/" : "", name);
+    return n >= STORE_PATH - 64 ? refuse(err, -ENAMETOOLONG, path, "its path is too long") : 0;
+}
+
+/* The absolute name of what is no link, wherever the process goes later. */
 static int name_in_folder(const char *path, char *out, struct brg_error *err)
 {
     char folder[PATH_MAX] = ".", real[PATH_MAX];
@@ -41,8 +49,7 @@ static int name_in_folder(const char *path, char *out, struct brg_error *err)
         return refuse(err, -ENAMETOOLONG, path, "no file can have this name");
     if (!realpath(folder, real))
         return store_failed(err, -errno, path, -1, "open");
-    int n = snprintf(out, STORE_PATH, "%s%s%s", real, real[1] ? "/" : "", name);
-    return n >= STORE_PATH - 64 ? refuse(err, -ENAMETOOLONG, path, "its path is too long") : 0;
+    return put(out, real, name, path, err);
 }
 
 /* The same of what is there, links followed. */
@@ -53,8 +60,7 @@ static int name_of_found(const char *path, char *out, struct brg_error *err)
         return errno == ENOENT
                    ? refuse(err, -ENOENT, path, "it is a symbolic link that leads to nothing")
                    : store_failed(err, -errno, path, -1, "open");
-    int n = snprintf(out, STORE_PATH, "%s", real);
-    return n >= STORE_PATH - 64 ? refuse(err, -ENAMETOOLONG, path, "its path is too long") : 0;
+    return put(out, real, "", path, err);
 }
 
 /* Its name in out and 0 with *st filled (st_nlink 0: nothing is there), or what keeps it from being
@@ -62,8 +68,8 @@ static int name_of_found(const char *path, char *out, struct brg_error *err)
  * unless it is a link. */
 static int look(const char *path, unsigned flags, char *out, struct stat *st, struct brg_error *err)
 {
-    int rc = store_io_stat_link(path, st), is_there = rc == 0;
-    if (is_there && !S_ISREG(st->st_mode)) {
+    int rc = store_io_stat_link(path, st);
+    if (!rc && !S_ISREG(st->st_mode)) {
         rc = name_of_found(path, out, err);
         if (rc)
             return rc;

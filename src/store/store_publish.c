@@ -127,8 +127,8 @@ static int write_sums(struct io_store *s, uint64_t size, uint64_t inode)
     store_name(next, s->token.base, ".sums");
     sums_open(&working, s->page, s->working, s->token.block_bytes);
     struct stat replaced;
-    int there =
-        store_as_it_lies(&s->token) ? -EALREADY : store_io_stat(-1, s->token.path, &replaced);
+    int in_place = store_as_it_lies(&s->token);
+    int there = in_place ? -ENOENT : store_io_stat(-1, s->token.path, &replaced);
     s->name_is_free = there == -ENOENT;
     int keeps = there == 0 && sums_file_open(&file, now, NULL) == 0;
     uint32_t n = keeps ? keep_sections(&replaced, &file, old) : 0;

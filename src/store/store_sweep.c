@@ -17,9 +17,8 @@
 #include "store/store_inside.h"
 
 #define SWEEP_NAMES 4096 /* a folder of more names is not searched: it would cost too much */
-#define NAME_TRUSTED \
-    200 /* of a longer name the temporary one has only so much, and can be made
-                            where NAME.sums cannot */
+/* Of a longer name the temporary one has only so much, and can be made where NAME.sums cannot. */
+#define NAME_TRUSTED 200
 
 uint32_t store_host(void)
 {
