@@ -72,6 +72,34 @@ static int secure(void *file, struct brg_error *err)
     return rc ? rc : store_secure(f->store, f->size, err);
 }
 
+int file_flush_early(brg_file *f, enum file_action action)
+{
+    struct brg_error *failure = &f->early.failure;
+    struct file_hull *stream = &f->flushed_stream;
+    int alone = f->carried && f->world->rank == 0, has_index = f->arrays && f->arrays->changed;
+    if (action != FILE_COMMIT || !f->at_once || f->hints.async || has_index || failure->code ||
+        f->token.layout != IO_SHARED) /* a part that was flushed is not written to any more */
+        return 0;
+    failure->rank = -1;
+    failure->offset = -1;
+    if (!store_stream(f->store, &stream->low, &stream->high))
+        *stream = (struct file_hull){0, 0};
+    if (!alone)
+        return store_flush(f->store, failure) == 0;
+    if (store_has_unsummed(f->store) &&
+        (!is_settled_alone(f) || store_settle(f->store, 1, f->size, failure)))
+        return 0;
+    return store_secure(f->store, f->size, failure) == 0;
+}
+
+void file_flushed_in_vain(brg_file *f)
+{
+    struct file_hull *stream = &f->flushed_stream;
+    if (!f->early.failure.code)
+        store_mark(f->store, stream->high - stream->low, stream->low, &f->early.failure);
+    *stream = (struct file_hull){0, 0};
+}
+
 /* Where nothing is synced, only rank 0 has anything to secure, and does it here. */
 static int is_secured_alone(const brg_file *f)
 {
@@ -151,18 +179,26 @@ enum {
 
 _Static_assert(STORE_PAGE_VALUES <= WORLD_MANY, "what a page says goes in one message");
 
-/* In the agreement: when all has been written, the nodes' pages become one. */
-static int join_pages(void *running, int64_t *least)
+int file_join_pages(brg_file *f, int *unsummed)
 {
-    struct brg_request *request = running;
-    brg_file *f = request->file;
     int64_t page[STORE_PAGE_VALUES];
-    if (!least[ENDED] || !least[NO_FAILURE] || request->steps[request->step] != flush ||
-        !has_pages(f))
+    if (!has_pages(f) || f->carried)
         return 0;
     int n = store_page_say(f->store, f->size, page);
     int rc = world_least(f->world, f->world->leaders, page, n);
-    if (!rc && store_page_hear(f->store, f->size, page))
+    *unsummed = !rc && store_page_hear(f->store, f->size, page);
+    return rc;
+}
+
+/* In the agreement, when all has been written. */
+static int join_pages(void *running, int64_t *least)
+{
+    struct brg_request *request = running;
+    int unsummed = 0;
+    if (!least[ENDED] || !least[NO_FAILURE] || request->steps[request->step] != flush)
+        return 0;
+    int rc = file_join_pages(request->file, &unsummed);
+    if (unsummed)
         least[SUMMED] = 0;
     return rc;
 }
@@ -207,7 +243,7 @@ static int start(brg_file *f, struct brg_request *request, int behind, struct br
                                     .steps = file_sees_all(f) ? together : apart,
                                     .behind = behind,
                                     .began_ns = brg_clock_ns()};
-    request->step = next_step(f, request, 0);
+    request->step = next_step(f, request, f->flushed);
     f->request = request;
     yield_sums(&request->mark);
     if (behind)
@@ -219,6 +255,8 @@ static int start(brg_file *f, struct brg_request *request, int behind, struct br
 int brg_file_commit(brg_file *f, struct brg_error *err)
 {
     struct brg_request request;
+    if (f)
+        f->at_once = 1;
     int rc = start(f, &request, 0, err);
     if (rc)
         return rc;

@@ -148,6 +148,7 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
         if (f->page >= 0 && f->world->leaders && f->world->rank != 0)
             world_clear_page(f->world, f->page);
         f->size = flags & BRG_CREATE ? 0 : o.found.token.size;
+        f->carried = flags & BRG_CREATE && f->world->n_nodes > 1;
         if (f->world->rank != 0)
             store_begin(f->store, &f->token, &f->hints, f->world->rank,
                         world_page(f->world, f->page));

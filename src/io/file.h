@@ -39,9 +39,13 @@ struct brg_file {
     struct file_hull {
         uint64_t low, high;
     } behind; /* all that was written and may not have reached the file system's servers */
+    struct file_hull flushed_stream; /* where this rank's stream of checksums was when it flushed */
     int busy; /* something is written behind the program's back, here or elsewhere */
     uint64_t size;
     int overlap; /* in the last write, ranks had bytes in common */
+    int carried; /* rank 0 has written all that was written: it was carried there */
+    int at_once; /* this rank commits, and waits until it is done */
+    int flushed; /* when the ranks met for commit, what all had written was flushed */
     struct file_cost {
         enum io_transport transport; /* of its large calls; IO_AUTO: there was none */
         int long_runs, mixed;        /* mixed: they were not all of one kind */
@@ -97,6 +101,17 @@ void file_cost_note(brg_file *f, int64_t least);
 
 /* Tells those who watch the program's collective calls. */
 void file_busy(brg_file *f, int busy);
+
+/* Local, before ranks on several nodes meet for `action`: whether nothing that this rank wrote need
+ * be flushed any more. It is flushed here where it commits at once; with what rank 0 alone has
+ * written, its checksums are secured as well. What fails, the meeting tells. */
+int file_flush_early(brg_file *f, enum file_action action);
+/* Local: others still write. What was known of a block that this rank had begun to fill is
+ * forgotten, and may not stay true. */
+void file_flushed_in_vain(brg_file *f);
+/* In the agreement (of the leaders) after which all that was written is flushed: the nodes' pages
+ * of checksums become one. *unsummed: blocks must be read back. 0 or -errno of the net. */
+int file_join_pages(brg_file *f, int *unsummed);
 
 /* Ends the commit under way, if there is one; its request stays, with the outcome, which is
  * returned. */

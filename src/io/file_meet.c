@@ -6,7 +6,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "io/file_array.h"
-#include "io/file_early.h"
+#include "io/file_move.h"
+#include "move/carry.h"
 
 int file_none(struct brg_error *err)
 {
@@ -59,37 +60,6 @@ void file_name_failure(brg_file *f)
     name_in(f, &f->failure);
 }
 
-/* What was written before, by whomever, must not arrive after what is written now to the same
- * bytes: it may wait in a rank's buffer, with hint async, or in another node's client of a network
- * file system, which keeps what was written until the file is closed there. [low, high) is what
- * all ranks write now. */
-static int let_arrive(brg_file *f, uint64_t low, uint64_t high)
-{
-    struct file_hull *behind = &f->behind;
-    int cached = f->world->n_nodes > 1 && f->token.layout != IO_PARTS;
-    if ((!f->hints.async && !cached) || low >= high)
-        return 0;
-    int rc = 0;
-    if (low < behind->high && behind->low < high) {
-        if (!cached)
-            drain_clear(f->drain, low, high, &f->failure);
-        else if (!drain_clear(f->drain, 0, UINT64_MAX, &f->failure))
-            store_show(f->store, &f->failure);
-        rc = world_failure(f->world, &f->failure);
-        if (cached)
-            *behind = (struct file_hull){0, 0};
-    }
-    if (f->hints.async)
-        file_busy(f, 1);
-    if (behind->low == behind->high)
-        *behind = (struct file_hull){low, high};
-    if (low < behind->low)
-        behind->low = low;
-    if (high > behind->high)
-        behind->high = high;
-    return rc;
-}
-
 /* ---- a meeting ---- */
 
 enum {
@@ -105,10 +75,12 @@ enum {
     INDEX_AT,
     INDEX_BYTES,
     UNSUMMED,
+    CARRIED, /* writing: what this rank brings is in its box */
+    FLUSHED, /* committing: nothing of this rank need be flushed any more */
     N_VALUES
 };
 
-static void fill_values(const brg_file *f, enum file_action action, const struct io_request *r,
+static void fill_values(brg_file *f, enum file_action action, const struct io_request *r,
                         int refused, int64_t *v)
 {
     struct io_cursor cursor;
@@ -124,6 +96,8 @@ static void fill_values(const brg_file *f, enum file_action action, const struct
     v[INDEX_AT] = -(int64_t)f->index.at;
     v[INDEX_BYTES] = -(int64_t)f->index.bytes;
     v[UNSUMMED] = -store_has_unsummed(f->store);
+    v[CARRIED] = file_carry_put(f, refused ? FILE_CLOSE : action, r);
+    v[FLUSHED] = f->world->n_nodes > 1 && !refused && file_flush_early(f, action);
     v[PAST] = INT64_MAX;
     if (action == FILE_READ && r->high > f->size) {
         cursor_seek(&cursor, r, f->size);
@@ -144,79 +118,17 @@ static int end_before(brg_file *f, int64_t past, int mine, struct brg_error *err
     return err->code;
 }
 
-static void explain(brg_file *f, const struct io_plan *plan)
+static int is_carried(const int64_t *v)
 {
-    const struct io_world *w = f->world;
-    snprintf(f->explained, sizeof f->explained,
-             "transport: %s (%s)\nwriters: %u of %u ranks\nwindow: %llu bytes\nstripe: %llu "
-             "bytes (%s)\nnodes: %u, segments of %llu bytes\n",
-             io_transport_names[plan->transport], plan->reason, plan->n_writers, w->size,
-             (unsigned long long)plan->window_bytes, (unsigned long long)plan->stripe_bytes,
-             f->token.place, w->n_nodes, (unsigned long long)w->segment_bytes);
+    return v[ACTION] == FILE_WRITE && v[CARRIED] && !v[EARLY_DONE] && v[REFUSED] == INT64_MAX &&
+           v[EARLY_FAILED] == INT64_MAX;
 }
 
-static void explain_early(brg_file *f, enum file_action action, uint64_t run)
+/* All have come to commit, and what they wrote is flushed. */
+static int is_flushed(const int64_t *v)
 {
-    const struct io_world *w = f->world;
-    const char *by_rule = plan_is_long(run) ? "runs are long, and there are few ranks"
-                                            : "runs are short, and there are few ranks";
-    char why[PLAN_WHY];
-    plan_why(why, &f->hints, by_rule, file_past(f, action, run));
-    snprintf(f->explained, sizeof f->explained,
-             "transport: direct (%s: each rank moves its own bytes)\n"
-             "writers: %u of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
-             why, w->size, w->size, (unsigned long long)f->token.stripe_bytes, f->token.place,
-             w->n_nodes);
-}
-
-/* All is moved already. */
-static int move_nothing(brg_file *f, enum file_action action, const int64_t *v)
-{
-    struct io_extent e = extent_heard(v + EXTENT);
-    explain_early(f, action, e.run);
-    if (action == FILE_WRITE && e.low < e.high) {
-        file_early_end(f, FILE_EARLY_KEEP, e.high);
-        file_cost_call(f, IO_DIRECT, e.high - e.low, e.run, f->early.began_ns);
-    }
-    return 0;
-}
-
-static int move_bytes(brg_file *f, enum file_action action, const struct io_request *request,
-                      const int64_t *v)
-{
-    struct io_world *w = f->world;
-    struct io_extent extent = extent_heard(v + EXTENT);
-    struct plan_ranks ranks = move_ranks(w);
-    struct plan_place place = move_place(&f->token, action == FILE_WRITE);
-    uint64_t began_ns = brg_clock_ns();
-    struct io_plan plan;
-    struct io_call call = {.world = w,
-                           .plan = &plan,
-                           .store = f->store,
-                           .drain = f->drain,
-                           .size = extent.high > f->size ? extent.high : f->size,
-                           .request = request,
-                           .overlap = &f->overlap,
-                           .progress = f->progress,
-                           .progress_context = f->progress_context};
-    int rc = 0;
-    ranks.past = file_past(f, action, extent.run);
-    if (action == FILE_READ && file_early_scattered(f, &extent, v, &rc)) {
-        explain_early(f, action, extent.run);
-        return rc;
-    }
-    plan_make(&plan, &f->hints, &place, &extent, &ranks);
-    explain(f, &plan);
-    if (action == FILE_READ)
-        return move_read(&call, &f->failure);
-    rc = let_arrive(f, extent.low, extent.high);
-    if (!rc)
-        rc = move_write(&call, &f->failure);
-    if (!rc && extent.low < extent.high)
-        f->size = call.size;
-    if (!rc)
-        file_cost_call(f, plan.transport, extent.high - extent.low, extent.run, began_ns);
-    return rc;
+    return v[ACTION] == FILE_COMMIT && v[LATEST] == -FILE_COMMIT && v[FLUSHED] &&
+           v[REFUSED] == INT64_MAX && v[EARLY_FAILED] == INT64_MAX;
 }
 
 static void hear_of_commit(brg_file *f, const int64_t *v)
@@ -226,7 +138,33 @@ static void hear_of_commit(brg_file *f, const int64_t *v)
                                    .bytes = (uint64_t)-v[INDEX_BYTES]};
     if (f->index.bytes && f->size < f->index.at + f->index.bytes)
         f->size = f->index.at + f->index.bytes;
-    store_hear_unsummed(f->store, v[UNSUMMED] != 0);
+    f->flushed = is_flushed(v);
+    store_hear_unsummed(f->store, v[UNSUMMED] && !(f->flushed && f->carried));
+}
+
+/* `alone` of a meeting. */
+static int take_along(void *file, int64_t *v)
+{
+    int unsummed = 0, rc = file_early_judge(file, v);
+    if (!rc && is_carried(v))
+        rc = carry_bring(((brg_file *)file)->world);
+    if (!rc && is_flushed(v))
+        rc = file_join_pages(file, &unsummed);
+    if (unsummed)
+        v[UNSUMMED] = -1;
+    return rc;
+}
+
+static int move(brg_file *f, enum file_action action, const struct io_request *request,
+                const int64_t *v)
+{
+    struct io_extent extent = extent_heard(v + EXTENT);
+    if (is_carried(v))
+        return file_move_carried(f, request, &extent);
+    if (!v[EARLY_DONE])
+        return file_move(f, action, request, v, extent);
+    file_move_nothing(f, action, &extent);
+    return 0;
 }
 
 /* What has been agreed on is done. `mine`: the lowest byte past the end that this rank asks for. */
@@ -251,7 +189,7 @@ static int serve(brg_file *f, enum file_action action, const struct io_request *
     if (done == FILE_WRITE && v[TOLD] == ~v[TOLD_NOT])
         arrays_are_same(f);
     if (done == FILE_WRITE || done == FILE_READ)
-        return v[EARLY_DONE] ? move_nothing(f, done, v) : move_bytes(f, done, request, v);
+        return move(f, done, request, v);
     return 0;
 }
 
@@ -279,9 +217,11 @@ static int meet_once(brg_file *f, enum file_action action, const struct io_reque
     file_early_begin(f, action, request, refusal->code != 0);
     fill_values(f, action, request, refusal->code != 0, v);
     int64_t past = v[PAST];
-    int rc = world_meet(f->world, v, N_VALUES, file_early_judge, f, &f->failure);
+    int rc = world_meet(f->world, v, N_VALUES, take_along, f, &f->failure);
     if (rc)
         return rc;
+    if (!is_flushed(v))
+        file_flushed_in_vain(f);
     *done = (enum file_action)v[ACTION];
     if (v[EARLY_FAILED] != INT64_MAX) {
         f->failure = f->early.failure;

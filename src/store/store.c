@@ -254,6 +254,7 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     if (rc)
         return rc;
     io_fault_step();
+    s->secured = 0;
     if (s->direct_io)
         return write_past_cache(s, buf, bytes, offset, err);
     store_reserve(s, s->fd, bytes, offset);

@@ -9,6 +9,7 @@
 
 enum kind {
     LEAST,
+    SHARE,
     ALL,
     ROOT
 };
@@ -20,8 +21,9 @@ struct call {
     int step, ended;
     struct stream_request out[MOST_MESSAGES], in[2];
     uint32_t n_out, n_in;
-    int64_t *least;
-    int n;
+    int64_t
+        *least; /* SHARE: and behind the values the bytes of the root, once this rank has them */
+    int n, has;
     char *bytes;
     size_t n_bytes; /* of one rank, or of the root */
     uint32_t root;
@@ -130,11 +132,29 @@ static int begin_least(struct group *g)
     return rc ? rc : 1;
 }
 
+/* As begin_least; who has the bytes of the root sends them along: the last value is 0. */
+static int begin_share(struct group *g)
+{
+    struct call *c = &g->call;
+    size_t values = (size_t)c->n * sizeof *c->least;
+    if (is_last(g))
+        return 0;
+    c->least[c->n - 1] = !c->has;
+    int rc = take(g, g->heard, values + c->n_bytes, behind(g, reach_of(c)));
+    rc = rc ? rc : give(g, c->least, values + (c->has ? c->n_bytes : 0), ahead(g, reach_of(c)));
+    return rc ? rc : 1;
+}
+
 static void take_least(struct group *g)
 {
-    for (int i = 0; i < g->call.n; i++)
-        if (g->heard[i] < g->call.least[i])
-            g->call.least[i] = g->heard[i];
+    struct call *c = &g->call;
+    if (c->kind == SHARE && !c->has && !g->heard[c->n - 1]) {
+        memcpy(c->least + c->n, g->heard + c->n, c->n_bytes);
+        c->has = 1;
+    }
+    for (int i = 0; i < c->n; i++)
+        if (g->heard[i] < c->least[i])
+            c->least[i] = g->heard[i];
 }
 
 /* This rank has the blocks of as many ranks as messages go far, the last of them its own. */
@@ -169,7 +189,10 @@ static int begin_step(struct group *g)
 {
     struct call *c = &g->call;
     c->n_out = c->n_in = 0;
-    int rc = c->kind == LEAST ? begin_least(g) : c->kind == ALL ? begin_all(g) : begin_root(g);
+    int rc = c->kind == LEAST   ? begin_least(g)
+             : c->kind == SHARE ? begin_share(g)
+             : c->kind == ALL   ? begin_all(g)
+                                : begin_root(g);
     c->ended = rc == 0;
     return rc < 0 ? rc : 0;
 }
@@ -206,7 +229,7 @@ static int advance(struct group *g, int *done)
         rc = rc ? rc : all_done(g, c->out, c->n_out, done);
         if (rc || !*done)
             return rc;
-        if (c->kind == LEAST)
+        if (c->kind == LEAST || c->kind == SHARE)
             take_least(g);
         c->step++;
         if ((rc = begin_step(g)))
@@ -250,6 +273,20 @@ int group_gather_all(struct stream_net *group, void *all, size_t bytes,
     return begin_call(
         group_of(group),
         (struct call){.request = request, .kind = ALL, .bytes = all, .n_bytes = bytes});
+}
+
+int group_share(struct stream_net *group, int64_t *least, int n, size_t bytes, uint32_t root,
+                struct stream_request *request)
+{
+    struct group *g = group_of(group);
+    if ((size_t)(n + 1) * sizeof *least + bytes > (size_t)g->most_values * sizeof *least)
+        return -EINVAL;
+    return begin_call(g, (struct call){.request = request,
+                                       .kind = SHARE,
+                                       .least = least,
+                                       .n = n + 1,
+                                       .has = group->rank == root,
+                                       .n_bytes = bytes});
 }
 
 struct stream_net *group_new(int most_values)

@@ -24,6 +24,13 @@ void group_set(struct stream_net *group, struct stream_net *of, const uint32_t *
 int group_gather_all(struct stream_net *group, void *all, size_t bytes,
                      struct stream_request *request);
 
+/* Collective: minimum and broadcast in as many steps as one of them takes. least[i], of n values,
+ * becomes the smallest of all ranks; least[n] is the group's own; and the bytes of rank `root` that
+ * begin at least[n + 1] arrive in everybody's. All of it is at most as long as the most values that
+ * the group takes. */
+int group_share(struct stream_net *group, int64_t *least, int n, size_t bytes, uint32_t root,
+                struct stream_request *request);
+
 /* Nothing may be under way. NULL: nothing. */
 void group_free(struct stream_net *group);
 

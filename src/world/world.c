@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/pause.h"
+#include "stream/group.h"
 #include "world/fault.h"
 
 #define TAG_DEATH 0x4200 /* a word, from any rank to a leader: the rank that died, a uint32_t */
@@ -180,7 +181,34 @@ int world_least(struct io_world *w, struct stream_net *net, int64_t *least, int 
     return rc;
 }
 
-static int reduce(struct io_world *w, int64_t *least, int n)
+/* What a rank shares as ranks meet. */
+struct sharing {
+    char *chunk; /* in the area */
+    size_t bytes;
+    uint32_t root;
+};
+
+/* world_least among the leaders, and the bytes of one node come to all. */
+static int least_and_share(struct io_world *w, int64_t *least, int n, const struct sharing *s)
+{
+    struct stream_request request = {.active = 0};
+    uint32_t root = w->node_of[s->root];
+    int rc = world_look(w);
+    if (rc)
+        return rc;
+    memcpy(w->least, least, (size_t)n * sizeof *least);
+    if (w->node == root)
+        memcpy(w->least + n + 1, s->chunk, s->bytes);
+    rc = world_finish(w, w->leaders, &request,
+                      group_share(w->leaders, w->least, n, s->bytes, root, &request));
+    if (!rc)
+        memcpy(least, w->least, (size_t)n * sizeof *least);
+    if (!rc && w->node != root)
+        memcpy(s->chunk, w->least + n + 1, s->bytes);
+    return rc;
+}
+
+static int reduce(struct io_world *w, int64_t *least, int n, const struct sharing *share)
 {
     struct area_head *head = w->area->head;
     memcpy(least, head->cells[0].values, (size_t)n * sizeof *least);
@@ -190,7 +218,8 @@ static int reduce(struct io_world *w, int64_t *least, int n)
                 least[k] = head->cells[i].values[k];
     if (!w->leaders)
         return 0;
-    return world_least(w, w->leaders, least, n > 0 ? n : 1);
+    return share ? least_and_share(w, least, n, share)
+                 : world_least(w, w->leaders, least, n > 0 ? n : 1);
 }
 
 /* A meeting ends once, well or badly, for all ranks of a node: `generation` says which, and who
@@ -204,22 +233,29 @@ static void end_meeting(struct io_world *w, uint32_t how)
         area_wake(&w->area->head->generation);
 }
 
+/* What is done in a meeting besides, by one rank of each node. */
+struct together {
+    const struct sharing *share; /* NULL: nothing */
+    int (*alone)(void *context, int64_t *least);
+    void *context;
+};
+
 /* Done by one rank of the node when all have come. */
-static void complete(struct io_world *w, int n, int (*alone)(void *, int64_t *), void *context)
+static void complete(struct io_world *w, int n, const struct together *t)
 {
     struct area_head *head = w->area->head;
     int64_t least[WORLD_VALUES] = {0};
-    int rc = reduce(w, least, n);
-    if (!rc && alone)
-        rc = alone(context, least);
+    int rc = reduce(w, least, n, t->share);
+    if (!rc && t->alone)
+        rc = t->alone(t->context, least);
     if (rc && rc != -EOWNERDEAD)
         atomic_store(&head->code, rc);
     memcpy(head->result, least, (size_t)n * sizeof *least);
     end_meeting(w, rc ? BADLY : 0);
 }
 
-int world_meet(struct io_world *w, int64_t *values, int n, int (*alone)(void *, int64_t *),
-               void *context, struct brg_error *err)
+static int meet(struct io_world *w, int64_t *values, int n, const struct together *together,
+                struct brg_error *err)
 {
     struct area_head *head = w->area->head;
     if (w->broken.code)
@@ -233,11 +269,11 @@ int world_meet(struct io_world *w, int64_t *values, int n, int (*alone)(void *, 
     if (w->leaders) {
         rc = area_wait(w->area, &head->arrived, all);
         if (!rc)
-            complete(w, n, alone, context);
+            complete(w, n, together);
     } else if (came == all && w->n_nodes > 1)
         area_wake(&head->arrived);
     else if (came == all)
-        complete(w, n, alone, context);
+        complete(w, n, together);
     if (!rc)
         rc = area_wait(w->area, &head->generation, w->met);
     if (rc)
@@ -246,6 +282,13 @@ int world_meet(struct io_world *w, int64_t *values, int n, int (*alone)(void *, 
         return world_broke(w, err);
     memcpy(values, head->result, (size_t)n * sizeof *values);
     return 0;
+}
+
+int world_meet(struct io_world *w, int64_t *values, int n, int (*alone)(void *, int64_t *),
+               void *context, struct brg_error *err)
+{
+    const struct together together = {.alone = alone, .context = context};
+    return meet(w, values, n, &together, err);
 }
 
 int world_minimum(struct io_world *w, int64_t *values, int n, struct brg_error *err)
@@ -270,26 +313,6 @@ int64_t world_told(const struct io_world *w, int i)
 
 /* ---- sharing ---- */
 
-struct sharing {
-    struct io_world *world;
-    char *chunk;
-    size_t bytes;
-    uint32_t root;
-};
-
-static int pass_to_nodes(void *context, int64_t *least)
-{
-    struct sharing *s = context;
-    struct io_world *w = s->world;
-    struct stream_request request = {.active = 0};
-    (void)least;
-    if (!w->leaders)
-        return 0;
-    return world_finish(
-        w, w->leaders, &request,
-        w->leaders->broadcast(w->leaders, s->chunk, s->bytes, w->node_of[s->root], &request));
-}
-
 int world_share(struct io_world *w, void *buf, size_t bytes, uint32_t root, struct brg_error *err)
 {
     int64_t nothing = 0;
@@ -300,15 +323,15 @@ int world_share_and_least(struct io_world *w, void *buf, size_t bytes, uint32_t 
                           int64_t *values, int n, struct brg_error *err)
 {
     for (size_t done = 0; done < bytes; n = 0) {
-        struct sharing s = {.world = w,
-                            .chunk = w->area->head->share[w->shared_chunks++ % 2],
+        struct sharing s = {.chunk = w->area->head->share[w->shared_chunks++ % 2],
                             .bytes = bytes - done,
                             .root = root};
+        const struct together together = {.share = &s};
         if (s.bytes > AREA_SHARE_BYTES)
             s.bytes = AREA_SHARE_BYTES;
         if (w->rank == root)
             memcpy(s.chunk, (char *)buf + done, s.bytes);
-        int rc = world_meet(w, values, n, pass_to_nodes, &s, err);
+        int rc = meet(w, values, n, &together, err);
         if (rc)
             return rc;
         if (w->rank != root)

@@ -55,6 +55,7 @@ struct io_world {
     uintptr_t borrowed;     /* the program's communicator, which `all` is over; 0: our own */
     uint32_t met;           /* meetings so far */
     uint32_t shared_chunks; /* by world_share so far */
+    uint32_t carries;       /* sets of boxes that were filled: carry.h */
     uint64_t looked_ns;     /* when the leader last looked whether others live */
     struct world_opening opening;
     struct stream_net *node_group, *leader_group; /* of messages on `all`, where there are nodes */

@@ -156,6 +156,14 @@ def test_the_living_are_told_who_died_in_the_middle_of_a_write(
     world.run(4, fault, f"{hints}:{SMALL}").assert_all_know(int(fault[-1]))
 
 
+@pytest.mark.parametrize("fault", ["io.pass:0@2", "io.pass:1@0", "io.pass:4@0", "io.meet:3@3"])
+def test_the_living_are_told_who_died_while_few_bytes_were_carried_to_rank_0(
+    world: World, fault: str
+) -> None:
+    world.run(4, fault, "share=no", size=8192).assert_all_know(int(fault[-1]))
+    assert not world.data.exists()
+
+
 @pytest.mark.parametrize("share", ["yes", "no"])
 @pytest.mark.parametrize("step", [1, 3, 6, 11])
 def test_the_living_are_told_who_died_while_ranks_wrote_in_turns(

@@ -111,6 +111,28 @@ static void spread(struct node *n, struct stream_net *g, unsigned call)
               job.size, call, root, n->rank);
 }
 
+/* agree and spread in one. */
+static void share(struct node *n, struct stream_net *g, unsigned call)
+{
+    int64_t words[VALUES];
+    unsigned char *bytes = (unsigned char *)(words + 3);
+    size_t n_bytes = call % (8 * (VALUES - 3) + 1); /* none, too */
+    uint32_t root = noise(call, 99) % job.size;
+    struct stream_request request = {.active = 0};
+    for (int i = 0; i < 2; i++)
+        words[i] = value_of(n->group, n->rank, call, (unsigned)i);
+    for (size_t i = 0; i < n_bytes; i++)
+        bytes[i] = n->rank == root ? byte_of(n->group, root, call, i) : 0xee;
+    wait_for(g, &request, group_share(g, words, 2, n_bytes, root, &request));
+    for (int i = 0; i < 2; i++)
+        for (uint32_t r = 0; r < job.size; r++)
+            CHECK(words[i] <= value_of(n->group, r, call, (unsigned)i), "call %u: not the least",
+                  call);
+    for (size_t i = 0; i < n_bytes; i++)
+        CHECK(bytes[i] == byte_of(n->group, root, call, i), "%u ranks, call %u, root %u at %u",
+              job.size, call, root, n->rank);
+}
+
 /* A message to the rank after, under a tag of its own, while a call goes on. */
 static void beside(struct node *n, struct stream_net *g, unsigned call)
 {
@@ -131,10 +153,11 @@ static void *run(void *argument)
     struct stream_net *g = group_new(VALUES);
     group_set(g, &n->net, job.order + n->group * job.size, job.size, n->rank, TAG);
     CHECK(g->minimum(g, NULL, NULL, VALUES + 1, NULL) == -EINVAL, "more values than there is room");
+    CHECK(group_share(g, NULL, 2, 8 * (VALUES - 3) + 1, 0, NULL) == -EINVAL, "more bytes");
     for (unsigned call = 0; call < CALLS; call++) {
         void (*calls[])(struct node *, struct stream_net *, unsigned) = {agree, gather, spread,
-                                                                         beside};
-        calls[noise(call, 77) % 4](n, g, call);
+                                                                         share, beside};
+        calls[noise(call, 77) % 5](n, g, call);
     }
     group_free(g);
     return NULL;
@@ -173,11 +196,13 @@ static void *run_once(void *argument)
     agree(n, g, 0);
     spread(n, g, 1);
     gather(n, g, 2);
+    share(n, g, 1); /* one byte */
     group_free(g);
     return NULL;
 }
 
-/* Agreeing: one message of each rank a step; broadcasting: one to each rank but the root;
+/* Agreeing, with something to share or not: one message of each rank a step; the byte that is
+ * shared comes with those of ranks that have it; broadcasting: one to each rank but the root;
  * gathering: one or two of each rank a step. What a rank has, it is not sent again. */
 static void test_messages(struct node *nodes)
 {
@@ -187,8 +212,11 @@ static void test_messages(struct node *nodes)
     job.messages = 0;
     job.bytes = 0;
     start_all(nodes, run_once);
-    unsigned least = 2 * (2 * job.size * steps + others), most = least + 2 * job.size * steps;
+    unsigned least = 2 * (3 * job.size * steps + others), most = least + 2 * job.size * steps;
     size_t bytes = 2 * (8 * job.size * steps + 9 * others + 10 * job.size * others);
+    bytes += 2 * (24 * job.size * steps);
+    for (uint32_t step = 0; step < steps; step++)
+        bytes += 2 * (1u << step);
     CHECK(job.messages >= least && job.messages <= most, "%u ranks: %u messages, not %u to %u",
           job.size, job.messages, least, most);
     CHECK(job.bytes == bytes, "%u ranks: %zu bytes, not %zu", job.size, job.bytes, bytes);

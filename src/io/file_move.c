@@ -1,0 +1,169 @@
+/* See file_move.h. */
+#include "io/file_move.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "move/carry.h"
+
+/* What was written before, by whomever, must not arrive after what is written now to the same
+ * bytes: it may wait in a rank's buffer, with hint async, or in another node's client of a network
+ * file system, which keeps what was written until the file is closed there. [low, high) is what
+ * all ranks write now. */
+static int let_arrive(brg_file *f, uint64_t low, uint64_t high)
+{
+    struct file_hull *behind = &f->behind;
+    int cached = f->world->n_nodes > 1 && f->token.layout != IO_PARTS;
+    if ((!f->hints.async && !cached) || low >= high)
+        return 0;
+    int rc = 0;
+    if (low < behind->high && behind->low < high) {
+        if (!cached)
+            drain_clear(f->drain, low, high, &f->failure);
+        else if (!drain_clear(f->drain, 0, UINT64_MAX, &f->failure))
+            store_show(f->store, &f->failure);
+        rc = world_failure(f->world, &f->failure);
+        if (cached)
+            *behind = (struct file_hull){0, 0};
+    }
+    if (f->hints.async)
+        file_busy(f, 1);
+    if (behind->low == behind->high)
+        *behind = (struct file_hull){low, high};
+    if (low < behind->low)
+        behind->low = low;
+    if (high > behind->high)
+        behind->high = high;
+    return rc;
+}
+
+static void explain(brg_file *f, const struct io_plan *plan)
+{
+    const struct io_world *w = f->world;
+    snprintf(f->explained, sizeof f->explained,
+             "transport: %s (%s)\nwriters: %u of %u ranks\nwindow: %llu bytes\nstripe: %llu "
+             "bytes (%s)\nnodes: %u, segments of %llu bytes\n",
+             io_transport_names[plan->transport], plan->reason, plan->n_writers, w->size,
+             (unsigned long long)plan->window_bytes, (unsigned long long)plan->stripe_bytes,
+             f->token.place, w->n_nodes, (unsigned long long)w->segment_bytes);
+}
+
+static void explain_early(brg_file *f, enum file_action action, uint64_t run)
+{
+    const struct io_world *w = f->world;
+    const char *by_rule = plan_is_long(run) ? "runs are long, and there are few ranks"
+                                            : "runs are short, and there are few ranks";
+    char why[PLAN_WHY];
+    plan_why(why, &f->hints, by_rule, file_past(f, action, run));
+    snprintf(f->explained, sizeof f->explained,
+             "transport: direct (%s: each rank moves its own bytes)\n"
+             "writers: %u of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
+             why, w->size, w->size, (unsigned long long)f->token.stripe_bytes, f->token.place,
+             w->n_nodes);
+}
+
+void file_move_nothing(brg_file *f, enum file_action action, const struct io_extent *e)
+{
+    explain_early(f, action, e->run);
+    if (action == FILE_WRITE && e->low < e->high) {
+        file_early_end(f, FILE_EARLY_KEEP, e->high);
+        file_cost_call(f, IO_DIRECT, e->high - e->low, e->run, f->early.began_ns);
+    }
+}
+
+static struct io_call call_of(brg_file *f, const struct io_request *request, uint64_t high)
+{
+    return (struct io_call){.world = f->world,
+                            .store = f->store,
+                            .drain = f->drain,
+                            .size = high > f->size ? high : f->size,
+                            .request = request,
+                            .overlap = &f->overlap,
+                            .progress = f->progress,
+                            .progress_context = f->progress_context};
+}
+
+int file_move(brg_file *f, enum file_action action, const struct io_request *request,
+              const int64_t *early, struct io_extent extent)
+{
+    struct io_world *w = f->world;
+    struct plan_ranks ranks = move_ranks(w);
+    struct plan_place place = move_place(&f->token, action == FILE_WRITE);
+    uint64_t began_ns = brg_clock_ns();
+    struct io_plan plan;
+    struct io_call call = call_of(f, request, extent.high);
+    call.plan = &plan;
+    int rc = 0;
+    ranks.past = file_past(f, action, extent.run);
+    if (action == FILE_READ && file_early_scattered(f, &extent, early, &rc)) {
+        explain_early(f, action, extent.run);
+        return rc;
+    }
+    plan_make(&plan, &f->hints, &place, &extent, &ranks);
+    explain(f, &plan);
+    if (action == FILE_READ)
+        return move_read(&call, &f->failure);
+    if (extent.low < extent.high)
+        f->carried = 0;
+    rc = let_arrive(f, extent.low, extent.high);
+    if (!rc)
+        rc = move_write(&call, &f->failure);
+    if (!rc && extent.low < extent.high)
+        f->size = call.size;
+    if (!rc)
+        file_cost_call(f, plan.transport, extent.high - extent.low, extent.run, began_ns);
+    return rc;
+}
+
+/* ---- carried to rank 0 ---- */
+
+int file_carry_put(brg_file *f, enum file_action action, const struct io_request *request)
+{
+    const struct io_hints *hints = &f->hints;
+    struct io_request nothing;
+    if (hints->transport != IO_AUTO || hints->writers || hints->async || hints->direct_io == 1 ||
+        f->token.layout != IO_SHARED || !(f->token.flags & BRG_WRITE))
+        return 0;
+    request_none(&nothing);
+    return carry_put(f->world, action == FILE_WRITE ? request : &nothing);
+}
+
+static void explain_carried(brg_file *f)
+{
+    const struct io_world *w = f->world;
+    snprintf(f->explained, sizeof f->explained,
+             "transport: simple (there are few bytes: carried to rank 0 as ranks meet)\n"
+             "writers: 1 of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
+             w->size, (unsigned long long)f->token.stripe_bytes, f->token.place, w->n_nodes);
+}
+
+/* On other ranks than 0. A stream of checksums goes on only where nobody else writes. */
+static int see_carried(brg_file *f, const struct io_extent *extent, uint64_t size,
+                       struct brg_error *err)
+{
+    uint64_t from, until;
+    int meets = store_stream(f->store, &from, &until) && from < extent->high && extent->low < until;
+    int rc = meets ? store_end_stream(f->store, err) : 0;
+    return rc ? rc : store_end_call(f->store, size, err);
+}
+
+int file_move_carried(brg_file *f, const struct io_request *request, const struct io_extent *extent)
+{
+    struct io_call call = call_of(f, request, extent->high);
+    explain_carried(f);
+    int rc = let_arrive(f, extent->low, extent->high);
+    if (rc)
+        return rc;
+    if (f->progress && request->bytes)
+        f->progress(f->progress_context, 0, request->bytes);
+    f->early.failure.rank = -1;
+    f->early.failure.offset = -1;
+    if (f->world->rank == 0)
+        carry_write(&call, extent->grain, &f->early.failure);
+    else
+        see_carried(f, extent, call.size, &f->early.failure);
+    if (f->progress && request->bytes && !f->early.failure.code)
+        f->progress(f->progress_context, request->bytes, request->bytes);
+    f->size = call.size;
+    return 0;
+}

@@ -1,0 +1,169 @@
+"""Few bytes of each rank, where ranks are on several nodes: they are carried to rank 0 as the ranks
+meet (carry.h), and the file is the one that a single process would have written."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+from mpi_python import run
+from mpi_world import AS_NODES, EITHER_MPI, compile_mpi, needs_nodes, run_mpi
+from store_world import verify
+
+MOVING = Path(__file__).with_name("moving.c")
+
+
+@pytest.fixture(scope="module", params=EITHER_MPI)
+def mpi(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def moving(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_mpi(mpi, MOVING, tmp_path_factory.mktemp(mpi) / "moving")
+
+
+def move(mpi: str, ranks: int, nodes: int, program: Path, folder: Path, hints: str, most: int):
+    words: list[str | Path] = [program, folder, f"sync=no:{hints}", "1", "20", str(most)]
+    if nodes:
+        words = ["sh", "-c", AS_NODES, "nodes", str(nodes), *words]
+    done = run_mpi(mpi, ranks, words)
+    assert done.returncode == 0 and done.stdout.startswith("ok"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("most", [4096, 32_768])  # all calls are carried; some are
+@pytest.mark.parametrize("hints", ["stripe=64K", "segment=128K:stripe=64K"])
+def test_ranks_of_a_node_each(mpi: str, moving: Path, tmp_path: Path, hints: str, most: int):
+    move(mpi, 3, 0, moving, tmp_path, f"share=no:{hints}", most)
+
+
+@needs_nodes
+@pytest.mark.parametrize("most", [4096, 32_768])
+def test_nodes_of_several_ranks(mpi: str, moving: Path, tmp_path: Path, most: int):
+    move(mpi, 6 if mpi == "openmpi" else 4, 2, moving, tmp_path, "stripe=64K", most)
+
+
+WHO = """
+def explained(n, **hints):
+    with brigade.io.open(comm, PATH, "w", share=False, sync=False, **hints) as f:
+        f.write(rank * n, bytes(n))
+        return f.explain()
+out["few"] = explained(1000)
+out["asked"] = explained(1000, transport="simple")
+out["parts"] = explained(1000, layout="parts")
+out["many"] = explained(70_000)
+"""
+
+
+def test_only_few_bytes_are_carried_and_the_explanation_says_so(tmp_path: Path):
+    for rank in run("openmpi", 3, WHO, tmp_path):
+        assert "carried to rank 0" in rank["few"] and "writers: 1 of 3 ranks" in rank["few"]
+        assert not [name for name in ("asked", "parts", "many") if "carried" in rank[name]]
+
+
+SAME = """
+rng = numpy.random.default_rng(7)
+want = numpy.zeros(400_000, numpy.uint8)
+end = 0
+with brigade.io.open(comm, PATH, "w", stripe="64K", share=False, sync=False) as f:
+    for call in range(40):
+        most = 90_000 if call % 10 == 9 else 9000  # the longer ones go through windows
+        for other in range(size):
+            at, n = int(rng.integers(0, 200_000)), int(rng.integers(1, most))
+            if other == 1 and call >= 30:
+                continue  # it has come to commit, and serves the others
+            value = (call * size + other) % 251 + 1
+            want[at : at + n] = value  # of what several write the highest rank's stays
+            end = max(end, at + n)
+            if other == rank:
+                f.write(at, numpy.full(n, value, numpy.uint8))
+comm.Barrier()
+out["same"] = bool((numpy.fromfile(PATH, numpy.uint8) == want[:end]).all())
+"""
+
+
+@pytest.mark.parametrize("sync", ["yes", "no"])
+def test_ranks_over_each_other_and_one_that_commits_before_the_others(tmp_path: Path, sync: str):
+    """Its commit flushes what it wrote before the ranks meet: what it knew of checksums then may
+    not stay true."""
+    outs = run("openmpi", 3, SAME.replace("sync=False", f"sync={sync == 'yes'}"), tmp_path)
+    assert [rank["same"] for rank in outs] == [True] * 3
+    assert verify(tmp_path / "f")["damaged"] == 0
+
+
+LATE = """
+with brigade.io.open(comm, PATH, "w", stripe="64K", share=False, sync=False) as f:
+    if rank == 1:
+        f.write(0, b"a" * {first})  # of its block nobody else knows the sum
+    else:
+        f.write(0, b"")
+        f.write({first} - 50 if rank == 0 else 0, b"b" * 100 if rank == 0 else b"")
+"""
+
+
+@pytest.mark.parametrize("first", [1000, 65_536, 100_000])
+def test_what_a_rank_flushed_before_others_were_ready_has_true_checksums(
+    tmp_path: Path, first: int
+):
+    run("openmpi", 3, LATE.format(first=first), tmp_path)
+    assert (tmp_path / "f").read_bytes() == b"a" * (first - 50) + b"b" * 100
+    assert verify(tmp_path / "f")["damaged"] == 0
+
+
+HEADER = """
+with brigade.io.open(comm, PATH, "w", share=False) as f:
+    f.write(4096 + rank * 1000, bytes([rank + 1]) * 1000)
+    f.write(0, b"h" * 100 if rank == 2 else b"")
+out["names"] = os.listdir(os.path.dirname(PATH))
+"""
+
+
+def test_rank_0_settles_a_small_file_by_itself(tmp_path: Path):
+    """A header comes after what follows it: its block is read back, and no file of sums that ranks
+    share is made for that."""
+    run("openmpi", 3, HEADER, tmp_path)
+    data = (tmp_path / "f").read_bytes()
+    assert data[:100] == b"h" * 100 and data[4096:] == b"\1" * 1000 + b"\2" * 1000 + b"\3" * 1000
+    assert verify(tmp_path / "f")["damaged"] == 0
+
+
+FAILS = """
+os.environ["BRIGADE_FAULT"] = "{fault}"
+try:
+    with brigade.io.open(comm, PATH, "w", share=False) as f:
+        f.write(rank * 1000, bytes([rank]) * 1000)
+        f.write(3000 + rank * 1000, bytes([rank]) * 1000)
+except OSError as error:
+    out["failure"] = failure(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "offset"),
+    [
+        ("io.write:0@0", errno.ENOSPC, 0),
+        ("io.write:3500@0", errno.ENOSPC, 3500),
+        ("io.eio:100@0", errno.EIO, 100),
+        ("io.fsync:0@0", errno.EIO, None),
+        ("io.fsync:1@0", errno.EIO, None),
+        ("io.rename:0@0", errno.EIO, None),
+        ("io.rename:1@0", errno.EIO, None),
+    ],
+)
+def test_all_are_told_what_failed_on_rank_0(
+    tmp_path: Path, fault: str, code: int, offset: int | None
+):
+    (tmp_path / "f").write_bytes(b"old")
+    outs = run("openmpi", 3, FAILS.format(fault=fault), tmp_path)
+    for rank in outs:
+        assert rank["failure"][:3] == [code, 0, offset], json.dumps(outs)
+        assert rank["failure"][3] == str(tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == b"old"
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".f.")]
+
+
+def test_what_failed_elsewhere_does_not_matter_as_rank_0_writes(tmp_path: Path):
+    outs = run("openmpi", 3, FAILS.format(fault="io.write:0@1"), tmp_path)
+    assert outs == [{}] * 3 and (tmp_path / "f").stat().st_size == 6000
