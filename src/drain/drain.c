@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "drain/yield.h"
 
 #define LARGE (64u << 10) /* entries from here on are aligned to pages, for stores that want it */
@@ -78,13 +78,8 @@ void drain_close(struct drain *d)
 /* With the lock held. Whether there is a thread now. */
 static int have_thread(struct drain *d)
 {
-    sigset_t all, before;
-    if (d->threaded)
-        return 1;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    d->threaded = pthread_create(&d->thread, NULL, drain_thread, d) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!d->threaded)
+        d->threaded = brg_thread_start(&d->thread, drain_thread, d) == 0;
     return d->threaded;
 }
 

@@ -111,7 +111,8 @@ static void find(struct opening *o, struct io_world *w)
                 f->hints.layout == IO_SHARED;
     f->page = o->found.page = o->flags & BRG_WRITE ? world_take_page(w, apart) : -1;
     char *page = world_page(w, f->page);
-    if (store_prepare(o->path, o->flags, &f->hints, page, &f->token, &f->failure))
+    unsigned flags = o->flags | (w->n_nodes > 1 ? STORE_SLOW : 0);
+    if (store_prepare(o->path, flags, &f->hints, page, &f->token, &f->failure))
         return;
     store_begin(f->store, &f->token, &f->hints, 0, page);
     arrays_look(f, &o->found.arrays);

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "io/file_array.h"
 #include "io/file_move.h"
-#include "move/carry.h"
 
 int file_none(struct brg_error *err)
 {
@@ -75,7 +74,7 @@ enum {
     INDEX_AT,
     INDEX_BYTES,
     UNSUMMED,
-    CARRIED, /* writing: what this rank brings is in its box */
+    CARRIED, /* writing: whether what this rank brings is in its box */
     FLUSHED, /* committing: nothing of this rank need be flushed any more */
     N_VALUES
 };
@@ -118,10 +117,18 @@ static int end_before(brg_file *f, int64_t past, int mine, struct brg_error *err
     return err->code;
 }
 
-static int is_carried(const int64_t *v)
+static int is_carried(const brg_file *f, const int64_t *v)
 {
-    return v[ACTION] == FILE_WRITE && v[CARRIED] && !v[EARLY_DONE] && v[REFUSED] == INT64_MAX &&
-           v[EARLY_FAILED] == INT64_MAX;
+    struct io_extent extent = extent_heard(v + EXTENT);
+    return v[ACTION] == FILE_WRITE && !v[EARLY_DONE] && v[REFUSED] == INT64_MAX &&
+           v[EARLY_FAILED] == INT64_MAX && file_is_carried(f, v[CARRIED], &extent);
+}
+
+static int is_spread(const brg_file *f, const int64_t *v)
+{
+    struct io_extent extent = extent_heard(v + EXTENT);
+    return v[ACTION] == FILE_READ && !v[EARLY_DONE] && v[REFUSED] == INT64_MAX &&
+           v[EARLY_FAILED] == INT64_MAX && v[PAST] == INT64_MAX && file_is_spread(f, &extent);
 }
 
 /* All have come to commit, and what they wrote is flushed. */
@@ -146,8 +153,11 @@ static void hear_of_commit(brg_file *f, const int64_t *v)
 static int take_along(void *file, int64_t *v)
 {
     int unsummed = 0, rc = file_early_judge(file, v);
-    if (!rc && is_carried(v))
+    struct io_extent extent = extent_heard(v + EXTENT);
+    if (!rc && is_carried(file, v))
         rc = carry_bring(((brg_file *)file)->world);
+    if (!rc && is_spread(file, v))
+        rc = file_spread(file, &extent);
     if (!rc && is_flushed(v))
         rc = file_join_pages(file, &unsummed);
     if (unsummed)
@@ -159,8 +169,10 @@ static int move(brg_file *f, enum file_action action, const struct io_request *r
                 const int64_t *v)
 {
     struct io_extent extent = extent_heard(v + EXTENT);
-    if (is_carried(v))
+    if (is_carried(f, v))
         return file_move_carried(f, request, &extent);
+    if (is_spread(f, v))
+        return file_take_spread(f, request, &extent);
     if (!v[EARLY_DONE])
         return file_move(f, action, request, v, extent);
     file_move_nothing(f, action, &extent);

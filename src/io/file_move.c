@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "move/carry.h"
 
 /* What was written before, by whomever, must not arrive after what is written now to the same
  * bytes: it may wait in a rank's buffer, with hint async, or in another node's client of a network
@@ -117,24 +116,34 @@ int file_move(brg_file *f, enum file_action action, const struct io_request *req
 
 /* ---- carried to rank 0 ---- */
 
-int file_carry_put(brg_file *f, enum file_action action, const struct io_request *request)
+enum carry_load file_carry_put(brg_file *f, enum file_action action,
+                               const struct io_request *request)
 {
     const struct io_hints *hints = &f->hints;
     struct io_request nothing;
     if (hints->transport != IO_AUTO || hints->writers || hints->async || hints->direct_io == 1 ||
         f->token.layout != IO_SHARED || !(f->token.flags & BRG_WRITE))
-        return 0;
+        return CARRY_TOO_MUCH;
     request_none(&nothing);
-    return carry_put(f->world, action == FILE_WRITE ? request : &nothing);
+    return carry_put(f->world, action == FILE_WRITE ? request : &nothing, f->token.lock_bytes != 0);
+}
+
+/* Where nodes write in turns, what lies in one turn's stretch has one writer. */
+int file_is_carried(const brg_file *f, enum carry_load load, const struct io_extent *extent)
+{
+    uint64_t unit = f->token.lock_bytes;
+    return load == CARRY_LITTLE ||
+           (load == CARRY_MUCH && unit && extent->low / unit == (extent->high - 1) / unit);
 }
 
 static void explain_carried(brg_file *f)
 {
     const struct io_world *w = f->world;
     snprintf(f->explained, sizeof f->explained,
-             "transport: simple (there are few bytes: carried to rank 0 as ranks meet)\n"
+             "transport: simple (there are few bytes: carried %s rank 0 as ranks meet)\n"
              "writers: 1 of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
-             w->size, (unsigned long long)f->token.stripe_bytes, f->token.place, w->n_nodes);
+             f->token.flags & BRG_WRITE ? "to" : "from", w->size,
+             (unsigned long long)f->token.stripe_bytes, f->token.place, w->n_nodes);
 }
 
 /* On other ranks than 0. A stream of checksums goes on only where nobody else writes. */
@@ -158,12 +167,36 @@ int file_move_carried(brg_file *f, const struct io_request *request, const struc
         f->progress(f->progress_context, 0, request->bytes);
     f->early.failure.rank = -1;
     f->early.failure.offset = -1;
-    if (f->world->rank == 0)
-        carry_write(&call, extent->grain, &f->early.failure);
-    else
+    carry_write(&call, extent->grain, &f->early.failure);
+    if (f->world->rank != 0)
         see_carried(f, extent, call.size, &f->early.failure);
     if (f->progress && request->bytes && !f->early.failure.code)
         f->progress(f->progress_context, request->bytes, request->bytes);
     f->size = call.size;
+    return 0;
+}
+
+/* ---- carried from rank 0 ---- */
+
+int file_is_spread(const brg_file *f, const struct io_extent *extent)
+{
+    return f->hints.transport == IO_AUTO && !f->hints.writers && f->token.flags & BRG_READ &&
+           carry_reads(f->world, extent->low, extent->high);
+}
+
+int file_spread(brg_file *f, const struct io_extent *extent)
+{
+    struct io_call call = call_of(f, NULL, 0);
+    return carry_spread(&call, extent->low, extent->high, &f->failure);
+}
+
+int file_take_spread(brg_file *f, const struct io_request *request, const struct io_extent *extent)
+{
+    struct io_call call = call_of(f, request, 0);
+    explain_carried(f);
+    if (carry_take(&call, extent->low))
+        return world_failure(f->world, &f->failure);
+    if (f->progress && request->bytes)
+        f->progress(f->progress_context, request->bytes, request->bytes);
     return 0;
 }

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/thread.h"
 #include "move/move_parts.h"
 
 /* What a run must have to be written from where it is. */
@@ -94,12 +94,8 @@ static void *serve_behind(void *mover)
 
 static int start_thread(pthread_t *thread, struct mover *m)
 {
-    sigset_t all, before;
     struct brg_error err;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(thread, NULL, serve_behind, m);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = brg_thread_start(thread, serve_behind, m);
     if (rc) {
         brg_error_system(&err, -rc, "cannot start a thread that writes");
         mover_fail(m, &m->failure, &err);
@@ -177,7 +173,7 @@ static int move_epoch(struct mover *m)
     claims_mark(&m->claims, m->call->request, LONG_BYTES);
     if (m->collect && m->call->overlap && *m->call->overlap)
         claims_take_turns(&m->claims);
-    rc = world_meet(world, v, 1, claims_list, &m->claims, &m->failure);
+    rc = world_meet(world, v, 0, claims_list, &m->claims, &m->failure);
     if (!rc) {
         guard_stream(m);
         claims_have(&m->claims);

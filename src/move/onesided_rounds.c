@@ -6,10 +6,10 @@
  * way at once, each in another step, and ranks meet between steps. A window that moves and one that
  * is written or filled are the owner's two. Rounds that nobody touches are left out: which is the
  * next one, the meeting says. */
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/thread.h"
 #include "move/onesided_parts.h"
 
 #define NONE INT64_MAX
@@ -36,17 +36,12 @@ static void *serve_behind(void *serving)
 /* Between nodes, what others put here may need this rank's help: it must not wait for a disk. */
 static int start_thread(struct serving *s, pthread_t *thread)
 {
-    sigset_t all, before;
     int serves = 0;
     for (uint32_t d = 0; d < s->run->plan.n_writers; d++)
         serves |= s->run->plan.writers[d] == s->run->o->pgas->rank;
     if (!serves || s->run->o->pgas->n_nodes == 1 || (s->write == NONE && s->fill == NONE))
         return 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(thread, NULL, serve_behind, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc == 0;
+    return brg_thread_start(thread, serve_behind, s) == 0;
 }
 
 /* An addition of nothing lets what carries the group go on. */

@@ -25,6 +25,9 @@
 /* With BRG_READ, BRG_WRITE or both; BRG_CREATE makes a file where there is none, and keeps what one
  * holds. Hints checksums, layout and async do not apply; sums that describe the file go away. */
 #define STORE_IN_PLACE 0x100u
+/* What is asked of the file system goes to servers, as ranks on several nodes see it: where several
+ * things are to be done, a thread does some. */
+#define STORE_SLOW 0x200u
 #define STORE_PAGE 65536u
 #define STORE_MOST_BLOCKS (UINT64_C(1) << 29) /* with checksums: 4 GiB of them */
 
@@ -46,7 +49,7 @@ struct store_token {
     int32_t mode;               /* permissions of the new file */
     uid_t owner;                /* of the new file, where not as it is made: else (uid_t)-1 */
     gid_t group;                /* the same */
-    unsigned flags;             /* BRG_*, STORE_IN_PLACE */
+    unsigned flags;             /* BRG_*, STORE_IN_PLACE, STORE_SLOW */
     char place[160];            /* for people: how it lies on its servers */
     int lock;                   /* rank 0's descriptor of base; of no meaning elsewhere */
     int file;                   /* rank 0's of the file that is there, for its store; or -1 */

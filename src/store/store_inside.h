@@ -74,6 +74,12 @@ static inline uint64_t store_n_blocks(const struct store_token *token, uint64_t 
     return (size + token->block_bytes - 1) / token->block_bytes;
 }
 
+/* Each request takes long enough for several to be made at once. */
+static inline int store_is_slow(const struct store_token *token)
+{
+    return (token->flags & STORE_SLOW) != 0;
+}
+
 static inline int store_in_place(const struct store_token *token)
 {
     return (token->flags & STORE_IN_PLACE) != 0;
@@ -130,9 +136,17 @@ int store_publish_parts(struct io_store *store, uint64_t size, struct brg_error 
 /* Sums of another file are worse than none; but somebody else's NAME.sums stays. 0 or -errno. */
 int store_remove_sums(const char *path);
 
-/* Removes temporary files of `path` whose job has died on this very host. 1: all names of its
- * folder were seen, NAME.sums is none of them, and can be made if .NAME.brg-ID can. */
-int store_sweep(const char *path, uint32_t host);
+/* Removes temporary files of `path` whose job has died on this very host; `own` is none
+ * of them. 1: all names of its folder were seen, NAME.sums is none of them, and can be made if
+ * .NAME.brg-ID can. */
+int store_sweep(const char *path, uint32_t host, const char *own);
+
+/* Flags for open of a file that is made, so that its stripes can be chosen. */
+int store_made_flags(const struct store_token *token, const struct io_hints *hints);
+/* Makes the temporary file of a new one, and sweeps beside; *is_free is what store_sweep returned.
+ * 0, or -errno with *err. */
+int store_make_base(struct store_token *token, const struct io_hints *hints, int *is_free,
+                    struct brg_error *err);
 
 /* This host since it started. */
 uint32_t store_host(void);

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -203,46 +201,6 @@ static int find_place(struct store_token *token, const struct io_hints *hints,
     return rc;
 }
 
-/* For a file that is made, so that its stripes can be chosen. */
-static int open_flags(const struct store_token *token, const struct io_hints *hints)
-{
-    const char *slash = strrchr(token->path, '/');
-    char folder[STORE_PATH];
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - token->path) + 1, token->path);
-    return O_RDWR | O_CREAT | place_open_flags(folder, hints);
-}
-
-/* A lock says that the job lives: another may remove what nobody holds. Where locks do not work,
- * nothing is removed. */
-static int make_base(struct store_token *token, const struct io_hints *hints, struct brg_error *err)
-{
-    const char *slash = strrchr(token->path, '/');
-    int flags = O_EXCL | open_flags(token, hints);
-    for (int tries = 0; tries < 100; tries++) {
-        uint32_t random;
-        struct stat st;
-        if (getrandom(&random, sizeof random, 0) != sizeof random)
-            return store_failed(err, -errno, token->path, -1, "find a temporary name for");
-        token->id = (uint64_t)store_host() << 32 | random;
-        snprintf(token->base, sizeof token->base, "%.*s.%.200s.brg-%016llx",
-                 (int)(slash - token->path) + 1, token->path, slash + 1,
-                 (unsigned long long)token->id);
-        int fd = store_io_open(token->base, flags, 0666);
-        if (fd == -EEXIST)
-            continue;
-        if (fd < 0)
-            return store_failed(err, fd, token->path, -1, "create a temporary file beside");
-        flock(fd, LOCK_EX | LOCK_NB);
-        if (fstat(fd, &st) == 0 && st.st_nlink) {
-            token->lock = fd;
-            token->mode = (int32_t)(st.st_mode & 07777);
-            return 0;
-        }
-        close(fd); /* swept away before it was locked */
-    }
-    return store_failed(err, -EEXIST, token->path, -1, "find a temporary name for");
-}
-
 /* What stays of the old file keeps its old sums, so that damage which is in it already will still
  * be found: and the new one has blocks of the same size, where they fit its stripes. */
 static int seed_sums(struct store_token *token, const struct stat *old, struct sums *sums)
@@ -317,7 +275,7 @@ static int prepare_in_place(struct store_token *token, const struct io_hints *hi
     if (is_there)
         return find_place(token, hints, err);
     int exclusive = token->flags & BRG_EXCLUSIVE ? O_EXCL : 0;
-    int fd = store_io_open(token->path, open_flags(token, hints) | exclusive, 0666);
+    int fd = store_io_open(token->path, store_made_flags(token, hints) | exclusive, 0666);
     if (fd < 0)
         return store_failed(err, fd, token->path, -1, "create");
     rc = place_of(fd, 1, token, hints, err);
@@ -350,19 +308,17 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
         return prepare_in_place(token, hints, old.st_nlink != 0, err);
     if (flags & BRG_READ)
         return find_place(token, hints, err);
-    int is_free = store_sweep(token->path, store_host());
+    int is_free = 0;
+    rc = store_make_base(token, hints, &is_free, err);
+    if (rc)
+        return rc;
     if (hints->checksums && token->layout == IO_SHARED && !is_free)
         rc = check_sums_name(token->path, err);
-    if (rc)
-        return rc;
-    rc = make_base(token, hints, err);
-    if (rc)
-        return rc;
     if (!hints->update_in_place || flags & BRG_CREATE)
         memcpy(token->temporary, token->base, sizeof token->base);
     if (old.st_nlink)
         store_take_permissions(token, &old);
-    rc = find_place(token, hints, err);
+    rc = rc ? rc : find_place(token, hints, err);
     rc = rc ? rc : make_files(token, hints, &old, page, err);
     if (rc)
         store_abandon(token);

@@ -105,7 +105,7 @@ static void remove_dead(const char *base)
         store_remove_temporary(base);
 }
 
-int store_sweep(const char *path, uint32_t host)
+int store_sweep(const char *path, uint32_t host, const char *own)
 {
     char folder[STORE_PATH], prefix[256], base[STORE_PATH], sums[STORE_NAME_BYTES];
     const char *name = strrchr(path, '/') + 1;
@@ -124,6 +124,8 @@ int store_sweep(const char *path, uint32_t host)
             strspn(entry->d_name + length, "0123456789abcdef") != 8)
             continue;
         if (snprintf(base, sizeof base, "%s%.*s", folder, length + 8, entry->d_name) >= STORE_PATH)
+            continue;
+        if (strcmp(base, own) == 0)
             continue;
         remove_dead(base);
         errno = 0;

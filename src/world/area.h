@@ -41,6 +41,7 @@ struct area_head {
     _Alignas(64) _Atomic uint32_t arrived;    /* at a meeting, over all meetings */
     _Alignas(64) _Atomic uint32_t generation; /* meetings that ended */
     _Alignas(64) _Atomic uint32_t bell;       /* something happened that the leader waits for */
+    _Alignas(64) _Atomic uint32_t emptied;    /* boxes, so often: carry.h */
     _Alignas(64) _Atomic uint32_t dead;       /* local rank + 1, 0: all live */
     _Atomic uint32_t dead_elsewhere;          /* rank of the world + 1 that died on another node */
     _Atomic int32_t code;                     /* -errno that broke the area otherwise, or 0 */

@@ -218,8 +218,9 @@ static int reduce(struct io_world *w, int64_t *least, int n, const struct sharin
                 least[k] = head->cells[i].values[k];
     if (!w->leaders)
         return 0;
-    return share ? least_and_share(w, least, n, share)
-                 : world_least(w, w->leaders, least, n > 0 ? n : 1);
+    if (share)
+        return least_and_share(w, least, n, share);
+    return n ? world_least(w, w->leaders, least, n) : world_look(w);
 }
 
 /* A meeting ends once, well or badly, for all ranks of a node: `generation` says which, and who
@@ -339,34 +340,6 @@ int world_share_and_least(struct io_world *w, void *buf, size_t bytes, uint32_t 
         done += s.bytes;
     }
     return 0;
-}
-
-int world_take_page(struct io_world *w, int apart)
-{
-    for (int page = 0; (w->n_nodes == 1 || apart) && page < AREA_PAGES; page++)
-        if (!(w->pages & 1u << page)) {
-            w->pages |= 1u << page;
-            world_clear_page(w, page);
-            return page;
-        }
-    return -1;
-}
-
-void world_clear_page(struct io_world *w, int page)
-{
-    char *at = world_page(w, page);
-    memset(at, 0, at[AREA_PAGE_MORE] ? AREA_PAGE_BYTES : AREA_PAGE_FIRST);
-}
-
-void world_give_page(struct io_world *w, int page)
-{
-    if (page >= 0)
-        w->pages &= ~(1u << page);
-}
-
-char *world_page(const struct io_world *w, int page)
-{
-    return page < 0 ? NULL : w->area->head->pages[page];
 }
 
 /* ---- failures ---- */

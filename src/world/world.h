@@ -55,7 +55,7 @@ struct io_world {
     uintptr_t borrowed;     /* the program's communicator, which `all` is over; 0: our own */
     uint32_t met;           /* meetings so far */
     uint32_t shared_chunks; /* by world_share so far */
-    uint32_t carries;       /* sets of boxes that were filled: carry.h */
+    uint32_t carried;       /* boxes, so often: carry.h */
     uint64_t looked_ns;     /* when the leader last looked whether others live */
     struct world_opening opening;
     struct stream_net *node_group, *leader_group; /* of messages on `all`, where there are nodes */
@@ -97,7 +97,8 @@ void world_close(struct io_world *world);
 /* values[i] becomes the least values[i] of all ranks; n <= WORLD_VALUES. */
 int world_minimum(struct io_world *world, int64_t *values, int n, struct brg_error *err);
 
-/* world_minimum, and before anyone returns, one rank of each node (the leader, where there are
+/* world_minimum (of no values nodes do not wait for each other, but in `alone`), and before anyone
+ * returns, one rank of each node (the leader, where there are
  * several nodes) calls alone(context, least), while no other of its node is in a call; its context
  * must do for all. It may change `least`, alike on all nodes, and use the leaders' net with
  * world_finish. What it returns breaks the world if it is not 0. */

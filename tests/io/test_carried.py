@@ -45,6 +45,45 @@ def test_nodes_of_several_ranks(mpi: str, moving: Path, tmp_path: Path, most: in
     move(mpi, 6 if mpi == "openmpi" else 4, 2, moving, tmp_path, "stripe=64K", most)
 
 
+READ = """
+want = numpy.random.default_rng(3).integers(0, 256, 300_000, numpy.uint8)
+if rank == 0:
+    want.tofile(PATH)
+comm.Barrier()
+if os.environ.get("FAULT"):
+    os.environ["BRIGADE_FAULT"] = os.environ["FAULT"]
+out["explained"], out["same"] = [], []
+def read(f, runs):
+    got = numpy.zeros(sum(n for _, n in runs), numpy.uint8)
+    f.read_pieces(runs, got)
+    out["explained"].append(f.explain())
+    expected = numpy.concatenate([want[at : at + n] for at, n in runs])
+    out["same"].append(bool((got == expected).all()))
+try:
+    with brigade.io.open(comm, PATH, "r", share=False) as f:
+        read(f, [(1000 + (i * size + rank) * 100, 100) for i in range(50)])
+        read(f, [(200_000, 77)])  # all the same
+        read(f, [(5, 0)] if rank == 1 else [(rank * 5000 + 3, 9), (rank * 50_000, 1)])
+        read(f, [(0, 10), (299_990, 10)])  # too far apart
+except OSError as error:
+    out["failure"] = failure(error)
+"""
+
+
+def test_few_bytes_are_read_by_rank_0_for_all(tmp_path: Path):
+    for rank in run("openmpi", 3, READ, tmp_path):
+        assert rank["same"] == [True] * 4
+        assert ["carried from rank 0" in text for text in rank["explained"]] == [True] * 3 + [False]
+
+
+def test_all_are_told_that_rank_0_cannot_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FAULT", "io.read:3000@0")
+    outs = run("openmpi", 3, READ, tmp_path)
+    assert {json.dumps(rank["failure"]) for rank in outs} == {json.dumps(outs[0]["failure"])}
+    assert outs[0]["failure"][:2] == [errno.EIO, 0]
+    assert outs[0]["failure"][3] == str(tmp_path / "f")
+
+
 WHO = """
 def explained(n, **hints):
     with brigade.io.open(comm, PATH, "w", share=False, sync=False, **hints) as f:

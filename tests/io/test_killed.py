@@ -164,6 +164,15 @@ def test_the_living_are_told_who_died_while_few_bytes_were_carried_to_rank_0(
     assert not world.data.exists()
 
 
+@pytest.mark.parametrize("fault", ["io.pass:0@0", "io.pass:1@0", "io.pass:1@3"])
+def test_the_living_are_told_who_died_while_few_bytes_came_from_rank_0(
+    world: World, fault: str
+) -> None:
+    assert world.run(4, "", "share=no", size=8192).went_through
+    world.run(4, fault, "share=no", "read", size=8192).assert_all_know(int(fault[-1]))
+    world.data.unlink()
+
+
 @pytest.mark.parametrize("share", ["yes", "no"])
 @pytest.mark.parametrize("step", [1, 3, 6, 11])
 def test_the_living_are_told_who_died_while_ranks_wrote_in_turns(
