@@ -254,7 +254,6 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     if (rc)
         return rc;
     io_fault_step();
-    s->secured = 0;
     if (s->direct_io)
         return write_past_cache(s, buf, bytes, offset, err);
     store_reserve(s, s->fd, bytes, offset);
@@ -266,6 +265,7 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
 void store_begin_call(struct io_store *s)
 {
     atomic_fetch_add(&s->call, 1);
+    s->secured = 0;
 }
 
 int store_end_call(struct io_store *s, uint64_t size, struct brg_error *err)

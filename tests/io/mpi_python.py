@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mpi_world import LAUNCHERS, run_mpi
+from mpi_world import AS_NODES, LAUNCHERS, run_mpi
 
 ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = """\
@@ -43,8 +43,11 @@ def environment(mpi: str, folder: Path) -> dict[str, str]:
     return found
 
 
-def run(mpi: str, ranks: int, body: str, folder: Path, hints: str = "") -> list[dict[str, Any]]:
-    """Runs `body` on each rank; `out` of each rank comes back, by rank. PATH is folder/f."""
+def run(
+    mpi: str, ranks: int, body: str, folder: Path, hints: str = "", nodes: int = 0
+) -> list[dict[str, Any]]:
+    """Runs `body` on each rank, as on so many nodes (0: on this one); `out` of each rank comes back,
+    by rank. PATH is folder/f."""
     if not shutil.which(LAUNCHERS[mpi][0]):
         pytest.skip(f"{LAUNCHERS[mpi][0]} is not installed")
     said = folder / "said"
@@ -53,7 +56,10 @@ def run(mpi: str, ranks: int, body: str, folder: Path, hints: str = "") -> list[
     program = folder / "program.py"
     program.write_text(_PROGRAM.format(body=body))
     more = {"TEST_PATH": str(folder / "f"), "TEST_OUT": str(said), "BRIGADE_IO": hints}
-    done = run_mpi(mpi, ranks, [sys.executable, "-B", program], **environment(mpi, folder), **more)
+    words: list[str | Path] = [sys.executable, "-B", program]
+    if nodes:
+        words = ["sh", "-c", AS_NODES, "nodes", str(nodes), *words]
+    done = run_mpi(mpi, ranks, words, **environment(mpi, folder), **more)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(os.listdir(said)) == ranks, done.stdout + done.stderr
     return [json.loads((said / str(rank)).read_text()) for rank in range(ranks)]
