@@ -13,18 +13,24 @@ static int let_arrive(brg_file *f, uint64_t low, uint64_t high)
 {
     struct file_hull *behind = &f->behind;
     int cached = f->world->n_nodes > 1 && f->token.layout != IO_PARTS;
-    if ((!f->hints.async && !cached) || low >= high)
+    if ((!f->hints.async && !cached) || low >= high || low >= behind->high || behind->low >= high)
         return 0;
-    int rc = 0;
-    if (low < behind->high && behind->low < high) {
-        if (!cached)
-            drain_clear(f->drain, low, high, &f->failure);
-        else if (!drain_clear(f->drain, 0, UINT64_MAX, &f->failure))
-            store_show(f->store, &f->failure);
-        rc = world_failure(f->world, &f->failure);
-        if (cached)
-            *behind = (struct file_hull){0, 0};
-    }
+    if (!cached)
+        drain_clear(f->drain, low, high, &f->failure);
+    else if (!drain_clear(f->drain, 0, UINT64_MAX, &f->failure))
+        store_show(f->store, &f->failure);
+    int rc = world_failure(f->world, &f->failure);
+    if (cached)
+        *behind = (struct file_hull){0, 0};
+    return rc;
+}
+
+/* These bytes are written now. */
+static void reach(brg_file *f, uint64_t low, uint64_t high)
+{
+    struct file_hull *behind = &f->behind;
+    if (low >= high)
+        return;
     if (f->hints.async)
         file_busy(f, 1);
     if (behind->low == behind->high)
@@ -33,7 +39,6 @@ static int let_arrive(brg_file *f, uint64_t low, uint64_t high)
         behind->low = low;
     if (high > behind->high)
         behind->high = high;
-    return rc;
 }
 
 static void explain(brg_file *f, const struct io_plan *plan)
@@ -105,6 +110,7 @@ int file_move(brg_file *f, enum file_action action, const struct io_request *req
     if (extent.low < extent.high)
         f->carried = 0;
     rc = let_arrive(f, extent.low, extent.high);
+    reach(f, extent.low, extent.high);
     if (!rc)
         rc = move_write(&call, &f->failure);
     if (!rc && extent.low < extent.high)
@@ -146,30 +152,22 @@ static void explain_carried(brg_file *f)
              (unsigned long long)f->token.stripe_bytes, f->token.place, w->n_nodes);
 }
 
-/* On other ranks than 0. A stream of checksums goes on only where nobody else writes. */
-static int see_carried(brg_file *f, const struct io_extent *extent, uint64_t size,
-                       struct brg_error *err)
-{
-    uint64_t from, until;
-    int meets = store_stream(f->store, &from, &until) && from < extent->high && extent->low < until;
-    int rc = meets ? store_end_stream(f->store, err) : 0;
-    return rc ? rc : store_end_call(f->store, size, err);
-}
-
 int file_move_carried(brg_file *f, const struct io_request *request, const struct io_extent *extent)
 {
     struct io_call call = call_of(f, request, extent->high);
     explain_carried(f);
-    int rc = let_arrive(f, extent->low, extent->high);
+    int rc = f->carried ? 0 : let_arrive(f, extent->low, extent->high);
     if (rc)
         return rc;
+    reach(f, extent->low, extent->high);
     if (f->progress && request->bytes)
         f->progress(f->progress_context, 0, request->bytes);
     f->early.failure.rank = -1;
     f->early.failure.offset = -1;
     carry_write(&call, extent->grain, &f->early.failure);
-    if (f->world->rank != 0)
-        see_carried(f, extent, call.size, &f->early.failure);
+    if (f->world->rank != 0) /* a stream of its checksums may end where the file did; where bytes
+                                met what was written before, all streams ended as that arrived */
+        store_end_call(f->store, call.size, &f->early.failure);
     if (f->progress && request->bytes && !f->early.failure.code)
         f->progress(f->progress_context, request->bytes, request->bytes);
     f->size = call.size;

@@ -46,8 +46,8 @@ def environment(mpi: str, folder: Path) -> dict[str, str]:
 def run(
     mpi: str, ranks: int, body: str, folder: Path, hints: str = "", nodes: int = 0
 ) -> list[dict[str, Any]]:
-    """Runs `body` on each rank, as on so many nodes (0: on this one); `out` of each rank comes back,
-    by rank. PATH is folder/f."""
+    """Runs `body` on each rank, as on so many nodes (0: on this one); `out` of each rank comes
+    back, by rank. PATH is folder/f."""
     if not shutil.which(LAUNCHERS[mpi][0]):
         pytest.skip(f"{LAUNCHERS[mpi][0]} is not installed")
     said = folder / "said"
