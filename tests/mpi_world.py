@@ -8,12 +8,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import mpich_launcher
 import pytest
 
 from brigade.paths import native_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 INCLUDE = Path(__file__).parents[1] / "include"
 MPIS = ("openmpi", "mpich")
@@ -48,6 +51,11 @@ AS_NODES = r"""
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; n=$1; shift
 exec unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$((rank % n))" "$@"
 """
+
+
+def on_nodes(nodes: int, words: Sequence[str | Path]) -> list[str | Path]:
+    """What a rank starts, as on one of so many nodes; 0: as it is."""
+    return ["sh", "-c", AS_NODES, "nodes", str(nodes), *words] if nodes else list(words)
 
 
 class Tools(NamedTuple):

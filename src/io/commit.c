@@ -80,8 +80,6 @@ int file_flush_early(brg_file *f, enum file_action action)
     if (action != FILE_COMMIT || !f->at_once || f->hints.async || has_index || failure->code ||
         f->token.layout != IO_SHARED) /* a part that was flushed is not written to any more */
         return 0;
-    failure->rank = -1;
-    failure->offset = -1;
     if (!store_stream(f->store, &stream->low, &stream->high))
         *stream = (struct file_hull){0, 0};
     if (!alone)

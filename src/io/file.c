@@ -176,6 +176,8 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
     if (!f)
         return brg_error_set(err, -ENOMEM, "no memory for a file");
     f->page = -1;
+    f->early.failure.rank = -1;
+    f->early.failure.offset = -1;
     int rc = open_file(f, comm, path, flags, info, err);
     if (rc == 0) {
         *out = f;
@@ -224,6 +226,12 @@ void brg_file_on_progress(brg_file *f, brg_progress *progress, void *context)
         return;
     f->progress = progress;
     f->progress_context = context;
+}
+
+void file_tell(const brg_file *f, uint64_t moved, uint64_t bytes)
+{
+    if (f->progress && bytes)
+        f->progress(f->progress_context, moved, bytes);
 }
 
 uint64_t brg_file_size(const brg_file *f)

@@ -79,6 +79,9 @@ int file_refuse(const brg_file *f, enum file_action action, struct brg_error *er
 /* Local. Whether what a rank has written is seen by all others at once, and not held back. */
 int file_sees_all(const brg_file *f);
 
+/* Local. Progress of a call in which this rank moves so many bytes, for the program. */
+void file_tell(const brg_file *f, uint64_t moved, uint64_t bytes);
+
 /* Local. A failure names the file, whoever met it. */
 void file_name_failure(brg_file *f);
 

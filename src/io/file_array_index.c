@@ -135,8 +135,6 @@ static void write_alone(brg_file *f)
     char *buf = NULL;
     if (failure->code)
         return;
-    failure->rank = -1;
-    failure->offset = -1;
     int rc = pack_index(f, &buf, pieces, failure);
     if (!rc)
         rc = store_write(f->store, buf, ARRAY_HEADER_BYTES, 0, failure);

@@ -34,32 +34,26 @@ static int may_read(const brg_file *f, struct early *early)
            early_may(early, &f->hints, &place, &ranks);
 }
 
-static void tell(const brg_file *f, uint64_t moved, uint64_t bytes)
-{
-    if (f->progress)
-        f->progress(f->progress_context, moved, bytes);
-}
-
 static int read_all(const brg_file *f, struct brg_error *err)
 {
     const struct io_request *r = f->early.own.request;
     uint64_t got;
-    tell(f, 0, r->bytes);
+    file_tell(f, 0, r->bytes);
     int rc = early_move(&f->early.own, &got, err);
     if (!rc && got < r->bytes)
         rc = brg_error_set(err, -ENODATA, "the file ends before byte %llu",
                            (unsigned long long)r->high);
     if (!rc)
-        tell(f, r->bytes, r->bytes);
+        file_tell(f, r->bytes, r->bytes);
     return rc;
 }
 
 static int write_all(const brg_file *f, const struct io_part *run, struct brg_error *err)
 {
-    tell(f, 0, run->bytes);
+    file_tell(f, 0, run->bytes);
     int rc = store_write_early(f->store, run->memory, run->bytes, run->offset, err);
     if (!rc)
-        tell(f, run->bytes, run->bytes);
+        file_tell(f, run->bytes, run->bytes);
     return rc;
 }
 
@@ -82,8 +76,6 @@ void file_early_begin(brg_file *f, enum file_action action, const struct io_requ
     e->moved = writes;
     e->low = request->low;
     e->high = request->high;
-    e->failure.rank = -1;
-    e->failure.offset = -1;
     if (writes)
         write_all(f, &run, &e->failure);
     else

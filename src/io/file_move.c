@@ -52,18 +52,24 @@ static void explain(brg_file *f, const struct io_plan *plan)
              f->token.place, w->n_nodes, (unsigned long long)w->segment_bytes);
 }
 
-static void explain_early(brg_file *f, enum file_action action, uint64_t run)
+static void explain_without_windows(brg_file *f, enum io_transport transport, const char *why,
+                                    uint32_t writers)
 {
     const struct io_world *w = f->world;
+    snprintf(f->explained, sizeof f->explained,
+             "transport: %s (%s)\nwriters: %u of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
+             io_transport_names[transport], why, writers, w->size,
+             (unsigned long long)f->token.stripe_bytes, f->token.place, w->n_nodes);
+}
+
+static void explain_early(brg_file *f, enum file_action action, uint64_t run)
+{
     const char *by_rule = plan_is_long(run) ? "runs are long, and there are few ranks"
                                             : "runs are short, and there are few ranks";
-    char why[PLAN_WHY];
+    char why[PLAN_WHY], whole[PLAN_WHY + 40];
     plan_why(why, &f->hints, by_rule, file_past(f, action, run));
-    snprintf(f->explained, sizeof f->explained,
-             "transport: direct (%s: each rank moves its own bytes)\n"
-             "writers: %u of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
-             why, w->size, w->size, (unsigned long long)f->token.stripe_bytes, f->token.place,
-             w->n_nodes);
+    snprintf(whole, sizeof whole, "%s: each rank moves its own bytes", why);
+    explain_without_windows(f, IO_DIRECT, whole, f->world->size);
 }
 
 void file_move_nothing(brg_file *f, enum file_action action, const struct io_extent *e)
@@ -142,34 +148,28 @@ int file_is_carried(const brg_file *f, enum carry_load load, const struct io_ext
            (load == CARRY_MUCH && unit && extent->low / unit == (extent->high - 1) / unit);
 }
 
-static void explain_carried(brg_file *f)
+static void explain_carried(brg_file *f, const char *way)
 {
-    const struct io_world *w = f->world;
-    snprintf(f->explained, sizeof f->explained,
-             "transport: simple (there are few bytes: carried %s rank 0 as ranks meet)\n"
-             "writers: 1 of %u ranks\nstripe: %llu bytes (%s)\nnodes: %u\n",
-             f->token.flags & BRG_WRITE ? "to" : "from", w->size,
-             (unsigned long long)f->token.stripe_bytes, f->token.place, w->n_nodes);
+    char why[PLAN_WHY];
+    snprintf(why, sizeof why, "there are few bytes: carried %s rank 0 as ranks meet", way);
+    explain_without_windows(f, IO_SIMPLE, why, 1);
 }
 
 int file_move_carried(brg_file *f, const struct io_request *request, const struct io_extent *extent)
 {
     struct io_call call = call_of(f, request, extent->high);
-    explain_carried(f);
+    explain_carried(f, "to");
     int rc = f->carried ? 0 : let_arrive(f, extent->low, extent->high);
     if (rc)
         return rc;
     reach(f, extent->low, extent->high);
-    if (f->progress && request->bytes)
-        f->progress(f->progress_context, 0, request->bytes);
-    f->early.failure.rank = -1;
-    f->early.failure.offset = -1;
+    file_tell(f, 0, request->bytes);
     carry_write(&call, extent->grain, &f->early.failure);
     if (f->world->rank != 0) /* a stream of its checksums may end where the file did; where bytes
                                 met what was written before, all streams ended as that arrived */
         store_end_call(f->store, call.size, &f->early.failure);
-    if (f->progress && request->bytes && !f->early.failure.code)
-        f->progress(f->progress_context, request->bytes, request->bytes);
+    if (!f->early.failure.code)
+        file_tell(f, request->bytes, request->bytes);
     f->size = call.size;
     return 0;
 }
@@ -191,10 +191,9 @@ int file_spread(brg_file *f, const struct io_extent *extent)
 int file_take_spread(brg_file *f, const struct io_request *request, const struct io_extent *extent)
 {
     struct io_call call = call_of(f, request, 0);
-    explain_carried(f);
+    explain_carried(f, "from");
     if (carry_take(&call, extent->low))
         return world_failure(f->world, &f->failure);
-    if (f->progress && request->bytes)
-        f->progress(f->progress_context, request->bytes, request->bytes);
+    file_tell(f, request->bytes, request->bytes);
     return 0;
 }

@@ -19,12 +19,12 @@ void file_move_nothing(brg_file *f, enum file_action action, const struct io_ext
 enum carry_load file_carry_put(brg_file *f, enum file_action action,
                                const struct io_request *request);
 int file_is_carried(const brg_file *f, enum carry_load load, const struct io_extent *extent);
+int file_move_carried(brg_file *f, const struct io_request *request,
+                      const struct io_extent *extent);
+
 /* The same of what is read by rank 0 for all: whether it is, in the meeting, and then. */
 int file_is_spread(const brg_file *f, const struct io_extent *extent);
 int file_spread(brg_file *f, const struct io_extent *extent);
 int file_take_spread(brg_file *f, const struct io_request *request, const struct io_extent *extent);
-
-int file_move_carried(brg_file *f, const struct io_request *request,
-                      const struct io_extent *extent);
 
 #endif

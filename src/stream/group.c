@@ -21,9 +21,9 @@ struct call {
     int step, ended;
     struct stream_request out[MOST_MESSAGES], in[2];
     uint32_t n_out, n_in;
-    int64_t
-        *least; /* SHARE: and behind the values the bytes of the root, once this rank has them */
-    int n, has;
+    int64_t *least;
+    int n;
+    int has; /* SHARE: the bytes of the root, which lie behind the values */
     char *bytes;
     size_t n_bytes; /* of one rank, or of the root */
     uint32_t root;

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mpi_world import AS_NODES, LAUNCHERS, run_mpi
+from mpi_world import LAUNCHERS, on_nodes, run_mpi
 
 ROOT = Path(__file__).resolve().parents[2]
 _PROGRAM = """\
@@ -56,9 +56,7 @@ def run(
     program = folder / "program.py"
     program.write_text(_PROGRAM.format(body=body))
     more = {"TEST_PATH": str(folder / "f"), "TEST_OUT": str(said), "BRIGADE_IO": hints}
-    words: list[str | Path] = [sys.executable, "-B", program]
-    if nodes:
-        words = ["sh", "-c", AS_NODES, "nodes", str(nodes), *words]
+    words = on_nodes(nodes, [sys.executable, "-B", program])
     done = run_mpi(mpi, ranks, words, **environment(mpi, folder), **more)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(os.listdir(said)) == ranks, done.stdout + done.stderr

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from mpi_world import AS_NODES, compile_mpi, needs_nodes, run_mpi
+from mpi_world import compile_mpi, needs_nodes, on_nodes, run_mpi
 
 RANKS = 6
 OWN, WINDOWS = "each rank moves its own bytes", "window: "
@@ -23,9 +23,7 @@ def read(
     program: Path, folder: Path, hints: str, whose: str, pitch: int, nodes: int = 0, **more: str
 ) -> tuple[set[str], str]:
     """What the ranks say, and what the file does."""
-    words: list[str | Path] = [program, folder / "file", hints, whose, str(pitch)]
-    if nodes:
-        words = ["sh", "-c", AS_NODES, "nodes", str(nodes), *words]
+    words = on_nodes(nodes, [program, folder / "file", hints, whose, str(pitch)])
     done = run_mpi("openmpi", RANKS, words, **more)
     said = re.findall(r"^rank \d: (.*)$", done.stdout, re.MULTILINE)
     assert done.returncode == 0 and len(said) == RANKS, done.stdout + done.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mpi_python import run
-from mpi_world import AS_NODES, EITHER_MPI, compile_mpi, needs_nodes, run_mpi
+from mpi_world import EITHER_MPI, compile_mpi, needs_nodes, on_nodes, run_mpi
 from store_world import verify
 
 MOVING = Path(__file__).with_name("moving.c")
@@ -35,9 +35,7 @@ def move(
     most: int,
     **environment: str,
 ):
-    words: list[str | Path] = [program, folder, f"sync=no:{hints}", "1", "20", str(most)]
-    if nodes:
-        words = ["sh", "-c", AS_NODES, "nodes", str(nodes), *words]
+    words = on_nodes(nodes, [program, folder, f"sync=no:{hints}", "1", "20", str(most)])
     done = run_mpi(mpi, ranks, words, **environment)
     assert done.returncode == 0 and done.stdout.startswith("ok"), done.stdout + done.stderr
 

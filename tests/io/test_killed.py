@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from mpi_world import AS_NODES, MPIS, compile_mpi, needs_nodes, run_mpi
+from mpi_world import MPIS, compile_mpi, needs_nodes, on_nodes, run_mpi
 
 SOURCE = Path(__file__).with_name("killed_driver.c")
 OWNERDEAD = -130
@@ -82,12 +82,13 @@ class World:
         for kind in ("told", "new", "ended"):
             for old in place.glob(f"{kind}.*"):
                 old.unlink()
-        command: list[str | Path] = ["sh", "-c", AS_NODES, "nodes", str(nodes)] if nodes else []
-        command += ["sh", "-c", SHELL, "sh", place, str(ranks)]
+        command: list[str | Path] = ["sh", "-c", SHELL, "sh", place, str(ranks)]
         command += [self.driver, place, way, hints, str(size), *extra]
         environment = {"BRIGADE_FAULT": fault} if fault else {}
         environment |= TCP if tcp else {}
-        done = run_mpi(self.mpi, ranks, command, UCX_RNDV_THRESH=rendezvous, **environment)
+        done = run_mpi(
+            self.mpi, ranks, on_nodes(nodes, command), UCX_RNDV_THRESH=rendezvous, **environment
+        )
         told = {}
         for path in place.glob("told.*"):
             code, rank, offset, seconds, *name = path.read_text().rstrip("\n").split(" ")

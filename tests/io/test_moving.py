@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
-from mpi_world import AS_NODES, EITHER_MPI, MPIS, compile_mpi, needs_nodes, run_mpi
+from mpi_world import EITHER_MPI, MPIS, compile_mpi, needs_nodes, on_nodes, run_mpi
 
 SOURCE = Path(__file__).with_name("moving.c")
 SEED = os.environ.get("BRIGADE_TEST_SEED", "1")
@@ -36,9 +36,7 @@ def move(
     most: int = 1 << 20,
     nodes: int = 0,
 ) -> None:
-    words: list[str | Path] = [program, folder, f"sync=no:{hints}", SEED, str(cases), str(most)]
-    if nodes:
-        words = ["sh", "-c", AS_NODES, "nodes", str(nodes), *words]
+    words = on_nodes(nodes, [program, folder, f"sync=no:{hints}", SEED, str(cases), str(most)])
     done = run_mpi(mpi, ranks, words)
     assert done.returncode == 0 and done.stdout.startswith("ok"), done.stdout + done.stderr
 
