@@ -157,6 +157,39 @@ def test_up_ended_half_way_leaves_nothing_behind_down(clean, ending):
         assert traces() == clean
 
 
+# ended while it tries on which processor namespaces can be pinned, with one of them pinned
+_ENDED_IN_THE_TRIAL = """
+import os, signal, sys
+from brigade.lab import Lab, namespaces
+
+class Libc:
+    mount = namespaces._libc.mount
+
+    def umount2(self, target, flags):
+        namespaces._libc = libc
+        os.kill(os.getpid(), int(sys.argv[2]))
+        return 0
+
+libc, namespaces._libc = namespaces._libc, Libc()
+Lab.up(sys.argv[1], 1, "slow:1ms")
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_up_ended_in_its_trial_of_processors_leaves_nothing_behind_down(clean, ending):
+    done = subprocess.run(
+        [sys.executable, "-c", _ENDED_IN_THE_TRIAL, NAME, str(int(ending))],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == -ending, done.stderr
+    if ending == signal.SIGKILL:
+        assert any("/ns/probe/" in mount for mount in traces()["mounts"])
+        assert Lab.take_down(NAME)
+    assert traces() == clean
+
+
 def test_from_inside_a_lab_is_neither_taken_down_nor_called_dead(clean):
     lab = up(fs="slow:1ms")
     for words in (["down"], ["status"], ["up"], ["exec", "n0", "true"]):

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -64,22 +65,24 @@ def processor_for_pins(folder: Path) -> int:
     The kernel binds only a namespace that is younger, by its number, than the one it is bound in
     (`mnt_ns_loop` in fs/namespace.c). In Linux 6.18 processors number in lots of their own, so
     what another one makes later may count as older; what the same one makes later does not.
+
+    It is tried in a folder like a member's, so that what is left of a trial that ended half-way
+    is taken down like one.
     """
-    target = folder / "probe"
+    target = folder / "probe" / "mnt"
+    target.parent.mkdir()
     target.touch()
     problem = None
-    try:
-        for processor in sorted(os.sched_getaffinity(0)):
-            with _short_lived(processor) as pid:
-                try:
-                    _mount(f"/proc/{pid}/ns/mnt", target, _MS_BIND)
-                except OSError as error:
-                    problem = error
-                    continue
-            _check(_libc.umount2(os.fsencode(target), _MNT_DETACH), f"unmounting {target}")
-            return processor
-    finally:
-        target.unlink()
+    for processor in sorted(os.sched_getaffinity(0)):
+        with _short_lived(processor) as pid:
+            try:
+                _mount(f"/proc/{pid}/ns/mnt", target, _MS_BIND)
+            except OSError as error:
+                problem = error
+                continue
+        _check(_libc.umount2(os.fsencode(target), _MNT_DETACH), f"unmounting {target}")
+        shutil.rmtree(target.parent)
+        return processor
     raise LabError(
         f"no mount namespace can be kept in {folder}: {problem}",
         hint="start the lab outside this container or namespace, or on all of the processors",
