@@ -214,14 +214,21 @@ int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
     return any_kept(f, before, least) ? kept_write(f, least) : 0;
 }
 
-void arrays_are_same(brg_file *f)
+void arrays_are_same(brg_file *f, int brought)
 {
     struct file_arrays *a = f->arrays;
     if (!a)
         return;
     a->same = a->table.n;
-    if (!any_kept(f, a->agreed, a->same))
-        a->agreed = a->same;
+    if (!brought && any_kept(f, a->agreed, a->same))
+        return;
+    a->agreed = a->same;
+    a->kept_whole = 0;
+}
+
+int arrays_may_agree_later(const brg_file *f)
+{
+    return (f->token.flags & BRG_CREATE) && !store_as_it_lies(&f->token);
 }
 
 int arrays_are_settled(const brg_file *f)
@@ -234,6 +241,8 @@ int arrays_settle(brg_file *f, struct brg_error *err)
     struct io_request nothing;
     int rc = 0;
     request_none(&nothing);
+    if (!arrays_are_settled(f) && arrays_may_agree_later(f))
+        rc = kept_bring(f, 0, err);
     while (!rc && !arrays_are_settled(f))
         rc = file_meet(f, FILE_DEFINE, &nothing, err);
     return rc;
@@ -252,13 +261,6 @@ static int find_or_define(brg_file *f, const char *name, brg_type type, int ndim
         return array_table_same(&f->arrays->table, *i, type, ndims, shape, err);
     f->arrays->changed = 1;
     return array_table_add(&f->arrays->table, name, strlen(name), type, ndims, shape, NULL, err);
-}
-
-/* Bytes of an array may be written before all have agreed on it: where they do not, nothing of the
- * file is ever published. */
-static int may_agree_later(const brg_file *f)
-{
-    return (f->token.flags & BRG_CREATE) != 0;
 }
 
 int brg_file_write_array(brg_file *f, const char *name, brg_type type, int ndims,
@@ -283,7 +285,7 @@ int brg_file_write_array(brg_file *f, const char *name, brg_type type, int ndims
         if (!rc)
             return 0;
     } else if (!rc) {
-        if (!(is_new && may_agree_later(f)) && (rc = arrays_settle(f, err)))
+        if (!(is_new && arrays_may_agree_later(f)) && (rc = arrays_settle(f, err)))
             return rc;
         rc = array_request(&request, &f->arrays->table.arrays[i], start, count, strides, buf, err);
     }

@@ -27,7 +27,9 @@ struct file_arrays {
     size_t n_kept, kept_room;
     char *bytes;
     size_t n_bytes, bytes_room;
+    uint64_t n_pieces;   /* of the file, that kept blocks are, or were */
     uint64_t kept_whole; /* bytes of the whole arrays that are kept: the same on every rank */
+    int bringing;        /* this rank meets the others with all that it has kept */
     int changed;         /* this rank's arrays or attributes are not those of the index */
 };
 
@@ -62,8 +64,13 @@ int64_t arrays_told(const brg_file *f);
 int arrays_settle(brg_file *f, struct brg_error *err);
 int arrays_are_settled(const brg_file *f);
 
-/* In a meeting all ranks said the same of all that they have defined. */
-void arrays_are_same(brg_file *f);
+/* In a meeting all ranks said the same of all that they have defined. `brought`: and each has
+ * brought all that it had kept. */
+void arrays_are_same(brg_file *f, int brought);
+
+/* Local. Whether the bytes of arrays may be written before all have agreed on them: where they do
+ * not, nothing of the file is ever published. */
+int arrays_may_agree_later(const brg_file *f);
 
 /* Collective, the ranks having met for FILE_DEFINE: compares the first `least` definitions, and
  * writes what was kept of them. `same`: in that meeting all ranks said the same of all that they
@@ -72,17 +79,25 @@ int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
                  enum file_action latest);
 
 /* Collective, in place of file_meet(FILE_COMMIT): all arrays are settled, all ranks have come to
- * commit, and the index is written, by rank 0: before they meet where nobody else's bytes are told
- * apart from its own (one node, a file that is not yet published), or else in a call. */
+ * commit, and the index is written, by rank 0: with what is kept where there are several nodes;
+ * before they meet where nobody else's bytes are told apart from its own (one node); in both a file
+ * that is not yet published, or else in a call when they have met. */
 int arrays_commit(brg_file *f, struct brg_error *err);
+/* Header and index, one behind the other in *buf, and where they belong. -E2BIG, -ENOMEM. */
+int arrays_pack_index(brg_file *f, char **buf, brg_piece pieces[2], struct brg_error *err);
 
 /* Kept blocks: file_array_kept.c. Whether an array of so many bytes is kept; whether it is time to
- * settle; keeping; writing (collective) those of arrays before `until`. */
+ * settle; keeping; writing (collective) those of arrays before `until`; whether this rank meets
+ * the others with all that it has kept, if anything. */
 int kept_is_for(const brg_file *f, uint64_t bytes);
 int kept_full(const brg_file *f);
 int kept_add(brg_file *f, size_t array, const uint64_t *start, const uint64_t *count,
              const int64_t *strides, const void *buf, struct brg_error *err);
 int kept_write(brg_file *f, size_t until);
+int kept_is_brought(const brg_file *f);
+/* Collective, where arrays may be agreed on later: writes all that is kept, and of rank 0 the index
+ * as well, where this is the end. Whether all agree shows as they meet (arrays_are_same). */
+int kept_bring(brg_file *f, int at_end, struct brg_error *err);
 void kept_destroy(struct file_arrays *a);
 
 /* The block of an array as a request of the file. */

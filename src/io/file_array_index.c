@@ -101,8 +101,7 @@ int arrays_load(brg_file *f, const struct found_index *found)
 
 /* ---- commit ---- */
 
-/* Header and index, one behind the other in *buf, of rank 0: it writes them by itself. */
-static int pack_index(brg_file *f, char **buf, brg_piece pieces[2], struct brg_error *err)
+int arrays_pack_index(brg_file *f, char **buf, brg_piece pieces[2], struct brg_error *err)
 {
     const struct array_table *t = &f->arrays->table;
     uint64_t bytes = array_index_bytes(t);
@@ -121,10 +120,18 @@ static int pack_index(brg_file *f, char **buf, brg_piece pieces[2], struct brg_e
     return 0;
 }
 
-/* Where all see what is written, and until it is published nobody else. */
-static int may_write_alone(const brg_file *f)
+/* How rank 0 writes header and index. */
+enum index_way {
+    WITH_KEPT, /* in the call that writes what is kept, which the others take part in anyway */
+    ALONE,     /* by itself, before it comes to commit: all see what it writes, nobody else does */
+    WHEN_MET   /* all have agreed on the arrays, and to commit: the file is changed where it lies */
+};
+
+static enum index_way index_way(const brg_file *f)
 {
-    return file_sees_all(f) && !store_as_it_lies(&f->token);
+    if (!arrays_may_agree_later(f))
+        return WHEN_MET;
+    return file_sees_all(f) ? ALONE : WITH_KEPT;
 }
 
 /* Whatever fails is told when the ranks meet. */
@@ -135,7 +142,7 @@ static void write_alone(brg_file *f)
     char *buf = NULL;
     if (failure->code)
         return;
-    int rc = pack_index(f, &buf, pieces, failure);
+    int rc = arrays_pack_index(f, &buf, pieces, failure);
     if (!rc)
         rc = store_write(f->store, buf, ARRAY_HEADER_BYTES, 0, failure);
     if (!rc)
@@ -157,7 +164,7 @@ static int write_in_call(brg_file *f, struct brg_error *err)
     int rc = 0;
     request_none(&request);
     if (f->world->rank == 0)
-        rc = pack_index(f, &buf, pieces, &why);
+        rc = arrays_pack_index(f, &buf, pieces, &why);
     if (f->world->rank == 0 && !rc)
         rc = request_of_pieces(&request, pieces, 2, buf, &why);
     rc = file_bring(f, FILE_WRITE, &request, rc, &why);
@@ -170,13 +177,19 @@ static int write_in_call(brg_file *f, struct brg_error *err)
 int arrays_commit(brg_file *f, struct brg_error *err)
 {
     struct io_request nothing;
+    enum index_way way = WHEN_MET;
     int rc = file_refuse(f, FILE_COMMIT, err);
+    if (!rc) {
+        way = index_way(f);
+        if (way == WITH_KEPT && f->arrays && f->arrays->changed)
+            rc = kept_bring(f, 1, err);
+    }
     if (!rc)
         rc = arrays_settle(f, err);
     if (rc)
         return rc;
     f->index.left = f->world->rank == 0 && f->arrays && f->arrays->changed;
-    if (f->index.left && may_write_alone(f))
+    if (f->index.left && way == ALONE)
         write_alone(f);
     request_none(&nothing);
     rc = file_meet(f, FILE_COMMIT, &nothing, err);

@@ -74,6 +74,7 @@ enum {
     INDEX_AT,
     INDEX_BYTES,
     UNSUMMED,
+    BROUGHT, /* all arrays that this rank has kept, if any, are in its request */
     CARRIED, /* writing: whether what this rank brings is in its box */
     FLUSHED, /* committing: nothing of this rank need be flushed any more */
     N_VALUES
@@ -91,6 +92,7 @@ static void fill_values(brg_file *f, enum file_action action, const struct io_re
     v[DEFINED] = arrays_defined(f);
     v[TOLD] = arrays_told(f);
     v[TOLD_NOT] = ~v[TOLD];
+    v[BROUGHT] = kept_is_brought(f);
     v[INDEX_LEFT] = -f->index.left;
     v[INDEX_AT] = -(int64_t)f->index.at;
     v[INDEX_BYTES] = -(int64_t)f->index.bytes;
@@ -199,7 +201,7 @@ static int serve(brg_file *f, enum file_action action, const struct io_request *
     if (done == FILE_COMMIT)
         hear_of_commit(f, v);
     if (done == FILE_WRITE && v[TOLD] == ~v[TOLD_NOT])
-        arrays_are_same(f);
+        arrays_are_same(f, v[BROUGHT] != 0);
     if (done == FILE_WRITE || done == FILE_READ)
         return move(f, done, request, v);
     return 0;

@@ -47,20 +47,21 @@ _release.argtypes, _release.restype = [POINTER(_View)], None
 class Memory:
     """An object's memory, while this lives as a context manager.
 
-    `address`, `shape`, `strides` (bytes, may be negative), `itemsize`, `nbytes`, and `letter`, the
+    `exporter` the object, `address`, `shape`, `strides` (bytes, may be negative), `itemsize`, `nbytes`, and `letter`, the
     element's format without its byte order; `swapped` if that is not this machine's.
     """
 
     def __init__(self, exporter: Any, writable: bool = False) -> None:
         self._view = _View()
         _get(exporter, self._view, _STRIDES | _FORMAT | (_WRITABLE if writable else 0))
-        view, dims = self._view, range(self._view.ndim)
+        self.exporter = exporter
+        view, ndim = self._view, self._view.ndim
         self.address = view.buf or 0
         self.itemsize, self.nbytes = view.itemsize, view.len
-        self.shape = tuple(view.shape[d] for d in dims)
+        self.shape = tuple(view.shape[:ndim]) if ndim else ()
         # those of ctypes say none where there are no gaps
         self.strides = (
-            tuple(view.strides[d] for d in dims)
+            tuple(view.strides[:ndim])
             if view.strides
             else _without_gaps(self.shape, self.itemsize)
         )
@@ -108,9 +109,9 @@ def _without_gaps(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     return tuple(reversed(strides)) if shape else ()
 
 
-def kind_of(data: Any, memory: Memory) -> str:
+def kind_of(memory: Memory) -> str:
     """What the elements are, as their owner calls it."""
-    dtype = getattr(data, "dtype", None)
+    dtype = getattr(memory.exporter, "dtype", None)
     return f"format '{memory.letter}'" if dtype is None else f"type {dtype}"
 
 
@@ -153,16 +154,17 @@ def exporter(data: Any, writable: bool = False) -> Any:
         return found
 
 
-def elements(data: Any) -> Any:
-    """As `exporter`, in this machine's byte order: the one case that copies."""
+def elements(data: Any) -> Memory:
+    """Of `exporter`, in this machine's byte order: the one case that copies."""
     found = exporter(data)
     dtype = getattr(found, "dtype", None)
     if getattr(dtype, "kind", "") in ("M", "m"):  # NumPy shows nobody the memory of times
         raise TypeError(f"elements of type {dtype} cannot be written; view('int64') of them can")
-    with Memory(found) as memory:
-        if not memory.swapped:
-            return found
+    memory = Memory(found)
+    if not memory.swapped:
+        return memory
+    memory.release()
     import numpy
 
     array = numpy.asarray(found)
-    return array.astype(array.dtype.newbyteorder("="))
+    return Memory(array.astype(array.dtype.newbyteorder("=")))

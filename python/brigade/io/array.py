@@ -117,15 +117,14 @@ def _packed(name: str, value: Any) -> tuple[int, bytes, int]:
             raise TypeError(f"attribute {name}: {value} has more than 64 bits") from None
     if type(value) is complex:
         return 12, struct.pack("dd", value.real, value.imag), 1
-    found = _buffer.elements(value)
-    with _buffer.Memory(found) as memory:
+    with _buffer.elements(value) as memory:
         if memory.number is None or len(memory.shape) > 1:
-            what = f"{len(memory.shape)} dimensions of {_buffer.kind_of(found, memory)}"
+            what = f"{len(memory.shape)} dimensions of {_buffer.kind_of(memory)}"
             raise TypeError(
                 f"attribute {name}: text, numbers and one-dimensional arrays of numbers can be "
                 f"attributes, {type(value).__name__} ({what}) cannot"
             )
-        data = memoryview(found).tobytes()
+        data = memoryview(memory.exporter).tobytes()
         return memory.number, data, len(data) // memory.itemsize
 
 

@@ -213,11 +213,10 @@ class File:
             whole = _lib.dimensions(shape)
             self._write_block(name, _number(name, dtype), whole, [0] * len(whole), None, None)
             return
-        found = _buffer.elements(data)
-        with _buffer.Memory(found) as memory:
+        with _buffer.elements(data) as memory:
             if memory.number is None:
                 raise TypeError(
-                    f"array {name}: elements of {_buffer.kind_of(found, memory)} cannot be "
+                    f"array {name}: elements of {_buffer.kind_of(memory)} cannot be "
                     f"written; these can: {', '.join(_lib.NUMBERS)}"
                 )
             if dtype is not None and _number(name, dtype) != memory.number:
