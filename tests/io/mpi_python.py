@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,16 @@ def environment(mpi: str, folder: Path) -> dict[str, str]:
 
 
 def run(
-    mpi: str, ranks: int, body: str, folder: Path, hints: str = "", nodes: int = 0
+    mpi: str,
+    ranks: int,
+    body: str,
+    folder: Path,
+    hints: str = "",
+    nodes: int = 0,
+    under: Sequence[str | Path] = (),
 ) -> list[dict[str, Any]]:
-    """Runs `body` on each rank, as on so many nodes (0: on this one); `out` of each rank comes
-    back, by rank. PATH is folder/f."""
+    """Runs `body` on each rank, as on so many nodes (0: on this one), each under a command that is
+    given; `out` of each rank comes back, by rank. PATH is folder/f."""
     if not shutil.which(LAUNCHERS[mpi][0]):
         pytest.skip(f"{LAUNCHERS[mpi][0]} is not installed")
     said = folder / "said"
@@ -56,7 +63,7 @@ def run(
     program = folder / "program.py"
     program.write_text(_PROGRAM.format(body=body))
     more = {"TEST_PATH": str(folder / "f"), "TEST_OUT": str(said), "BRIGADE_IO": hints}
-    words = on_nodes(nodes, [sys.executable, "-B", program])
+    words = on_nodes(nodes, [*under, sys.executable, "-B", program])
     done = run_mpi(mpi, ranks, words, **environment(mpi, folder), **more)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(os.listdir(said)) == ranks, done.stdout + done.stderr

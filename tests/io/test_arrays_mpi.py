@@ -101,6 +101,9 @@ def test_a_file_that_is_changed_keeps_what_was_not(tmp_path: Path) -> None:
         assert rank["old"] == old and rank["new"]
 
 
+# on one node; each rank on a node of its own
+WHERE = ["", "*:share=no"]
+
 DISAGREE = """
 try:
     with brigade.io.open(comm, PATH, "w") as f:
@@ -113,6 +116,7 @@ except brigade.io.BrigadeIOError as error:
 """
 
 
+@pytest.mark.parametrize("hints", WHERE)
 @pytest.mark.parametrize(
     "different, words",
     [
@@ -131,9 +135,9 @@ except brigade.io.BrigadeIOError as error:
     ],
 )
 def test_ranks_that_define_different_arrays_all_hear_which_and_who(
-    different: str, words: str, tmp_path: Path
+    different: str, words: str, hints: str, tmp_path: Path
 ) -> None:
-    ranks = run("openmpi", 3, DISAGREE.format(different=different), tmp_path)
+    ranks = run("openmpi", 3, DISAGREE.format(different=different), tmp_path, hints)
     said = [rank["failure"] for rank in ranks]
     assert said[0] == said[1] == said[2]
     code, _, _, path, text = said[0]
@@ -153,11 +157,12 @@ except brigade.io.BrigadeIOError as error:
 """
 
 
+@pytest.mark.parametrize("hints", WHERE)
 @pytest.mark.parametrize("size", [5, 100_000])
 def test_a_rank_that_commits_without_an_array_of_the_others_is_named(
-    size: int, tmp_path: Path
+    size: int, hints: str, tmp_path: Path
 ) -> None:
-    ranks = run("openmpi", 3, LACKING.format(size=size), tmp_path)
+    ranks = run("openmpi", 3, LACKING.format(size=size), tmp_path, hints)
     said = [rank["failure"] for rank in ranks]
     assert said[0] == said[1] == said[2] and said[0][:2] == [errno.EINVAL, 1]
     assert "without array some" in said[0][4] and not (tmp_path / "f").exists()
@@ -175,12 +180,13 @@ except brigade.io.BrigadeIOError as error:
 """
 
 
+@pytest.mark.parametrize("hints", WHERE)
 @pytest.mark.parametrize("mpi", EITHER_MPI)
 @pytest.mark.parametrize("size", [6, 100_002])
 def test_a_block_that_does_not_fit_on_one_rank_is_an_error_on_all(
-    mpi: str, size: int, tmp_path: Path
+    mpi: str, size: int, hints: str, tmp_path: Path
 ) -> None:
-    ranks = run(mpi, 3, MISTAKEN.format(size=size), tmp_path)
+    ranks = run(mpi, 3, MISTAKEN.format(size=size), tmp_path, hints)
     said = [rank["failure"] for rank in ranks]
     assert said[0] == said[1] == said[2] and said[0][:2] == [errno.EINVAL, 2]
     assert "array bad: dimension 0" in said[0][4] and said[0][3] == str(tmp_path / "f")
@@ -200,13 +206,14 @@ except (brigade.io.BrigadeIOError, ZeroDivisionError) as error:
 """
 
 
+@pytest.mark.parametrize("hints", WHERE)
 @pytest.mark.parametrize("mpi", EITHER_MPI)
 @pytest.mark.parametrize("size", [5, 100_000])
 def test_an_exception_on_one_rank_cancels_the_commit_of_all(
-    mpi: str, size: int, tmp_path: Path
+    mpi: str, size: int, hints: str, tmp_path: Path
 ) -> None:
     (tmp_path / "f").write_text("old")
-    ranks = run(mpi, 3, RAISES.format(size=size), tmp_path)
+    ranks = run(mpi, 3, RAISES.format(size=size), tmp_path, hints)
     assert ranks[1]["raised"] == "ZeroDivisionError"
     for rank in (ranks[0], ranks[2]):
         assert (rank["raised"], rank["errno"]) == ("BrigadeIOError", errno.ECANCELED)
@@ -235,9 +242,12 @@ with brigade.io.open(comm, PATH) as f:
 """
 
 
+@pytest.mark.parametrize("hints", WHERE)
 @pytest.mark.parametrize("mpi", MPIS)
-def test_small_arrays_that_are_kept_obey_the_order_of_calls(mpi: str, tmp_path: Path) -> None:
-    for rank in run(mpi, 3, REWRITTEN, tmp_path):
+def test_small_arrays_that_are_kept_obey_the_order_of_calls(
+    mpi: str, hints: str, tmp_path: Path
+) -> None:
+    for rank in run(mpi, 3, REWRITTEN, tmp_path, hints):
         assert rank["over"] == [2, 2, 2, 7, 7, 2, 2, 2]
         assert rank["first"] == [5]
         assert rank["a"] == [10, 11, 12, 7, 7, 15, 16, 8]
@@ -256,3 +266,45 @@ out["written"] = True
 
 def test_a_new_array_takes_two_meetings_where_all_define_the_same(tmp_path: Path) -> None:
     assert [said["written"] for said in run("openmpi", 2, MEETINGS, tmp_path)] == [True, True]
+
+
+# Rank 0 has a column of each array, a piece for each of its elements, and soon enough of them;
+# the others have few.
+COLUMNS = """
+with brigade.io.open(comm, PATH, "w", sync=False, segment="64K") as f:
+    for i in range(12):
+        if rank == 0:
+            column = numpy.full((400, 1), i + 1, "u1")
+            f.write_array(f"a{i}", column, shape=(400, 2), start=(0, 1))
+            out.setdefault("sizes", []).append(f.size)
+        else:
+            f.write_array(f"a{i}", numpy.full((1, 1), 100 + rank, "u1"), shape=(400, 2),
+                          start=(rank, 0))
+        if i == 9 and rank == 1:  # and others write what they have kept before it has come so far
+            f.write_array("a0", numpy.full((1, 1), 99, "u1"), shape=(400, 2), start=(9, 1))
+"""
+COLUMNS_READ = """
+with brigade.io.open(comm, PATH) as f:
+    found = [f.read_array(name) for name in f]
+    out["columns"] = [numpy.unique(array[:, 1]).tolist() for array in found]
+    out["others"] = [array[:5, 0].tolist() for array in found]
+"""
+
+
+@pytest.mark.parametrize("hints", WHERE)
+@pytest.mark.parametrize("mpi", EITHER_MPI)
+def test_a_rank_that_has_kept_more_than_others_settles_earlier(
+    mpi: str, hints: str, tmp_path: Path
+) -> None:
+    ranks = run(mpi, 3, COLUMNS + COLUMNS_READ, tmp_path, hints)
+    sizes = ranks[0]["sizes"]  # of what is written; three arrays are 1,200 pieces
+    assert sizes[:3] == [0, 0, 0] and sizes[3] > 0
+    for rank in ranks:
+        assert rank["columns"] == [[1, 99], *([i + 1] for i in range(1, 12))]
+        assert rank["others"] == [[0, 101, 102, 0, 0]] * 12
+
+
+def test_and_then_keeps_again_until_it_has_as_much(tmp_path: Path) -> None:
+    """Some 30 meetings; with one for each array, twice as many."""
+    body = 'os.environ["BRIGADE_FAULT"] = "io.meet:40@1"\n' + COLUMNS + 'out["written"] = True'
+    assert [said["written"] for said in run("openmpi", 3, body, tmp_path)] == [True] * 3

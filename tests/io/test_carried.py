@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import errno
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -261,3 +263,54 @@ def test_all_are_told_what_failed_on_rank_0(
 def test_what_failed_elsewhere_does_not_matter_as_rank_0_writes(tmp_path: Path):
     outs = run("openmpi", 3, FAILS.format(fault="io.write:0@1"), tmp_path)
     assert outs == [{}] * 3 and (tmp_path / "f").stat().st_size == 6000
+
+
+ARRAYS = """
+data = numpy.full(30, rank, "u1")
+whole = numpy.arange(size, dtype="u1").repeat(30)
+with brigade.io.open(comm, PATH, "w", share=False) as f:
+    for i in range(20):
+        f.write_array(f"a{i}", data, shape=whole.shape, start=(30 * rank,))
+"""
+READ_ARRAYS = """
+whole = numpy.arange(3, dtype="u1").repeat(30)
+with brigade.io.open(None, PATH) as f:
+    out["wrong"] = [name for name in f if (f.read_array(name) != whole).any()]
+    out["n"] = len(list(f))
+"""
+CALLS = "openat,pread64,preadv,preadv2,pwrite64,pwritev,rename,unlink,fsync"
+
+
+def touched(path: Path, log: Path) -> list[str]:
+    """What a traced thread did to the file and what lies beside it, in order: call and name."""
+    found = []
+    for line in log.read_text().splitlines():
+        names = re.findall(rf"{re.escape(str(path.parent))}/(\.?{path.name}\b[^\">]*)", line)
+        call = re.match(r"\w+", line)
+        if names and call:
+            found.append(f"{call[0]} {re.sub('brg-[0-9a-f]+', 'brg', names[0])}")
+    return found
+
+
+def test_small_arrays_and_their_index_are_written_at_once_and_not_read_back(tmp_path: Path):
+    if not shutil.which("strace"):
+        pytest.skip("needs Debian package strace")
+    folder = tmp_path / "files"
+    folder.mkdir()
+    under = ["strace", "-ff", "-y", "-o", tmp_path / "log", "-e", f"trace={CALLS}"]
+    run("openmpi", 3, ARRAYS, folder, under=under)
+    did = [touched(folder / "f", log) for log in tmp_path.glob("log.*")]
+    assert sorted(filter(None, did)) == [
+        [  # of rank 0; the others have nothing to do with the file
+            "openat .f.brg",
+            "pwrite64 .f.brg",
+            "openat .f.brg.sums",
+            "pwrite64 .f.brg.sums",
+            "fsync .f.brg",
+            "fsync .f.brg.sums",
+            "rename .f.brg.sums",
+            "rename .f.brg",
+        ]
+    ]
+    assert run("openmpi", 1, READ_ARRAYS, folder) == [{"wrong": [], "n": 20}]
+    assert verify(folder / "f")["damaged"] == 0

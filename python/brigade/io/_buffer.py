@@ -47,8 +47,9 @@ _release.argtypes, _release.restype = [POINTER(_View)], None
 class Memory:
     """An object's memory, while this lives as a context manager.
 
-    `exporter` the object, `address`, `shape`, `strides` (bytes, may be negative), `itemsize`, `nbytes`, and `letter`, the
-    element's format without its byte order; `swapped` if that is not this machine's.
+    `exporter` the object, `address`, `shape`, `strides` (bytes, may be negative), `itemsize`,
+    `nbytes`, and `letter`, the element's format without its byte order; `swapped` if that is not
+    this machine's.
     """
 
     def __init__(self, exporter: Any, writable: bool = False) -> None:
@@ -61,9 +62,7 @@ class Memory:
         self.shape = tuple(view.shape[:ndim]) if ndim else ()
         # those of ctypes say none where there are no gaps
         self.strides = (
-            tuple(view.strides[:ndim])
-            if view.strides
-            else _without_gaps(self.shape, self.itemsize)
+            tuple(view.strides[:ndim]) if view.strides else _without_gaps(self.shape, self.itemsize)
         )
         text = (view.format or b"B").decode()
         order, self.letter = (text[0], text[1:]) if text[0] in "@=<>!" else ("@", text)
