@@ -30,72 +30,77 @@ void arrays_look(brg_file *f, struct found_index *found)
                                     "its arrays were written by a machine of the other byte order");
 }
 
-static int read_index(brg_file *f, const struct array_header *header, char **out)
+/* Into buf, on rank 0. */
+static void read_index(brg_file *f, const struct array_header *header, char *buf)
 {
-    char *buf = malloc(header->bytes + 1);
     size_t got = 0;
-    if (!buf)
-        brg_error_set(&f->failure, -ENOMEM, "no memory for the index of %.200s", f->token.path);
-    else if (f->world->rank == 0 &&
-             !store_read(f->store, buf, header->bytes, header->offset, &got, &f->failure) &&
-             got < header->bytes)
+    if (!store_read(f->store, buf, header->bytes, header->offset, &got, &f->failure) &&
+        got < header->bytes)
         memset(buf + got, 0, header->bytes - got); /* its checksum will tell */
-    int rc = world_failure(f->world, &f->failure);
-    if (!rc && header->bytes)
-        rc = world_share(f->world, buf, header->bytes, 0, &f->failure);
-    if (rc)
-        free(buf);
-    else
-        *out = buf;
-    return rc;
 }
 
-/* Damage is the same on every rank: all look at the same bytes. */
-static int take_index(brg_file *f, const struct array_header *header)
+/* All ranks get rank 0's index, and hear of failures: one agreement, if it is not long. */
+static int share_index(brg_file *f, const struct array_header *header, char *buf)
+{
+    int64_t least = world_failure_key(f->world, &f->failure);
+    struct brg_error err;
+    int rc = header->bytes ? world_share_and_least(f->world, buf, header->bytes, 0, &least, 1, &err)
+                           : world_minimum(f->world, &least, 1, &err);
+    if (rc)
+        f->failure = err;
+    return rc ? rc : world_failure_of(f->world, least, &f->failure);
+}
+
+static void name_damage(brg_file *f)
+{
+    struct brg_error *damage = &f->arrays->damage, was = *damage;
+    if (!was.code)
+        return;
+    brg_error_set(damage, was.code, "%.200s: %.700s", f->token.path, was.text);
+    snprintf(damage->path, sizeof damage->path, "%s", f->token.path);
+}
+
+/* Damage is the same on every rank, as all look at the same bytes. A rank without memory for them
+ * says so when it is asked for an array, as others say what is damaged. */
+static void take_index(brg_file *f, const struct array_header *header, const char *buf)
 {
     struct file_arrays *a = f->arrays;
-    struct brg_error err;
-    char *buf = NULL;
-    int rc = read_index(f, header, &buf);
-    if (rc)
-        return rc;
-    int damaged = array_index_unpack(&a->table, buf, header, &err);
-    free(buf);
-    if (damaged == -ENOMEM)
-        f->failure = err;
-    else if (damaged)
-        a->damage = err;
-    for (size_t i = 0; i < a->table.n && !damaged; i++)
-        if (a->table.arrays[i].bytes &&
-            a->table.arrays[i].is.offset + a->table.arrays[i].bytes > f->token.size)
+    struct array_table *t = &a->table;
+    int damaged = array_index_unpack(t, buf, header, &a->damage);
+    for (size_t i = 0; i < t->n && !damaged; i++)
+        if (t->arrays[i].bytes && t->arrays[i].is.offset + t->arrays[i].bytes > f->token.size)
             damaged = brg_error_set(&a->damage, -EBADMSG, "array %.200s ends behind the file's end",
-                                    a->table.arrays[i].is.name);
+                                    t->arrays[i].is.name);
     if (damaged) {
-        array_table_destroy(&a->table);
-        array_table_init(&a->table, f->token.size, f->token.stripe_bytes, f->token.block_bytes);
+        array_table_destroy(t);
+        array_table_init(t, f->token.size, f->token.stripe_bytes, f->token.block_bytes);
     }
-    a->agreed = a->loaded = a->table.n;
-    return world_failure(f->world, &f->failure);
+    a->agreed = a->loaded = t->n;
 }
 
 int arrays_load(brg_file *f, const struct found_index *found)
 {
+    const struct array_header none = {.bytes = 0},
+                              *header = found->kind == 1 ? &found->header : &none;
+    char *buf;
     if (found->kind == 0)
         return 0;
     f->arrays = calloc(1, sizeof *f->arrays);
-    if (!f->arrays)
-        brg_error_set(&f->failure, -ENOMEM, "no memory for arrays");
-    int rc = world_failure(f->world, &f->failure);
-    if (rc)
-        return rc;
-    array_table_init(&f->arrays->table, f->token.size, f->token.stripe_bytes, f->token.block_bytes);
-    f->arrays->damage = found->damage;
-    rc = found->kind == 1 ? take_index(f, &found->header) : 0;
-    if (f->arrays->damage.code) {
-        struct brg_error *damage = &f->arrays->damage, was = *damage;
-        brg_error_set(damage, was.code, "%.200s: %.700s", f->token.path, was.text);
-        snprintf(damage->path, sizeof damage->path, "%s", f->token.path);
+    buf = malloc(header->bytes + 1);
+    if (!f->arrays || !buf)
+        brg_error_set(&f->failure, -ENOMEM, "no memory for the arrays of %.200s", f->token.path);
+    else if (f->world->rank == 0 && header->bytes)
+        read_index(f, header, buf);
+    int rc = share_index(f, header, buf);
+    if (!rc) {
+        array_table_init(&f->arrays->table, f->token.size, f->token.stripe_bytes,
+                         f->token.block_bytes);
+        f->arrays->damage = found->damage;
+        if (found->kind == 1)
+            take_index(f, header, buf);
+        name_damage(f);
     }
+    free(buf);
     return rc;
 }
 

@@ -330,12 +330,12 @@ int world_share_and_least(struct io_world *w, void *buf, size_t bytes, uint32_t 
         const struct together together = {.share = &s};
         if (s.bytes > AREA_SHARE_BYTES)
             s.bytes = AREA_SHARE_BYTES;
-        if (w->rank == root)
+        if (w->rank == root && buf)
             memcpy(s.chunk, (char *)buf + done, s.bytes);
         int rc = meet(w, values, n, &together, err);
         if (rc)
             return rc;
-        if (w->rank != root)
+        if (w->rank != root && buf)
             memcpy((char *)buf + done, s.chunk, s.bytes);
         done += s.bytes;
     }

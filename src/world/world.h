@@ -114,6 +114,10 @@ int64_t world_told(const struct io_world *world, int i);
 /* Everybody gets the bytes of rank `root`. */
 int world_share(struct io_world *world, void *buf, size_t bytes, uint32_t root,
                 struct brg_error *err);
+/* The same, and world_minimum of n values, in one meeting if the bytes are few. bytes > 0. A rank
+ * that has no memory for them gives NULL. */
+int world_share_and_least(struct io_world *world, void *buf, size_t bytes, uint32_t root,
+                          int64_t *values, int n, struct brg_error *err);
 
 /* Rank 0, not collective: a page of AREA_PAGE_BYTES, zeros, that all ranks see, until it is given
  * back, when nobody looks at it any more: its number, or -1 where the ranks are on several nodes or
@@ -123,10 +127,6 @@ int world_take_page(struct io_world *world, int apart);
 void world_clear_page(struct io_world *world, int page);
 void world_give_page(struct io_world *world, int page);
 char *world_page(const struct io_world *world, int page);
-
-/* The same, and world_minimum of n values, in one meeting if the bytes are few. bytes > 0. */
-int world_share_and_least(struct io_world *world, void *buf, size_t bytes, uint32_t root,
-                          int64_t *values, int n, struct brg_error *err);
 
 /* An area of room_bytes for each node, besides the world's own; nobody waits in it. Each rank ends
  * it by area_destroy, unless the world broke: then MPI may still have messages for it. 0, or -errno

@@ -268,6 +268,26 @@ def test_a_new_array_takes_two_meetings_where_all_define_the_same(tmp_path: Path
     assert [said["written"] for said in run("openmpi", 2, MEETINGS, tmp_path)] == [True, True]
 
 
+UNREADABLE = """
+with brigade.io.open(comm, PATH, "w", sync=False) as f:
+    f.write_array("a", numpy.zeros(5000), shape=(5000 * size,), start=(5000 * rank,))
+os.environ["BRIGADE_FAULT"] = "io.read:100@0"  # behind the header
+try:
+    brigade.io.open(comm, PATH).close()
+except brigade.io.BrigadeIOError as error:
+    out["failure"] = failure(error)
+"""
+
+
+@pytest.mark.parametrize("hints", WHERE)
+def test_an_index_that_rank_0_cannot_read_is_the_same_failure_on_all(
+    hints: str, tmp_path: Path
+) -> None:
+    said = [rank["failure"] for rank in run("openmpi", 3, UNREADABLE, tmp_path, hints)]
+    assert said[0] == said[1] == said[2]
+    assert said[0][:2] == [errno.EIO, 0] and said[0][3] == str(tmp_path / "f")
+
+
 # Rank 0 has a column of each array, a piece for each of its elements, and soon enough of them;
 # the others have few.
 COLUMNS = """

@@ -2,7 +2,7 @@
  *   yield_driver calls               every wrapped call: wrong results, calls seen
  *   yield_driver steps PATH INFO BYTES  barriers alone, and 150 or more while BYTES a rank are
  *                                    written behind them: milliseconds, milliseconds, how many,
- *                                    MiB a second */
+ *                                    MiB a second, how many of them suffered (slow_barrier.c) */
 #include <mpi.h>
 
 #include "brigade/io.h"
@@ -134,8 +134,9 @@ static void steps(char *line, size_t room, const char *path, const char *info, s
             took = MPI_Wtime() - began;
         }
     }
-    snprintf(line, room, "%d %g %g %d %g", rc, alone * 1e3, within / barriers * 1e3, barriers,
-             (double)bytes / 1048576 / took);
+    const long *suffered = dlsym(RTLD_DEFAULT, "barriers_that_suffered");
+    snprintf(line, room, "%d %g %g %d %g %ld", rc, alone * 1e3, within / barriers * 1e3, barriers,
+             (double)bytes / 1048576 / took, suffered ? *suffered : 0);
     brg_file_close(f, NULL);
     free(buf);
 }
