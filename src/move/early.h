@@ -4,6 +4,7 @@
 #define BRG_IO_EARLY_H
 
 #include "move/move.h"
+#include "move/plan_own.h"
 
 #define EARLY_MOST_RANKS 256u
 

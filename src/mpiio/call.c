@@ -12,6 +12,7 @@
 
 #include "move/alone.h"
 #include "move/early.h"
+#include "move/plan_own.h"
 #include "mpiio/late.h"
 #include "mpiio/report.h"
 #include "mpiio/straight.h"

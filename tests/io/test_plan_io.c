@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "move/claim.h"
-#include "move/plan.h"
+#include "move/plan_own.h"
 
 static uint64_t state = 7;
 static int failures;

@@ -1,5 +1,5 @@
 /* How a request's runs lie, and which of them a rank moves by itself. */
-#include "move/plan.h"
+#include "move/plan_own.h"
 #include "move/request.h"
 
 #include "../claim.h"
