@@ -28,7 +28,7 @@ static int flush(void *file, struct brg_error *err)
 /* Each node has told its own ranks of checksums, not yet the other nodes. */
 static int has_pages(const brg_file *f)
 {
-    return f->page >= 0 && f->world->n_nodes > 1;
+    return f->page >= 0 && f->world->n_nodes > 1 && store_has_page(f->store);
 }
 
 static int leave_page(void *file, struct brg_error *err)
@@ -84,10 +84,22 @@ int file_flush_early(brg_file *f, enum file_action action)
         *stream = (struct file_hull){0, 0};
     if (!alone)
         return store_flush(f->store, failure) == 0;
-    if (store_has_unsummed(f->store) &&
-        (!is_settled_alone(f) || store_settle(f->store, 1, f->size, failure)))
+    if (store_has_unsummed(f->store) && (store_page_unsummed(f->store, f->size) > FEW_BYTES ||
+                                         store_settle(f->store, 1, f->size, failure)))
         return 0;
+    if (store_as_it_lies(&f->token)) /* its checksums are there, and are changed when all agree */
+        return 1;
     return store_secure(f->store, f->size, failure) == 0;
+}
+
+int file_end_carrying(brg_file *f)
+{
+    f->carried = 0;
+    if (!has_pages(f) || f->token.flags & BRG_CREATE)
+        return 0;
+    if (!store_show(f->store, &f->failure))
+        store_page_leave(f->store, f->size, &f->failure);
+    return world_failure(f->world, &f->failure);
 }
 
 void file_flushed_in_vain(brg_file *f)

@@ -106,9 +106,8 @@ static void find(struct opening *o, struct io_world *w)
 {
     brg_file *f = o->file;
     o->found.hints = f->hints;
-    /* on several nodes, where there are sums, and none of an old file */
-    int apart = o->flags & BRG_CREATE && f->hints.checksums && !f->hints.async &&
-                f->hints.layout == IO_SHARED;
+    /* on several nodes, where there are sums */
+    int apart = f->hints.checksums && !f->hints.async && f->hints.layout == IO_SHARED;
     f->page = o->found.page = o->flags & BRG_WRITE ? world_take_page(w, apart) : -1;
     char *page = world_page(w, f->page);
     unsigned flags = o->flags | (w->n_nodes > 1 ? STORE_SLOW : 0);
@@ -149,7 +148,7 @@ static int open_file(brg_file *f, uintptr_t comm, const char *path, unsigned fla
         if (f->page >= 0 && f->world->leaders && f->world->rank != 0)
             world_clear_page(f->world, f->page);
         f->size = flags & BRG_CREATE ? 0 : o.found.token.size;
-        f->carried = flags & BRG_CREATE && f->world->n_nodes > 1;
+        f->carried = flags & BRG_WRITE && f->world->n_nodes > 1;
         if (f->world->rank != 0)
             store_begin(f->store, &f->token, &f->hints, f->world->rank,
                         world_page(f->world, f->page));

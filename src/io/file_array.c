@@ -228,7 +228,7 @@ void arrays_are_same(brg_file *f, int brought)
 
 int arrays_may_agree_later(const brg_file *f)
 {
-    return (f->token.flags & BRG_CREATE) && !store_as_it_lies(&f->token);
+    return !store_as_it_lies(&f->token);
 }
 
 int arrays_are_settled(const brg_file *f)

@@ -113,9 +113,9 @@ int file_move(brg_file *f, enum file_action action, const struct io_request *req
     explain(f, &plan);
     if (action == FILE_READ)
         return move_read(&call, &f->failure);
-    if (extent.low < extent.high)
-        f->carried = 0;
-    rc = let_arrive(f, extent.low, extent.high);
+    if (extent.low < extent.high && f->carried)
+        rc = file_end_carrying(f);
+    rc = rc ? rc : let_arrive(f, extent.low, extent.high);
     reach(f, extent.low, extent.high);
     if (!rc)
         rc = move_write(&call, &f->failure);

@@ -123,14 +123,19 @@ int store_end_stream(struct io_store *store, struct brg_error *err);
 int store_has_unsummed(const struct io_store *store);
 void store_hear_unsummed(struct io_store *store, int unsummed);
 int store_is_unsummed(const struct io_store *store);
-/* Where ranks are on several nodes, each of which has a page of its own. One rank of each node,
- * when all have written what a commit is of: what its page says, n values, returned; the least of
+/* Where ranks are on several nodes, each of which has a page of its own: whether this rank's has
+ * not been left. On rank 0, where nobody else has written: bytes in blocks that must be read back,
+ * or more. */
+int store_has_page(const struct io_store *store);
+uint64_t store_page_unsummed(const struct io_store *store, uint64_t size);
+/* One rank of each node, when all have written what a commit is of: what its page says, n values, returned; the least of
  * all nodes' come back, and it returns whether blocks must be read back. */
 #define STORE_PAGE_VALUES 14337
 int store_page_say(const struct io_store *store, uint64_t size, int64_t *values);
 int store_page_hear(struct io_store *store, uint64_t size, const int64_t *values);
-/* Then every rank, where such blocks must be read back, before store_settle and with an agreement
- * between: what rank 0's page says goes to a file that all see. */
+/* Then every rank, where such blocks must be read back, before store_settle; or before others than
+ * rank 0 write to a file that was there. With an agreement behind it: what rank 0's page says goes
+ * to a file that all see. No call is under way. */
 int store_page_leave(struct io_store *store, uint64_t size, struct brg_error *err);
 /* What was written before goes to where other nodes see it: what they write from now on, after an
  * agreement, comes later. Not needed for layout=parts. */

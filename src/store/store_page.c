@@ -13,6 +13,21 @@ static uint32_t n_blocks(const struct io_store *s, uint64_t size)
     return (uint32_t)(n < SUMS_IN_MEMORY ? n : SUMS_IN_MEMORY);
 }
 
+int store_has_page(const struct io_store *s)
+{
+    return s->page != NULL;
+}
+
+uint64_t store_page_unsummed(const struct io_store *s, uint64_t size)
+{
+    uint64_t bytes = 0;
+    if (!s->page || s->page[SUMS_PAGE_FILE])
+        return size;
+    for (uint32_t b = 0; b < n_blocks(s, size); b++)
+        bytes += s->page[sums_mark_at(b)] ? s->token.block_bytes : 0;
+    return bytes;
+}
+
 int store_page_say(const struct io_store *s, uint64_t size, int64_t *values)
 {
     return sums_page_say(s->page, n_blocks(s, size), values);

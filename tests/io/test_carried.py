@@ -314,3 +314,96 @@ def test_small_arrays_and_their_index_are_written_at_once_and_not_read_back(tmp_
     ]
     assert run("openmpi", 1, READ_ARRAYS, folder) == [{"wrong": [], "n": 20}]
     assert verify(folder / "f")["damaged"] == 0
+
+
+FOR_UPDATE = """
+with brigade.io.open(comm, PATH, "w", share=False, sync=False) as f:
+    f.write(rank * 70_000, bytes(70_000))
+"""
+UPDATE = """
+with brigade.io.open(comm, PATH, "r+", update=HOW, share=False) as f:
+    f.write(rank * 20_000, b"x" * 100)
+"""
+
+
+@pytest.mark.parametrize("how", ["in-place", "copy"])
+def test_few_bytes_of_a_file_that_is_there_are_changed_by_rank_0(how: str, tmp_path: Path):
+    """What it knows of the file's checksums stays in memory; that block, and the last one, which is
+    not whole, are read back."""
+    if not shutil.which("strace"):
+        pytest.skip("needs Debian package strace")
+    folder = tmp_path / "files"
+    folder.mkdir()
+    run("openmpi", 3, FOR_UPDATE, folder)
+    under = ["strace", "-ff", "-y", "-o", tmp_path / "log", "-e", f"trace={CALLS}"]
+    run("openmpi", 3, f"HOW = {how!r}\n" + UPDATE, folder, under=under)
+    (did,) = filter(None, (touched(folder / "f", log) for log in tmp_path.glob("log.*")))
+    written = "f" if how == "in-place" else ".f.brg"
+    last = len(did) - did[::-1].index(f"pwrite64 {written}")
+    assert did[last:].count(f"pread64 {written}") == 2
+    assert did.count(f"pwrite64 {written}") == 3
+    assert not [one for one in did if "blocks" in one]
+    assert verify(folder / "f")["damaged"] == 0
+    want = bytearray(210_000)
+    for rank in range(3):
+        want[rank * 20_000 : rank * 20_000 + 100] = b"x" * 100
+    assert (folder / "f").read_bytes() == bytes(want)
+
+
+MIB = 1 << 20
+FOR_MORE = """
+with brigade.io.open(comm, PATH, "w", share=False, sync=False) as f:
+    f.write(rank << 21, bytes(2 << 20))
+"""
+MORE = """
+with brigade.io.open(comm, PATH, "r+", update=HOW, share=False, sync=False) as f:
+    f.write(rank * 1000, b"x" * 100)
+    f.write((1 + rank) << 20, b"y" * (1 << 20))
+    f.write((5 << 20) + rank, b"z")
+    out["how"] = f.explain()
+"""
+
+
+@pytest.mark.parametrize("how", ["in-place", "copy"])
+def test_others_know_the_checksums_of_what_they_write_to_a_file_that_is_there(
+    how: str, tmp_path: Path
+):
+    if not shutil.which("strace"):
+        pytest.skip("needs Debian package strace")
+    folder = tmp_path / "files"
+    folder.mkdir()
+    run("openmpi", 3, FOR_MORE, folder)
+    under = ["strace", "-ff", "-y", "-o", tmp_path / "log", "-e", f"trace={CALLS}"]
+    for rank in run("openmpi", 3, f"HOW = {how!r}\n" + MORE, folder, under=under):
+        assert "carried to rank 0" in rank["how"]  # the last call
+    did = [one for log in tmp_path.glob("log.*") for one in touched(folder / "f", log)]
+    # the head, as it is opened, the copying, and the two blocks that are not written whole; not 48
+    assert did.count("pread64 f") + did.count("pread64 .f.brg") <= 6
+    want = bytearray(6 * MIB)
+    for rank in range(3):
+        want[rank * 1000 : rank * 1000 + 100] = b"x" * 100
+    want[MIB : 4 * MIB] = b"y" * (3 * MIB)
+    want[5 * MIB : 5 * MIB + 3] = b"zzz"
+    assert (folder / "f").read_bytes() == bytes(want)
+    assert verify(folder / "f")["damaged"] == 0
+
+
+CANCELLED = """
+try:
+    with brigade.io.open(comm, PATH, "r+", update="in-place", share=False) as f:
+        f.write(rank * 20_000, b"x" * 100)
+        if rank == 1:
+            raise ZeroDivisionError
+except (brigade.io.BrigadeIOError, ZeroDivisionError) as error:
+    out["raised"] = type(error).__name__
+"""
+
+
+def test_checksums_of_a_file_in_place_are_changed_when_all_commit(tmp_path: Path):
+    run("openmpi", 3, FOR_UPDATE, tmp_path)
+    before = (tmp_path / "f.sums").read_bytes()
+    ranks = run("openmpi", 3, CANCELLED, tmp_path)
+    assert [rank["raised"] for rank in ranks] == [
+        "BrigadeIOError", "ZeroDivisionError", "BrigadeIOError",
+    ]  # fmt: skip
+    assert (tmp_path / "f.sums").read_bytes() == before
