@@ -128,8 +128,8 @@ int store_is_unsummed(const struct io_store *store);
  * or more. */
 int store_has_page(const struct io_store *store);
 uint64_t store_page_unsummed(const struct io_store *store, uint64_t size);
-/* One rank of each node, when all have written what a commit is of: what its page says, n values, returned; the least of
- * all nodes' come back, and it returns whether blocks must be read back. */
+/* One rank of each node, when all have written what a commit is of: what its page says, n values,
+ * returned; the least of all nodes' come back, and it returns whether blocks must be read back. */
 #define STORE_PAGE_VALUES 14337
 int store_page_say(const struct io_store *store, uint64_t size, int64_t *values);
 int store_page_hear(struct io_store *store, uint64_t size, const int64_t *values);
