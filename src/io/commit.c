@@ -37,11 +37,18 @@ static int leave_page(void *file, struct brg_error *err)
     return store_page_leave(f->store, f->size, err);
 }
 
-/* n_ranks of them read back what is marked; of arrays, so is what rank 0 wrote of its own. */
+/* n_ranks of them read back what is marked; of arrays, so is what rank 0 wrote of its own, and what
+ * it follows, as a block was known that ended where the file did. */
 static int settle_of(brg_file *f, uint32_t n_ranks, struct brg_error *err)
 {
-    int rc = f->index.bytes ? store_mark(f->store, ARRAY_HEADER_BYTES, 0, err) : 0;
-    rc = rc ? rc : store_mark(f->store, f->index.bytes, f->index.at, err);
+    const struct file_index *index = &f->index;
+    int rc = 0;
+    if (index->bytes) {
+        rc = store_mark(f->store, ARRAY_HEADER_BYTES, 0, err);
+        rc = rc ? rc
+                : store_mark(f->store, ARRAY_ALIGNMENT + index->bytes, index->at - ARRAY_ALIGNMENT,
+                             err);
+    }
     return rc ? rc : store_settle(f->store, n_ranks, f->size, err);
 }
 
@@ -72,16 +79,21 @@ static int secure(void *file, struct brg_error *err)
     return rc ? rc : store_secure(f->store, f->size, err);
 }
 
+void file_remember_stream(brg_file *f)
+{
+    struct file_hull *stream = &f->flushed_stream;
+    if (!store_stream(f->store, &stream->low, &stream->high))
+        *stream = (struct file_hull){0, 0};
+}
+
 int file_flush_early(brg_file *f, enum file_action action)
 {
     struct brg_error *failure = &f->early.failure;
-    struct file_hull *stream = &f->flushed_stream;
     int alone = f->carried && f->world->rank == 0, has_index = f->arrays && f->arrays->changed;
     if (action != FILE_COMMIT || !f->at_once || f->hints.async || has_index || failure->code ||
         f->token.layout != IO_SHARED) /* a part that was flushed is not written to any more */
         return 0;
-    if (!store_stream(f->store, &stream->low, &stream->high))
-        *stream = (struct file_hull){0, 0};
+    file_remember_stream(f);
     if (!alone)
         return store_flush(f->store, failure) == 0;
     if (store_has_unsummed(f->store) && (store_page_unsummed(f->store, f->size) > FEW_BYTES ||

@@ -109,8 +109,9 @@ void file_busy(brg_file *f, int busy);
  * be flushed any more. It is flushed here where it commits at once; with what rank 0 alone has
  * written, its checksums are secured as well. What fails, the meeting tells. */
 int file_flush_early(brg_file *f, enum file_action action);
-/* Local: others still write. What was known of a block that this rank had begun to fill is
- * forgotten, and may not stay true. */
+/* Local, before a rank lets go of the file; and when others still write: what was known of a block
+ * that this rank had begun to fill is forgotten, and may not stay true. */
+void file_remember_stream(brg_file *f);
 void file_flushed_in_vain(brg_file *f);
 /* Collective: others than rank 0 write from now on. Of a file that was there, they need what rank 0
  * knows of its checksums. */

@@ -133,11 +133,23 @@ static int is_spread(const brg_file *f, const int64_t *v)
            v[EARLY_FAILED] == INT64_MAX && v[PAST] == INT64_MAX && file_is_spread(f, &extent);
 }
 
-/* All have come to commit, and what they wrote is flushed. */
+/* All have come to commit. */
+static int is_end(const int64_t *v)
+{
+    return v[ACTION] == FILE_COMMIT && v[LATEST] == -FILE_COMMIT && v[REFUSED] == INT64_MAX &&
+           v[EARLY_FAILED] == INT64_MAX;
+}
+
+/* And what they wrote is flushed. */
 static int is_flushed(const int64_t *v)
 {
-    return v[ACTION] == FILE_COMMIT && v[LATEST] == -FILE_COMMIT && v[FLUSHED] &&
-           v[REFUSED] == INT64_MAX && v[EARLY_FAILED] == INT64_MAX;
+    return is_end(v) && v[FLUSHED];
+}
+
+/* Something is still written, after this rank may have let go of the file. */
+static int goes_on(const brg_file *f, const int64_t *v)
+{
+    return f->world->n_nodes > 1 ? !is_flushed(v) : !is_end(v) || v[INDEX_LEFT];
 }
 
 static void hear_of_commit(brg_file *f, const int64_t *v)
@@ -216,9 +228,11 @@ int file_sees_all(const brg_file *f)
  * nothing is synced that is the last chance to hear it before the file is published. */
 static void let_go(brg_file *f, enum file_action action)
 {
-    if (action == FILE_COMMIT && file_sees_all(f) && !f->hints.sync && f->world->rank != 0 &&
-        !f->early.failure.code)
-        store_let_go(f->store, &f->early.failure);
+    if (action != FILE_COMMIT || !file_sees_all(f) || f->hints.sync || f->world->rank == 0 ||
+        f->early.failure.code)
+        return;
+    file_remember_stream(f);
+    store_let_go(f->store, &f->early.failure);
 }
 
 /* One meeting. *done becomes the action that was served. `refusal` (code 0: none) becomes that of
@@ -234,7 +248,7 @@ static int meet_once(brg_file *f, enum file_action action, const struct io_reque
     int rc = world_meet(f->world, v, N_VALUES, take_along, f, &f->failure);
     if (rc)
         return rc;
-    if (!is_flushed(v))
+    if (goes_on(f, v))
         file_flushed_in_vain(f);
     *done = (enum file_action)v[ACTION];
     if (v[EARLY_FAILED] != INT64_MAX) {

@@ -15,7 +15,7 @@ RANKS = {"openmpi": (1, 3, 5, 8), "mpich": (1, 2, 3, 3)}  # MPICH's ranks spin w
 
 
 def hints(pick: random.Random) -> str:
-    chosen = {"transport": pick.choice(TRANSPORTS), "sync": "no"}
+    chosen = {"transport": pick.choice(TRANSPORTS), "sync": pick.choice(["no"] * 5 + ["yes"])}
     optional = {
         "segment": ("64K", "128K", "1M"),
         "stripe": ("64K", "256K", "1M"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from mpi_python import run
 from mpi_world import EITHER_MPI, MPIS
+from store_world import verify
 
 HINTS = [
     {},
@@ -266,6 +267,29 @@ out["written"] = True
 
 def test_a_new_array_takes_two_meetings_where_all_define_the_same(tmp_path: Path) -> None:
     assert [said["written"] for said in run("openmpi", 2, MEETINGS, tmp_path)] == [True, True]
+
+
+# The index begins a block, or lies in the one in which the array ends. The last rank fills that by
+# itself, so that it knows its checksum before the index makes the file longer.
+ENDS = """
+BLOCK = 65536
+for short in (0, 1, 10, 63, 64, 65, 1000):
+    n = size * 4 * BLOCK - short
+    mine = min(4 * BLOCK, n - rank * 4 * BLOCK)
+    with brigade.io.open(comm, f"{PATH}.{short}", "w", sync=SYNC) as f:
+        f.write_array("a", numpy.ones(mine, "u1"), shape=(n,), start=(rank * 4 * BLOCK,))
+"""
+
+
+@pytest.mark.parametrize("hints", WHERE)
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_block_that_an_array_does_not_fill_has_its_checksum(
+    hints: str, sync: bool, tmp_path: Path
+) -> None:
+    run("openmpi", 2, f"SYNC = {sync}\n" + ENDS, tmp_path, hints)
+    for short in (0, 1, 10, 63, 64, 65, 1000):
+        told = verify(tmp_path / f"f.{short}")
+        assert (told["damaged"], told["block_bytes"]) == (0, 65536), short
 
 
 UNREADABLE = """

@@ -184,16 +184,19 @@ for who in range(3):
         for gap, second in ((-50, 100), (200_000, 100), (200_000, 70_000)):
             for transport in ("auto", "simple"):
                 name = f"{PATH}:{who}:{first}:{gap}:{second}:{transport}"
-                with brigade.io.open(comm, name, "w", stripe="64K", share=False, sync=False,
+                with brigade.io.open(comm, name, "w", stripe="64K", share=SHARE, sync=SYNC,
                                      transport=transport) as f:
                     late(f, who, first, gap, second)
 """
 
 
-def test_what_a_rank_flushed_before_others_were_ready_has_true_checksums(tmp_path: Path):
+@pytest.mark.parametrize("share, sync", [(False, False), (True, False), (True, True)])
+def test_what_a_rank_flushed_before_others_were_ready_has_true_checksums(
+    share: bool, sync: bool, tmp_path: Path
+):
     """It has come to commit, and the others still write: what it knew of checksums, and rank 0 has
     published of them but for their name, may not stay true."""
-    run("openmpi", 3, LATE, tmp_path)
+    run("openmpi", 3, f"SHARE, SYNC = {share}, {sync}\n" + LATE, tmp_path)
     files = sorted(path for path in tmp_path.glob("f:*") if path.suffix != ".sums")
     assert len(files) == 54
     for path in files:
