@@ -72,7 +72,7 @@ for seed in SEEDS:
     draw, hints, arrays = plan(seed)
     mine = random.Random(f"{seed} {rank} reads")
     hints.pop("layout", None)
-    with brigade.io.open(comm, PATH + str(seed), **hints) as f:
+    with brigade.io.open(comm, PATH + str(seed), verify=True, **hints) as f:
         assert list(f) == [name for name, _, _ in arrays]
         for name, whole, cells in arrays:
             wanted = numpy.zeros_like(whole)
