@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -82,6 +83,18 @@ def pattern(size: int, salt: int) -> bytes:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def calls_by_name(log: Path, folder: Path) -> list[tuple[str, str]]:
+    """Of strace's log, what was called of files in the folder, in order: call and name (of the
+    folder itself: ""). What Brigade makes up of a name is "brg"."""
+    found = []
+    for line in log.read_text().splitlines():
+        names = re.findall(rf"[\"<]{re.escape(str(folder))}/([^\">]*)", line)
+        call = re.match(r"(?:\d+ +)?(\w+)\(", line)
+        if names and call:
+            found.append((call[1], re.sub("brg-[0-9a-f]+", "brg", names[0])))
+    return found
 
 
 def verify(path: Path) -> dict[str, Any]:

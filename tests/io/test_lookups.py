@@ -3,12 +3,11 @@ call is a request, or two, which all ranks wait for."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from store_world import MIB, compile_alone, words
+from store_world import MIB, calls_by_name, compile_alone, words
 
 #: calls that look a name up
 CALLS = "openat,statx,newfstatat,lstat,stat,readlink,access,faccessat2,rename,renameat2,unlink"
@@ -24,13 +23,7 @@ def lookups(alone: Path, path: Path) -> list[str]:
     log = path.parent.parent / "log"
     command = ["strace", "-f", "-o", log, "-e", f"trace={CALLS}", alone]
     subprocess.run([*command, *words(path, "create", "", MIB, 1, 3)], check=True)
-    found = []
-    for line in log.read_text().splitlines():
-        names = re.findall(rf'"{re.escape(str(path.parent))}/([^"]*)"', line)
-        call = re.match(r"(?:\d+ +)?(\w+)\(", line)
-        if names and call:
-            found.append(f"{call[1]} {re.sub('brg-[0-9a-f]+', 'brg', names[0]) or '.'}")
-    return found
+    return [f"{call} {name or '.'}" for call, name in calls_by_name(log, path.parent)]
 
 
 def folder_for(tmp_path: Path) -> Path:
