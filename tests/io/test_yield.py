@@ -97,9 +97,10 @@ def test_barriers_that_suffer_slow_the_writing_down(
     for _ in range(3):  # others on this machine slow barriers down as well
         watched = steps(mpi, driver, [pmpi(), str(slow)], tmp_path / "f", ":slowdown=1.5")
         alone = steps(mpi, driver, [str(slow)], tmp_path / "f", "")
-        within = watched[1] < 2.5 * watched[0]  # the factor, and what it takes to learn
         share, share_alone = (said[4] / said[2] for said in (watched, alone))
-        if within and share_alone > 2 * share > 0:
+        # of those that suffer each takes five times as long: one in eight is the factor; and what
+        # it takes to learn. Unwatched, there is always a backlog
+        if 0 < share < 0.4 and share_alone > 0.8:
             break
     else:
         raise AssertionError(f"watched {watched}, not watched {alone}")
