@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mpi_python import run
-from store_world import calls_by_name, verify
+from store_world import MIB, calls_by_name, verify
 
 ARRAYS = """
 data = numpy.full(30, rank, "u1")
@@ -95,7 +95,6 @@ def test_few_bytes_of_a_file_that_is_there_are_changed_by_rank_0(how: str, folde
     assert (folder / "f").read_bytes() == bytes(want)
 
 
-MIB = 1 << 20
 FOR_MORE = """
 with brigade.io.open(comm, PATH, "w", share=False, sync=False) as f:
     f.write(rank << 21, bytes(2 << 20))

@@ -98,10 +98,9 @@ def test_barriers_that_suffer_slow_the_writing_down(
         watched = steps(mpi, driver, [pmpi(), str(slow)], tmp_path / "f", ":slowdown=1.5")
         alone = steps(mpi, driver, [str(slow)], tmp_path / "f", "")
         share, share_alone = (said[4] / said[2] for said in (watched, alone))
-        # one that suffers takes 4 ms more: one in eight is the factor where others take 1 ms, half
-        # of them where the machine is so busy that others take 4. Unwatched, there is always a
-        # backlog
-        if 0 < 1.5 * share < share_alone and share_alone > 0.8:
+        within = watched[1] < 2.5 * watched[0]  # the factor, and what it takes to learn
+        # counted, as times are those of a busy machine, too; unwatched, there is always a backlog
+        if within and 0 < 2 * share < share_alone and share_alone > 0.8:
             break
     else:
         raise AssertionError(f"watched {watched}, not watched {alone}")
