@@ -144,6 +144,8 @@ int fit_memory(void *head, uint32_t page_bytes, uint64_t memory_bytes, struct fi
         fixed -= list[i].bytes;
     for (; own < n && list[own].class == OWN_PART; own++)
         fixed += list[own].bytes;
+    if (memory_bytes == FIT_LEAST)
+        memory_bytes = fixed;
     if (fixed > memory_bytes) {
         free(list);
         return brg_error_set(err, -E2BIG,

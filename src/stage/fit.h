@@ -23,6 +23,7 @@
 #include "image/format.h"
 
 #define FIT_NAMES 5u
+#define FIT_LEAST 0u /* as memory_bytes: what must be there, and no other contents */
 
 struct fit {
     uint64_t whole_bytes;        /* what all of the image would take of a node's memory */
@@ -32,7 +33,8 @@ struct fit {
 };
 
 /* Leaves out of `head` (which has passed brg_head_check) what does not fit into memory_bytes, in
- * pages of page_bytes. 0, -ENOMEM, or -E2BIG if not even the index and Brigade's own parts fit. */
+ * pages of page_bytes. 0, -ENOMEM, or -E2BIG if not even the index and Brigade's own parts fit.
+ * With FIT_LEAST these are all that stays. */
 int fit_memory(void *head, uint32_t page_bytes, uint64_t memory_bytes, struct fit *fit,
                struct brg_error *err);
 

@@ -4,6 +4,7 @@ when it is started by itself; nothing of one rank is another's."""
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 from pathlib import Path
@@ -66,6 +67,11 @@ TOLD = """char **told; __attribute__((constructor))
     static void is_told(int argc, char **argv, char **envp) { told = envp; }"""
 
 
+def by_any_image(lines: list[str]) -> list[str]:
+    """Without the ids of staged images: unforked ranks have one with contents."""
+    return [re.sub(r"/[0-9a-f]{32}/", "/ID/", line) for line in lines]
+
+
 @pytest.mark.parametrize("kind", ["main", "preinit"])
 def test_a_rank_is_what_it_is_by_itself(tmp_path: Path, kind: str) -> None:
     def set_up() -> None:
@@ -85,7 +91,8 @@ def test_a_rank_is_what_it_is_by_itself(tmp_path: Path, kind: str) -> None:
         told = site.fork()
         plain = site.said("a", "b c", run=(), **given)
     assert (told["kind"], told["ranks"], told["plain"]) == (kind, 3, []), told
-    assert forked == plain and " own 1 told 1" in plain[0] and "child said" in plain[0]
+    assert by_any_image(forked) == by_any_image(plain)
+    assert " own 1 told 1" in plain[0] and "child said" in plain[0]
     assert [f"BRIGADE_RANK={rank}1 " in line for rank, line in enumerate(plain)] == [True] * 3
 
 

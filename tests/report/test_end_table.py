@@ -29,6 +29,7 @@ REPORT: dict[str, Any] = {
         "bytes_per_node": 1023 << 20,
         "read_bytes": 1023 << 20,
         "bytes_per_second_per_node": 1000 << 20,
+        "stays_on_disk": False,
         "memory": {
             "allowed": 1000 << 20,
             "whole": 1023 << 20,

@@ -172,6 +172,16 @@ static void too_little_even_for_the_index_is_an_error(void)
     CHECK(kept("/sw/big.so"));
 }
 
+static void the_least_is_the_index_and_our_own_parts(void)
+{
+    struct brg_error err = {0};
+    struct fit fit;
+    make_head();
+    CHECK(fit_memory(head, PAGE, FIT_LEAST, &fit, &err) == 0);
+    CHECK(fit.left_out_files == 6 && kept("/.brigade/lib"));
+    CHECK(!kept("/sw/small.py") && !kept("/sw/unused"));
+}
+
 int main(void)
 {
     RUN(what_fits_is_left_alone);
@@ -179,5 +189,6 @@ int main(void)
     RUN(the_largest_are_named_first);
     RUN(a_cut_head_is_a_sound_one_with_another_id);
     RUN(too_little_even_for_the_index_is_an_error);
+    RUN(the_least_is_the_index_and_our_own_parts);
     return failed_checks != 0;
 }

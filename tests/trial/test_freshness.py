@@ -73,6 +73,24 @@ def test_an_edit_that_puts_the_old_time_and_size_back_is_noticed(
 
 
 @pytest.mark.parametrize("level", LEVELS)
+def test_a_pipe_that_was_written_to_is_no_change_but_one_that_is_gone_is(
+    world: World, level: str
+) -> None:
+    """An image answers for no pipe: what it says of its times is of no account."""
+    pipe = world.app / "pipe"
+    os.mkfifo(pipe)
+    world.trial([record("stat", pipe)])
+    build(world.records, world.base / "piped.brg", cover=[str(world.root)])
+    with Image(world.base / "piped.brg") as image:
+        os.utime(pipe)
+        assert changes(image, level) == []
+        pipe.unlink()
+        assert changes(image, level) == [(str(pipe), "is gone")]
+        World.write(pipe, "x = 1\n")
+        assert changes(image, level) == [(str(pipe), "is a file now")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_another_hard_link_to_a_file_is_no_change(world: World, image: Image, level: str) -> None:
     os.link(world.pkg / "core.py", world.base / "link")
     assert changes(image, level) == []

@@ -47,6 +47,7 @@ class Assembled:
     program: list[str]
     own_folders: list[str]
     requests: int
+    bare: bool = False  # without contents, which are opened where they lie
 
 
 def assemble(

@@ -76,8 +76,10 @@ def build(
     threads: int = 0,
     max_file: int | None = None,
     max_data_file: int | None = MAX_DATA_FILE,
+    bare: bool = False,
 ) -> Built:
-    """Make the image of a trial. `progress(done, total)` counts bytes of content read.
+    """Make the image of a trial. `progress(done, total)` counts bytes of content read. `bare`: if
+    the trial met nothing shared, it holds no contents: files are opened where they lie.
 
     Raises TrialError if the trial gives nothing to answer for, ImageError if the image cannot
     be written.
@@ -86,7 +88,12 @@ def build(
     cover = list(cover)
 
     def look() -> Assembled:
-        return assemble(trial, cover=cover, max_file=max_file, max_data_file=max_data_file)
+        what = assemble(trial, cover=cover, max_file=max_file, max_data_file=max_data_file)
+        if bare and what.coverage.fallback:
+            what.bare = True
+            for entry in what.entries:
+                entry.content = False
+        return what
 
     return make(look, output, trial=trial, progress=progress, level=level, threads=threads)
 
@@ -189,6 +196,7 @@ def describe(
         "trial": what.summary.as_json() if what.summary else {},
         "entries": len(what.entries),
         "files": len(files),
+        "bare": what.bare,
         "content_bytes": sum(entry.stat.st_size for entry in files if entry.stat),
         "left_out": [[left.path, left.why] for left in what.left_out],
         **({"fork": plan.as_json()} if plan else {}),

@@ -15,6 +15,8 @@ from brigade.launch import Launch
 if TYPE_CHECKING:
     from brigade.failure import Diagnosis
 
+LEAST = 0  # of `memory`: the image's index and Brigade's own parts, no other contents
+
 
 @dataclass
 class Settings:
@@ -75,13 +77,30 @@ class Course:
     exec_error: int = 0  # errno of starting the launcher, or the program without one
     failure: list[Diagnosis] = field(default_factory=list)
 
+    @property
+    def opens_in_place(self) -> bool:
+        """Whether what lies on this machine's own disk is to be opened there: its ranks are forked
+        from one process that opens it, and copying it into memory first takes longer than that
+        process's imports. What is asked for is copied; `strict` forbids to open what is not.
+        """
+        settings = self.settings
+        if not settings.fork or settings.memory is not None or settings.image or settings.strict:
+            return False
+        return self.launch is not None and self.launch.kind == "local"
+
+    @property
+    def stays_on_disk(self) -> bool:
+        """The same, of an image that answers for nothing else: the trial met no shared file
+        system."""
+        return self.opens_in_place and set(self.meta.get("roots", {}).values()) == {"prefix"}
+
     def way(self, launch: Launch) -> Way:
         """How the image is to be brought to the nodes."""
         return Way(
             transport=self.settings.transport,
             mpi=launch.mpi_library(self.meta.get("mpi_library")),
             readers=self.settings.readers,
-            memory=self.settings.memory,
+            memory=LEAST if self.stays_on_disk else self.settings.memory,
             topology=self.settings.topology,
             changed=self.moved,
         )

@@ -97,8 +97,9 @@ def _note_misses(course: Course) -> None:
     from brigade.image import grow
 
     memory = (course.staged or {}).get("memory") or {}
+    capped = bool(memory.get("left_out_files")) or course.stays_on_disk
     with suppress(OSError):  # an image in a folder that is not ours to write to
-        grow.note(course.image, course.nodes, capped=bool(memory.get("left_out_files")))
+        grow.note(course.image, course.nodes, capped=capped)
 
 
 def _stage_sound(

@@ -80,9 +80,11 @@ def _prepare(course: Course, launch: Launch, progress: Progress, early: Early | 
     _anew(course, launch, path, progress, reason)
 
 
-def _without_plan(course: Course) -> str | None:
-    """Why an image does not serve a job whose ranks are to be forked."""
+def _does_not_serve(course: Course) -> str | None:
+    """Why an image does not serve this job, fresh or not."""
     settings = course.settings
+    if course.meta.get("bare") and not course.stays_on_disk and not settings.image:
+        return "it holds no contents: it was made for ranks forked on one machine"
     if not settings.fork or settings.image or "fork" in course.meta:
         return None
     program = course.launch.program if course.launch else []
@@ -90,10 +92,11 @@ def _without_plan(course: Course) -> str | None:
 
 
 def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason: str) -> None:
-    course.image_id, course.meta = None, {}
     course.renewed = reason
     progress.note(f"making an image ({reason})")
-    _make_image(course, launch, path, progress)
+    watched = course.settings.fork or "fork" in course.meta  # a plan is not lost
+    course.image_id, course.meta = None, {}
+    _make_image(course, launch, path, progress, watched)
     _use_image(course, path, checked=True)
 
 
@@ -133,9 +136,9 @@ def _use_image(
             course.image_id, course.meta = image.id, image.meta
             start = time.monotonic()
             if not checked:
-                without = _without_plan(course)
-                if without:
-                    return without
+                why_not = _does_not_serve(course)
+                if why_not:
+                    return why_not
                 if early:
                     early.begin(course)
                 found = freshness.check(image, settings.check)
@@ -163,8 +166,11 @@ def _use_image(
         return error.message
 
 
-def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -> None:
-    """Trial and build; leaves no record behind unless it failed."""
+def _make_image(
+    course: Course, launch: Launch, path: str, progress: Progress, watched: bool
+) -> None:
+    """Trial and build; leaves no record behind unless it failed. `watched`: with a plan for
+    --fork."""
     from brigade.image import grow
     from brigade.image.build import build
     from brigade.job.trialrun import run_trial
@@ -183,16 +189,18 @@ def _make_image(course: Course, launch: Launch, path: str, progress: Progress) -
             quiet_s=settings.trial_quiet,
             limit_s=settings.trial_limit,
             progress=lambda seconds, size: progress.show("trial", seconds, None),
-            fork=settings.fork,
+            fork=watched,
         )
         start = time.monotonic()
         added = grow.carried(path) if settings.grow else []
         grow.supplement(folder, added)
-        grow.keep_records(folder, path, settings.cover, added)
+        bare = course.opens_in_place
+        grow.keep_records(folder, path, settings.cover, added, bare)
         build(
             folder,
             path,
             cover=settings.cover,
+            bare=bare,
             progress=lambda done, total: progress.show("image", done, total),
         )
     finally:

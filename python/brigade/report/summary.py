@@ -24,7 +24,8 @@ NOTHING_TO_COVER = "the image covers no folder of installed software"  # src/vie
 def report(course: Course) -> dict[str, Any]:
     """The report of a finished (or unstaged) job."""
     launch = course.launch
-    slots = [slot for node in course.nodes for slot in node.get("slots", [])]
+    nodes = _without(course.nodes, "NO_CONTENT") if course.stays_on_disk else course.nodes
+    slots = [slot for node in nodes for slot in node.get("slots", [])]
     return {
         "schema": SCHEMA,
         "brigade": __version__,
@@ -35,13 +36,13 @@ def report(course: Course) -> dict[str, Any]:
         "failure": [diagnosis.as_dict() for diagnosis in course.failure],
         "unstaged": course.unstaged,
         "views": course.views,
-        "namespace": _namespace(course.nodes, course.settings.view == "auto"),
+        "namespace": _namespace(nodes, course.settings.view == "auto"),
         "image": _image(course),
-        "staging": _staging(course.staged),
-        "fork": fork.summary(course.nodes, course.fork_why, course.meta.get("fork")),
+        "staging": _staging(course.staged, course.stays_on_disk),
+        "fork": fork.summary(nodes, course.fork_why, course.meta.get("fork")),
         "startup": _startup(slots, course.launched_ns),
         "operations": _operations(slots, course.meta),
-        "misses": _misses(course.nodes),
+        "misses": _misses(nodes),
         "seconds": {"before_launcher": course.before_launcher_s, "job": course.job_s},
     }
 
@@ -54,6 +55,21 @@ def write_json(report: dict[str, Any], path: str) -> None:
         return
     with open(path, "w", encoding="utf-8") as out:
         out.write(text)
+
+
+def _without(nodes: list[dict[str, Any]], cause: str) -> list[dict[str, Any]]:
+    """The nodes' counters without the misses of one cause, which are meant to be."""
+    return [
+        {
+            **node,
+            "slots": [
+                {**slot, "misses": {name: n for name, n in slot["misses"].items() if name != cause}}
+                for slot in node.get("slots", [])
+            ],
+            "misses": [miss for miss in node.get("misses", []) if miss["cause"] != cause],
+        }
+        for node in nodes
+    ]
 
 
 def spread(values: list[float]) -> dict[str, float] | None:
@@ -79,7 +95,7 @@ def _image(course: Course) -> dict[str, Any] | None:
     }
 
 
-def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
+def _staging(staged: dict[str, Any] | None, on_disk: bool) -> dict[str, Any] | None:
     if not staged:
         return None
     seconds, size = staged.get("seconds"), staged.get("bytes")
@@ -92,6 +108,7 @@ def _staging(staged: dict[str, Any] | None) -> dict[str, Any] | None:
         "bytes_per_node": size,
         "read_bytes": staged.get("read_bytes"),
         "memory": staged.get("memory"),
+        "stays_on_disk": on_disk,
         "topology": staged.get("topology"),
         "bytes_per_second_per_node": size / seconds if seconds and size else None,
     }

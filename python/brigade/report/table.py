@@ -154,10 +154,12 @@ def _staging(staging: dict[str, Any] | None) -> list[str]:
 
 
 def _memory(staging: dict[str, Any] | None) -> list[str]:
-    """What `--memory` did, if it was given."""
+    """What `--memory` did, if it was given, or why no contents were copied."""
     memory = (staging or {}).get("memory")
-    if not memory:
+    if not staging or not memory:
         return []
+    if staging["stays_on_disk"]:
+        return ["nothing is on a shared file system: files are opened where they lie"]
     allowed, whole = size(memory["allowed"]), size(memory["whole"])
     files = memory["left_out_files"]
     if not files:
