@@ -55,17 +55,19 @@ static void tell(const struct client *one, const struct fork_message *m)
         fork_wake(one->peer);
 }
 
-void clients_reap(struct clients *c, int complete)
+uint32_t clients_reap(struct clients *c, int complete)
 {
+    uint32_t others = 0;
     int status;
     for (;;) {
         int pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
         if (pid <= 0)
-            return;
+            return others;
         struct client *one = find(c, pid);
+        int stopped = WIFSTOPPED(status), goes_on = WIFCONTINUED(status);
+        others += !one && !stopped && !goes_on;
         if (!one)
             continue;
-        int stopped = WIFSTOPPED(status), goes_on = WIFCONTINUED(status);
         struct fork_message m = stopped   ? fork_message(FORK_STOPPED, WSTOPSIG(status), 0, NULL)
                                 : goes_on ? fork_message(FORK_CONTINUED, 0, 0, NULL)
                                           : fork_message(FORK_ENDED, status, complete, NULL);

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 enum {
-    CLIENTS = 4096 /* ranks of a node and a command */
+    CLIENTS = 4096,    /* ranks of a node and a command */
+    CLIENTS_BEFORE = 3 /* other descriptors that are polled, before theirs */
 };
 
 struct client {
@@ -18,7 +19,7 @@ struct client {
 
 struct clients {
     struct client all[CLIENTS];
-    struct pollfd polled[CLIENTS + 2];
+    struct pollfd polled[CLIENTS + CLIENTS_BEFORE];
     uint32_t n;     /* ever served: the first n of `all` are used, or were */
     uint32_t alive; /* ranks that have not ended */
     uint32_t open;  /* sockets */
@@ -30,8 +31,8 @@ struct client *clients_add(struct clients *c, int socket, int peer);
 void clients_close(struct clients *c, struct client *one);
 
 /* Tells rank processes of children that have stopped, gone on or ended. `complete`: no rank process
- * is still to come. */
-void clients_reap(struct clients *c, int complete);
+ * is still to come. How many children ended that are no ranks. */
+uint32_t clients_reap(struct clients *c, int complete);
 
 /* Does what a rank process that has a rank says; its end is the rank's. */
 void clients_hear(struct clients *c, struct client *one);

@@ -4,9 +4,11 @@
 #include "base/text.h"
 #include "fork/adopt.h"
 #include "fork/clients.h"
+#include "fork/incoming.h"
 #include "fork/opened.h"
 #include "fork/own.h"
 #include "fork/saved.h"
+#include "fork/twins.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,15 +22,14 @@
 enum {
     LINGER_MS = 2000, /* for rank processes that are late, once no rank is left */
     ALONE_MS = 60000, /* for the first one */
-    ASK_MS = 5000,    /* for the rest of a request */
-    TURN_MS = 1000,   /* for its beginning: who is stopped does not keep others waiting for long */
+    TURN_MS = 1000,   /* for a request to begin: who is stopped keeps nobody waiting for long */
     MEASURE_MS = 1000 /* from a fork to a look at the memory of all */
 };
 
 static struct {
     int listener, ends;    /* a signalfd for children that end */
-    int pid;               /* of the template */
-    int seen, expected;    /* rank processes that came; that will come, 0: not known */
+    int pid;               /* of the template, or of a twin in that twin */
+    int expected;          /* rank processes that will come; 0: not known */
     struct fork_self self; /* as it was started */
     char refusal[FORK_TEXT];
     uint64_t *saved;    /* where to tell it; NULL: nowhere, or it has been told */
@@ -37,12 +38,10 @@ static struct {
     struct client *turn; /* who was last told to ask */
     uint64_t told_ns;    /* when */
     struct client *asking;
-    struct template_request request;
-    int line;    /* to the rank process, for the rank */
-    int *passed; /* n_descriptors of them, in memory of its own */
-    size_t passed_bytes;
+    struct incoming in;
     struct clients clients;
-} t = {.listener = -1, .ends = -1, .line = -1, .request = {.file = -1}};
+    struct twins twins;
+} t = {.listener = -1, .ends = -1, .in = INCOMING_NONE, .twins = {.all = -1}};
 
 int template_begin(const char *socket)
 {
@@ -113,30 +112,35 @@ static void start_serving(void)
     t.ends = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* ---- a request ---- */
-
-static void forget_request(void)
+uint32_t template_twins(void)
 {
-    struct template_request *r = &t.request;
-    if (r->head)
-        sys_unmap((void *)r->head, r->head->bytes);
-    if (t.passed)
-        sys_unmap(t.passed, t.passed_bytes);
-    if (r->file >= 0)
-        sys_close(r->file);
-    if (t.line >= 0)
-        sys_close(t.line);
-    t.line = -1;
-    *r = (struct template_request){.file = -1};
-    t.passed = NULL;
-    t.asking = NULL;
+    if (t.ends < 0)
+        start_serving();
+    uint32_t wanted = t.refusal[0] ? 0 : twins_wanted(t.expected, t.self.n_processors);
+    return wanted && twins_begin(&t.twins) == 0 ? wanted : 0;
 }
 
-static void close_passed(void)
+void template_twin_forked(void)
 {
-    for (uint32_t i = 0; t.passed && i < t.request.head->n_descriptors; i++)
-        if (t.passed[i] >= 0)
-            sys_close(t.passed[i]);
+    twins_add(&t.twins);
+}
+
+void template_become_twin(void)
+{
+    sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+    if (sys_getppid() != t.pid)
+        sys_exit(0);
+    t.pid = sys_getpid();
+    twins_become(&t.twins);
+}
+
+/* ---- a request ---- */
+
+static void let_go(void)
+{
+    incoming_close_passed(&t.in);
+    incoming_forget(&t.in);
+    t.asking = NULL;
 }
 
 void template_refuse(const char *why)
@@ -146,63 +150,7 @@ void template_refuse(const char *why)
         fork_send(t.asking->socket, &m, NULL);
         clients_close(&t.clients, t.asking);
     }
-    close_passed();
-    forget_request();
-}
-
-static int is_whole(const struct fork_request *r, uint64_t bytes)
-{
-    return bytes >= sizeof *r && r->magic == FORK_MAGIC && r->bytes == bytes &&
-           r->descriptors_off == sizeof *r &&
-           r->environment_off == sizeof *r + r->n_descriptors * sizeof(int32_t) &&
-           r->environment_off + r->environment_bytes == bytes;
-}
-
-/* Maps what came with the first message. 0 or -errno. */
-static int map_request(int file)
-{
-    struct stat st;
-    t.request.file = file;
-    if (sys_fstat(file, &st) != 0 || st.st_size < (int64_t)sizeof *t.request.head)
-        return -EBADMSG;
-    const struct fork_request *r =
-        sys_map((size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
-    if (!r)
-        return -ENOMEM;
-    if (!is_whole(r, (uint64_t)st.st_size)) {
-        sys_unmap((void *)r, (size_t)st.st_size);
-        return -EBADMSG;
-    }
-    t.request.head = r;
-    t.request.environment = (const char *)r + r->environment_off;
-    t.passed_bytes = (r->n_descriptors + 1) * sizeof *t.passed;
-    t.passed = sys_map(t.passed_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-    for (uint32_t i = 0; t.passed && i < r->n_descriptors; i++)
-        t.passed[i] = -1;
-    return t.passed ? 0 : -ENOMEM;
-}
-
-/* Receives the descriptors that follow. 0 or -errno. */
-static int receive_descriptors(int from)
-{
-    struct fork_message m;
-    int passed[FORK_PASSED];
-    for (uint32_t got = 0; got < t.request.head->n_descriptors; got += m.n_passed) {
-        struct pollfd ready = {from, POLLIN, 0};
-        if (poll(&ready, 1, ASK_MS) != 1)
-            return -ETIMEDOUT;
-        int rc = fork_receive(from, &m, passed, 1);
-        if (rc != 1)
-            return rc ? rc : -EPIPE;
-        int fits = m.kind == FORK_DESCRIPTORS && m.n_passed > 0 &&
-                   m.n_passed <= t.request.head->n_descriptors - got;
-        for (uint32_t i = 0; i < m.n_passed && !fits; i++)
-            sys_close(passed[i]);
-        if (!fits)
-            return -EBADMSG;
-        memcpy(t.passed + got, passed, m.n_passed * sizeof *passed);
-    }
-    return 0;
+    let_go();
 }
 
 /* The first message of a rank process. Whether its rank is to be forked. */
@@ -220,12 +168,10 @@ static int take_request(struct client *one)
         return 0;
     }
     t.asking = one;
-    t.line = passed[1];
-    int err = map_request(passed[0]);
-    err = err ? err : receive_descriptors(one->socket);
+    int err = incoming_take(&t.in, one->socket, passed[0], passed[1]);
     const char *why = err            ? "the request did not arrive whole"
                       : t.refusal[0] ? t.refusal
-                                     : self_differs(&t.self, &t.request.head->self);
+                                     : self_differs(&t.self, &t.in.request.head->self);
     if (!why)
         return 1;
     template_refuse(why);
@@ -234,25 +180,33 @@ static int take_request(struct client *one)
 
 /* ---- waiting ---- */
 
-static void accept_all(void)
+static int is_awaited(const struct client *one)
 {
-    for (;;) {
+    return one && one->socket >= 0 && one->turn && !one->pid;
+}
+
+/* Whom one takes that has twins, they do not serve: not before the last one's request has come, or
+ * is long in coming. */
+static int may_accept(void)
+{
+    return !t.twins.shared || !is_awaited(t.turn);
+}
+
+/* All that wait; or, with twins, the next one. */
+static void accept_some(void)
+{
+    for (int more = may_accept(); more; more = !t.twins.shared) {
         struct ucred peer = {0};
         socklen_t size = sizeof peer;
         int s = (int)sys_call(SYS_accept4, t.listener, 0, 0, SOCK_CLOEXEC, 0, 0);
         if (s < 0)
             return;
-        t.seen++;
+        twins_saw(&t.twins, t.expected);
         int ours = getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
                    peer.uid == (uint32_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0);
         if (!ours || !clients_add(&t.clients, s, peer.pid))
             sys_close(s);
     }
-}
-
-static int is_awaited(const struct client *one)
-{
-    return one && one->socket >= 0 && one->turn && !one->pid;
 }
 
 /* Has the next one send its request, or refuses it, unless another one's is awaited. */
@@ -277,22 +231,28 @@ static void give_turn(void)
     t.told_ns = sys_now_ns(CLOCK_MONOTONIC);
 }
 
-static uint32_t watch(void)
+static int all_have_come(void)
+{
+    return t.expected > 0 && twins_seen(&t.twins) >= (uint32_t)t.expected;
+}
+
+static uint32_t watch(int idle)
 {
     struct clients *c = &t.clients;
-    c->polled[0] = (struct pollfd){t.listener, POLLIN, 0};
+    c->polled[0] = (struct pollfd){may_accept() ? t.listener : -1, POLLIN, 0};
     c->polled[1] = (struct pollfd){t.ends, POLLIN, 0};
+    c->polled[2] = (struct pollfd){idle && !all_have_come() ? t.twins.all : -1, POLLIN, 0};
     for (uint32_t i = 0; i < c->n; i++)
-        c->polled[i + 2] = (struct pollfd){c->all[i].socket, POLLIN, 0};
-    return c->n + 2;
+        c->polled[i + CLIENTS_BEFORE] = (struct pollfd){c->all[i].socket, POLLIN, 0};
+    return c->n + CLIENTS_BEFORE;
 }
 
 /* Whether a request was taken up. The others wait: what they said is still there. */
 static int hear_all(uint32_t n)
 {
     struct clients *c = &t.clients;
-    for (uint32_t i = 2; i < n; i++) {
-        struct client *one = &c->all[i - 2];
+    for (uint32_t i = CLIENTS_BEFORE; i < n; i++) {
+        struct client *one = &c->all[i - CLIENTS_BEFORE];
         if (!c->polled[i].revents || one->socket < 0)
             continue;
         if (one->pid)
@@ -309,13 +269,8 @@ static void measure(void)
     for (uint32_t i = 0; i < t.clients.n; i++)
         bytes += t.clients.all[i].pid ? saved_by(t.clients.all[i].pid) : 0;
     if (bytes && t.saved)
-        *t.saved = bytes;
+        *t.saved = twins_saved(&t.twins, bytes);
     t.to_be_measured = 0;
-}
-
-static int all_have_come(void)
-{
-    return t.expected > 0 && t.seen >= t.expected;
 }
 
 /* How long to wait for something, in milliseconds; -1: until there is something. */
@@ -327,7 +282,7 @@ static int patience(int idle)
         return t.saved && t.to_be_measured ? MEASURE_MS : -1;
     if (all_have_come())
         return 0;
-    return t.seen ? LINGER_MS : ALONE_MS;
+    return twins_seen(&t.twins) ? LINGER_MS : ALONE_MS;
 }
 
 int template_wait(struct template_request *request)
@@ -338,8 +293,8 @@ int template_wait(struct template_request *request)
     sys_fcntl(t.listener, F_SETFL, O_NONBLOCK);
     for (;;) {
         give_turn();
-        int idle = t.clients.alive == 0 && t.clients.open == 0;
-        uint32_t n = watch();
+        int idle = t.clients.alive == 0 && t.clients.open == 0 && t.twins.alive == 0;
+        uint32_t n = watch(idle);
         int ready = poll(t.clients.polled, n, patience(idle));
         if (ready == 0 && idle)
             return 0;
@@ -347,12 +302,12 @@ int template_wait(struct template_request *request)
             measure();
         while (sys_read(t.ends, &end, sizeof end) == sizeof end)
             ;
-        clients_reap(&t.clients, all_have_come());
+        t.twins.alive -= clients_reap(&t.clients, all_have_come());
         if (ready > 0 && hear_all(n)) {
-            *request = t.request;
+            *request = t.in.request;
             return 1;
         }
-        accept_all();
+        accept_some();
     }
 }
 
@@ -367,8 +322,7 @@ void template_forked(int pid)
     t.asking->pid = pid;
     t.clients.alive++;
     t.to_be_measured = 1;
-    close_passed();
-    forget_request();
+    let_go();
 }
 
 static _Noreturn void give_up(int line, const char *what)
@@ -384,10 +338,10 @@ static _Noreturn void give_up(int line, const char *what)
 
 void template_child(void)
 {
-    struct template_request *r = &t.request;
+    struct template_request *r = &t.in.request;
     const struct fork_request *head = r->head;
     const char *what = "";
-    int line = t.line, joined = 0;
+    int line = t.in.line, joined = 0;
     sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
     if (sys_getppid() != t.pid)
         sys_exit(0);
@@ -396,8 +350,11 @@ void template_child(void)
             sys_close(t.clients.all[i].socket);
     sys_close(t.listener);
     sys_close(t.ends);
+    if (t.twins.all >= 0)
+        sys_close(t.twins.all);
     sys_close(r->file);
-    if (adopt_descriptors(t.passed, (const int32_t *)((const char *)head + head->descriptors_off),
+    if (adopt_descriptors(t.in.passed,
+                          (const int32_t *)((const char *)head + head->descriptors_off),
                           head->n_descriptors, &line) != 0)
         give_up(line, "its descriptors");
     if (self_become(&t.self, &head->self, &joined, &what) != 0)
@@ -410,7 +367,7 @@ void template_child(void)
     struct fork_message m = fork_message(FORK_STARTED, sys_getpid(), joined, NULL);
     if (fork_send(line, &m, NULL) != 0)
         sys_exit(0); /* the rank process is gone */
-    t.line = line;
+    t.in.line = line;
     t.listener = t.ends = -1;
     t.asking = NULL;
 }
@@ -420,13 +377,13 @@ void template_begin_rank(void)
     struct fork_message go;
     int passed[FORK_PASSED];
     uint64_t pending = 0;
-    if (fork_receive(t.line, &go, passed, 1) != 1 || go.kind != FORK_GO)
+    if (fork_receive(t.in.line, &go, passed, 1) != 1 || go.kind != FORK_GO)
         sys_exit(0);
-    sys_close(t.line);
-    t.line = -1;
+    sys_close(t.in.line);
+    t.in.line = -1;
     sys_call(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
     for (int number = 1; number < 65; number++)
         if ((go.signals & ~pending) >> (number - 1) & 1)
             sys_call(SYS_kill, sys_getpid(), number, 0, 0, 0, 0);
-    self_unblock(&t.request.head->self);
+    self_unblock(&t.in.request.head->self);
 }

@@ -36,6 +36,12 @@ void template_tell_saved(uint64_t *bytes);
  * end. The first call lets go of what the rank process that started this one has open. */
 int template_wait(struct template_request *request);
 
+/* Before the first wait: how many twins (twins.h) are to be forked. Then, in the template, that one
+ * was; in the twin, which goes on to wait. */
+uint32_t template_twins(void);
+void template_twin_forked(void);
+void template_become_twin(void);
+
 /* Refuses the request, or all that will come. */
 void template_refuse(const char *why);
 void template_refuse_all(const char *why);

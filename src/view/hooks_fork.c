@@ -1,6 +1,9 @@
 /* How a program that is a template reaches the template: fork_program.c before main, and Python as
  * the path of a readlink, which never gets to the kernel. See docs/design/0023-fork.md.
  *
+ *   /.brigade/fork/twins          before the first wait: how many twins to fork (fork/twins.h)
+ *   /.brigade/fork/twin-forked    in the template, of each
+ *   /.brigade/fork/twin           in the twin
  *   /.brigade/fork/wait           "FILE OFFSET BYTES" of a rank's environment; "": none will come
  *   /.brigade/fork/again          the value of BRIGADE_FORK_SOCKET for an exec of itself; "": none
  *   /.brigade/fork/refuse/WHY     not this one
@@ -89,6 +92,13 @@ static size_t wait_for_request(struct view *v, struct template_request *request,
     return t.len;
 }
 
+static size_t number_of_twins(char *buf, size_t size)
+{
+    struct text t = text_in(buf, size);
+    text_number(&t, template_twins(), 10);
+    return t.len;
+}
+
 int fork_message_of(struct view *v, const char *path, char *buf, size_t size, size_t *length)
 {
     static struct template_request request;
@@ -98,6 +108,12 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
         return 0;
     if (text_same(word, "wait"))
         *length = wait_for_request(v, &request, buf, size);
+    else if (text_same(word, "twins"))
+        *length = number_of_twins(buf, size);
+    else if (text_same(word, "twin-forked"))
+        template_twin_forked();
+    else if (text_same(word, "twin"))
+        template_become_twin();
     else if (text_same(word, "again"))
         *length = template_again(buf, size);
     else if ((text = after(word, "refuse/")))

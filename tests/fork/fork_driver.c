@@ -3,16 +3,18 @@
  *   fork_driver rank FOLDER N_LOCAL WORDS...     stands for a rank that executes WORDS, or, if it
  *                                                was refused, says "plain: WHY" and executes them
  *   fork_driver width LIST NODE                  prints fork_width_in()
+ *   fork_driver twins RANKS PROCESSORS           prints twins_wanted()
  *
  * The word "environ" is no program: the rank writes its /proc/self/environ.
  * FORK_DRIVER_KEY stands for the words when a template is looked for.
  * FORK_DRIVER_DOUBTS names a file to which each look at the program adds a line; FORK_DRIVER_DOUBT
  * is what such a look finds.
  * FORK_DRIVER_WARM (in the first rank's environment) is what the template does before it serves:
- * "exit", "sleep SECONDS", "open" (leaves a file open), "refuse".
+ * "exit", "sleep SECONDS", "open" (leaves a file open), "refuse". With FORK_DRIVER_TWINS it has twins.
  */
 #include "fork/begin.h"
 #include "fork/template.h"
+#include "fork/twins.h"
 #include "fork/width.h"
 
 #include <errno.h>
@@ -85,6 +87,17 @@ static void become_program(void)
     execute(list);
 }
 
+static void multiply(void)
+{
+    for (uint32_t n = getenv("FORK_DRIVER_TWINS") ? template_twins() : 0; n > 0; n--) {
+        if (fork() == 0) {
+            template_become_twin();
+            return;
+        }
+        template_twin_forked();
+    }
+}
+
 static int serve(void)
 {
     struct template_request request;
@@ -92,6 +105,7 @@ static int serve(void)
     if (!template_begin(socket))
         return 125;
     warm_up(getenv("FORK_DRIVER_WARM"));
+    multiply();
     while (template_wait(&request)) {
         pid_t child = fork();
         if (child == 0) {
@@ -134,6 +148,8 @@ int main(int argc, char **argv)
         return serve();
     if (argc == 4 && strcmp(argv[1], "width") == 0)
         return printf("%d\n", fork_width_in(argv[2], atoi(argv[3]))) < 0;
+    if (argc == 4 && strcmp(argv[1], "twins") == 0)
+        return printf("%u\n", twins_wanted(atoi(argv[2]), (uint64_t)atoi(argv[3]))) < 0;
     if (argc > 4 && strcmp(argv[1], "rank") == 0)
         return be_rank(argv);
     return 2;

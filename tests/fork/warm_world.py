@@ -38,6 +38,8 @@ class Channel:
     def _put(self, what, data):
         fd = posix.open(self._path(what), posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC, 0o644)
         posix.write(fd, data); posix.close(fd)
+    def twins(self):
+        return 0
     def wait(self):
         self.number += 1
         try:

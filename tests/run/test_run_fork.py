@@ -3,6 +3,7 @@ and the report says which were."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -59,6 +60,30 @@ def test_ranks_come_from_one_process_and_share_nothing_they_should_not(forked: S
     assert all(one["argv"][1:] == ["a", "b c"] for one in ranks)
     assert report["fork"]["ranks"] == 4 and report["fork"]["plain"] == []
     assert report["fork"]["modules"] > 5 and report["fork"]["warm_seconds"] > 0
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor: no twin")
+def test_many_ranks_come_from_twins_and_share_no_more(forked: Site) -> None:
+    many = ("--fork", "-n", "32")
+    forked.brigade(run=many)
+    ranks = told(forked.brigade(run=many))
+    assert len(ranks) == len({one["rank"] for one in ranks}) == 32
+    assert 1 < len({one["parent"] for one in ranks}) <= 4
+    assert len({one["number"] for one in ranks}) == 32
+    assert all(one["before"] == [] and one["hidden"] == [] for one in ranks)
+    fork = forked.report()["fork"]
+    assert fork["ranks"] == 32 and fork["plain"] == []
+    until(lambda: not running(str(forked.app)))
+
+
+def running(word: str) -> list[str]:
+    """Processes that have `word` in their command line."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if word in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+                found.append(pid)
+    return found
 
 
 def test_output_is_what_it_is_without_a_fork(made: Site) -> None:

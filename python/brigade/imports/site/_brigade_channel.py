@@ -1,5 +1,8 @@
 """How a template speaks with the preloaded library: by `readlink` of paths that do not exist.
 
+    twins()           before the first wait: how many copies of this process are to serve beside it
+    twin_forked()     in the template, of each
+    twin()            in the copy
     wait()            the environment of the next request, as `name=value` with NUL after each;
                       None: none will come
     refuse(why)       the rank of that request is to be started in the ordinary way
@@ -24,6 +27,18 @@ REPORT_BYTES = 360
 
 
 class Channel:
+    def twins(self):
+        try:
+            return int(_posix.readlink(_FOLDER + b"twins"))
+        except (OSError, ValueError):
+            return 0
+
+    def twin_forked(self):
+        self._tell(b"twin-forked", "")
+
+    def twin(self):
+        self._tell(b"twin", "")
+
     def wait(self):
         answer = _posix.readlink(_FOLDER + b"wait")
         if not answer:

@@ -211,6 +211,8 @@ class _Template:
         channel, fork = self._channel, self._fork
         if self.refused:
             channel.refuse_all(self.refused)
+        else:
+            self._multiply()
         while True:
             raw = self._await()
             environ = dict(raw)
@@ -230,6 +232,17 @@ class _Template:
             self._become(raw, environ)
             channel.begin()
             return
+
+    def _multiply(self):
+        """Where many ranks will come, copies of this process serve beside it."""
+        for _ in range(self._channel.twins()):
+            try:
+                if not self._fork():
+                    self._channel.twin()
+                    return
+            except OSError:
+                return
+            self._channel.twin_forked()
 
     def _fork(self):
         """Python (3.12 and later) warns where other threads stay."""
