@@ -76,6 +76,23 @@ def test_many_ranks_come_from_twins_and_share_no_more(forked: Site) -> None:
     until(lambda: not running(str(forked.app)))
 
 
+TUNABLES = "glibc.malloc.check=0:glibc.malloc.arena_max=2"
+
+
+@pytest.mark.parametrize("tunables", [TUNABLES, TUNABLES.partition(":")[0]])
+def test_ranks_with_tunables_of_the_users_are_forked_and_have_them(
+    forked: Site, tunables: str
+) -> None:
+    """glibc before 2.39 cuts them in the environment that the kernel shows."""
+    forked.app.write_text(f"import os\n{APP}".replace("[n for n in os.environ if", "[n for n in ("
+        "'GLIBC_TUNABLES=' + os.environ['GLIBC_TUNABLES'], *os.environ) if '=' in n or"))  # fmt: skip
+    run = {"run": FORK, "env": {"GLIBC_TUNABLES": tunables}}
+    forked.brigade(**run)
+    ranks = told(forked.brigade(**run))
+    assert [one["hidden"] for one in ranks] == [[f"GLIBC_TUNABLES={tunables}"]] * 4
+    assert (forked.report()["fork"]["ranks"], forked.report()["fork"]["why"]) == (4, {})
+
+
 def running(word: str) -> list[str]:
     """Processes that have `word` in their command line."""
     found = []
