@@ -22,8 +22,8 @@ static struct {
 static const char *const early[] = {"LD_", "MALLOC_", "PYTHON", "LC_",    "LANG",
                                     "TZ",  "NLSPATH", "GCONV_", "LOCPATH"};
 
-/* So is this, of which glibc before 2.39 makes a copy, and cuts what the kernel has behind its first
- * part: it is compared as libc has it. */
+/* So is this, of which glibc before 2.39 makes a copy, and cuts what the kernel has behind its
+ * first part: it is compared as libc has it. */
 static const char tunables_name[] = "GLIBC_TUNABLES";
 static const char *tunables;
 

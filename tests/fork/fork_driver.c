@@ -10,7 +10,8 @@
  * FORK_DRIVER_DOUBTS names a file to which each look at the program adds a line; FORK_DRIVER_DOUBT
  * is what such a look finds.
  * FORK_DRIVER_WARM (in the first rank's environment) is what the template does before it serves:
- * "exit", "sleep SECONDS", "open" (leaves a file open), "refuse". With FORK_DRIVER_TWINS it has twins.
+ * "exit", "sleep SECONDS", "open" (leaves a file open), "refuse". With FORK_DRIVER_TWINS it has
+ * twins.
  */
 #include "fork/begin.h"
 #include "fork/template.h"
