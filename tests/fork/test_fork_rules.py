@@ -124,6 +124,12 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
         "filelock._identity._process",
         "",
     ),
+    ("filelock._strict", "random", "*"): ("filelock._strict", ""),
+    ("filelock._strict", "write", "*"): ("filelock._strict", ""),
+    ("torch._inductor.config", "cpus", "*"): ("torch._inductor.config", ""),
+    ("torch._dynamo.package", "pid", ""): ("torch._dynamo.package", ""),
+    ("torch._dynamo.package", "random", "*"): ("torch._dynamo.package", ""),
+    ("torch._dynamo.package", "write", "*"): ("torch._dynamo.package", ""),
     ("datasets.utils._filelock", "pid", ""): ("datasets.utils._filelock", ""),
     ("fsspec.*", "pid", ""): ("fsspec.spec", ""),
     ("huggingface_hub.hf_file_system", "pid", ""): ("huggingface_hub.hf_file_system", ""),
@@ -164,12 +170,12 @@ CALLS: dict[tuple[str, str, str], str] = {
 
 
 def python_with(module: str) -> str:
-    package = module.partition(".")[0]
+    """A Python whose version of the package has this module."""
     for python in PYTHONS:
-        code = f"import importlib.util as u, sys; sys.exit(not u.find_spec({package!r}))"
-        if subprocess.run([python, "-c", code], check=False).returncode == 0:
+        code = f"import importlib.util as u, sys; sys.exit(not u.find_spec({module!r}))"
+        if subprocess.run([python, "-c", code], check=False, capture_output=True).returncode == 0:
             return python
-    pytest.skip(f"needs {package} (BRIGADE_TEST_PYTHON: a Python that has it)")
+    pytest.skip(f"needs {module} (BRIGADE_TEST_PYTHON: a Python that has it)")
 
 
 def two_ranks(folder: Path, python: str, module: str, before: str = "") -> list[RankModules]:

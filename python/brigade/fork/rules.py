@@ -128,6 +128,10 @@ RULES = (
          detail="*/libtorch_cpu*"),
     Rule("torch._C", "random", "the default generator is seeded again", detail="/dev/urandom",
          action="torch-random"),
+    Rule("torch._inductor.config", "cpus", _COUNTED),
+    Rule("torch._dynamo.package", "pid", _FOLDER, detail="", action="tempfile-folder"),
+    Rule("torch._dynamo.package", "random", _FOLDER, action="tempfile-folder"),
+    Rule("torch._dynamo.package", "write", _FOLDER, action="tempfile-folder"),
     Rule("torch*", "library", _COMMANDS, detail="*/libtorch_cpu*"),
     Rule("torch.distributed._composable.contract", "random", "the names of what it keeps in modules"
          " are made again", action="torch-contract"),
@@ -186,6 +190,8 @@ RULES = (
     Rule("filelock.*", "pid", _HANDLER, detail=""),
     Rule("filelock._identity._process", "process", "the number of the kernel's start, which is the"
          " node's", detail="/proc/self/mountinfo"),
+    Rule("filelock._strict", "random", _FOLDER, action="tempfile-folder"),
+    Rule("filelock._strict", "write", _FOLDER, action="tempfile-folder"),
     Rule("datasets.utils._filelock", "pid", _HANDLER, detail=""),
     Rule("fsspec.*", "pid", _FSSPEC, detail=""),
     Rule("huggingface_hub.hf_file_system", "pid", _FSSPEC, detail=""),
