@@ -131,7 +131,7 @@ def _transformers_session(module):
 
 
 def _tempfile_folder(_module):
-    """`dill.session`, `torch._dynamo.package` and others: `tempfile` keeps the folder that it finds."""
+    """`dill.session` and others that look for it: `tempfile` keeps the folder that it finds."""
     sys.modules["tempfile"].gettempdir()
 
 
