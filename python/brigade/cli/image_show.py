@@ -73,6 +73,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "listed folders", str(facts["listed"])
     yield "files with contents", f"{facts['files_held']}, {_size(facts['files_held_bytes'])}"
     yield "stored", _stored(facts)
+    if meta.get("bare"):
+        yield "other contents", "none: files are opened where they lie (brigade run --fork -n N)"
     yield "ld.so's answers", str(facts["answers"])
     yield "import tables", _size(facts["import_table_bytes"])
     for root in facts["roots"] or ["nothing"]:
