@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from project import Site
 
+from brigade.cli.image import info
 from brigade.image.reader import Image
 
 FORK = ("--fork", "-n", "2")
@@ -53,6 +55,8 @@ def test_nothing_is_copied_and_what_is_opened_is_no_miss(site: Site) -> None:
         assert report["operations"]["after_per_rank"]["max"] == 0
     said = " ".join(site.brigade(run=FORK).stderr.split())
     assert "nothing is on a shared file system: files are opened where they lie" in said
+    told = CliRunner().invoke(info, [str(image_of(site))])
+    assert told.exit_code == 0 and "none: files are opened where they lie" in told.output
 
 
 @pytest.mark.parametrize(
