@@ -3,7 +3,6 @@ and the report says which were."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -60,48 +59,6 @@ def test_ranks_come_from_one_process_and_share_nothing_they_should_not(forked: S
     assert all(one["argv"][1:] == ["a", "b c"] for one in ranks)
     assert report["fork"]["ranks"] == 4 and report["fork"]["plain"] == []
     assert report["fork"]["modules"] > 5 and report["fork"]["warm_seconds"] > 0
-
-
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor: no twin")
-def test_many_ranks_come_from_twins_and_share_no_more(forked: Site) -> None:
-    many = ("--fork", "-n", "32")
-    forked.brigade(run=many)
-    ranks = told(forked.brigade(run=many))
-    assert len(ranks) == len({one["rank"] for one in ranks}) == 32
-    assert 1 < len({one["parent"] for one in ranks}) <= 4
-    assert len({one["number"] for one in ranks}) == 32
-    assert all(one["before"] == [] and one["hidden"] == [] for one in ranks)
-    fork = forked.report()["fork"]
-    assert fork["ranks"] == 32 and fork["plain"] == []
-    until(lambda: not running(str(forked.app)))
-
-
-TUNABLES = "glibc.malloc.check=0:glibc.malloc.arena_max=2"
-
-
-@pytest.mark.parametrize("tunables", [TUNABLES, TUNABLES.partition(":")[0]])
-def test_ranks_with_tunables_of_the_users_are_forked_and_have_them(
-    forked: Site, tunables: str
-) -> None:
-    """glibc before 2.39 cuts them in the environment that the kernel shows."""
-    hidden = '[n for n in os.environ if "FORK" in n]'
-    assert hidden in APP
-    forked.app.write_text(APP.replace(hidden, "os.environ['GLIBC_TUNABLES']"))
-    run: dict = {"run": FORK, "env": {"GLIBC_TUNABLES": tunables}}
-    forked.brigade(**run)
-    ranks = told(forked.brigade(**run))
-    assert [one["hidden"] for one in ranks] == [tunables] * 4
-    assert (forked.report()["fork"]["ranks"], forked.report()["fork"]["why"]) == (4, {})
-
-
-def running(word: str) -> list[str]:
-    """Processes that have `word` in their command line."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            if word in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
-                found.append(pid)
-    return found
 
 
 def test_output_is_what_it_is_without_a_fork(made: Site) -> None:
