@@ -25,6 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from support.memory import pss_of
 from support.options import numbers
 from support.samples import median, save
 
@@ -121,12 +122,6 @@ def descendants(pid: int) -> list[int]:
         for child in map(int, (task / "children").read_text().split()):
             found += [child, *descendants(child)]
     return found
-
-
-def pss_of(pid: int) -> int:
-    """Bytes."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return next(int(row.split()[1]) for row in text.splitlines() if row.startswith("Pss:")) << 10
 
 
 def line(sample: dict[str, Any]) -> str:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from support.memory import pss_of
 from support.options import end_in_order, numbers, words
 from support.samples import median, save
 
@@ -94,12 +94,7 @@ class Place:
         self.report, self.program = folder / "report.json", folder / "program.py"
         os.mkfifo(self.gate)
         self.program.write_text(f"import {options.modules}\n{PROGRAM}")
-        self.environment = {
-            **os.environ,
-            "BENCH_LINES": str(self.lines),
-            "BENCH_GATE": str(self.gate),
-            "BRIGADE_CACHE": str(folder / "cache"),
-        }
+        self.folder = folder
 
     def prepare(self) -> dict[str, Any]:
         """Warm the page cache, and let `brigade run` make what it makes the first time: what it
@@ -108,7 +103,7 @@ class Place:
         self.start("plain", 1)
         made = {}
         for variant in [variant for variant in self.options.variants if variant in BRIGADE]:
-            open_gate = {**self.environment, "BENCH_GATE": "/dev/null"}
+            open_gate = self._environment(variant, gate="/dev/null")
             begin = time.time()
             subprocess.run(self._job(variant, 2), env=open_gate, check=True)
             report = json.loads(self.report.read_text())
@@ -124,12 +119,11 @@ class Place:
         gate = os.open(self.gate, os.O_RDWR)  # for writing alone it would wait for a reader
         begin = time.time()
         jobs = 1 if variant in BRIGADE else ranks
-        started = [
-            subprocess.Popen(self._job(variant, ranks), env=self.environment) for _ in range(jobs)
-        ]
+        job, environment = self._job(variant, ranks), self._environment(variant)
+        started = [subprocess.Popen(job, env=environment) for _ in range(jobs)]
         try:
             said = self._wait(ranks, begin, started)
-            memory = sum(proportional(said).values())
+            memory = sum(map(pss_of, processes_of(said)))
             opened = time.time()
             os.write(gate, b"." * ranks)
             statuses = {process.wait() for process in started}
@@ -137,7 +131,7 @@ class Place:
         finally:
             for process in started:
                 if process.poll() is None:
-                    process.send_signal(signal.SIGINT)
+                    process.terminate()  # shells start what is in the background without SIGINT
             for process in started:
                 process.wait()
             os.close(gate)
@@ -153,6 +147,17 @@ class Place:
             "bytes": memory,
             "modules": sorted({one["modules"] for one in said}),
             "fork": json.loads(self.report.read_text())["fork"] if variant == "fork" else None,
+        }
+
+    def _environment(self, variant: str, gate: str = "") -> dict[str, str]:
+        """Each variant has images of its own: one's would not serve the other, and a trial in the
+        midst of a start would be taken for ranks.
+        """
+        return {
+            **os.environ,
+            "BENCH_LINES": str(self.lines),
+            "BENCH_GATE": gate or str(self.gate),
+            "BRIGADE_CACHE": str(self.folder / f"cache-{variant}"),
         }
 
     def _job(self, variant: str, ranks: int) -> list[str]:
@@ -177,23 +182,15 @@ class Place:
         raise SystemExit(f"{ranks} ranks were not there after --limit {self.options.limit:.0f} s")
 
 
-def proportional(said: list[dict[str, Any]]) -> dict[int, int]:
-    """{pid: bytes} of the ranks, and of parents that run the same program (what ranks were forked
-    from), shared pages divided among those that share them.
-    """
+def processes_of(said: list[dict[str, Any]]) -> set[int]:
+    """The ranks, and parents that run the same program: what ranks were forked from."""
     command = _command(said[0]["pid"])
     parents = {one["parent"] for one in said}
-    processes = {one["pid"] for one in said} | {p for p in parents if _command(p) == command}
-    return {pid: _proportional(pid) for pid in processes}
+    return {one["pid"] for one in said} | {p for p in parents if _command(p) == command}
 
 
 def _command(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
-
-
-def _proportional(pid: int) -> int:
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return sum(int(row.split()[1]) << 10 for row in rollup.splitlines() if row.startswith("Pss:"))
 
 
 def line(sample: dict[str, Any]) -> str:

@@ -19,13 +19,8 @@ static struct {
 } noted;
 
 /* Read before anything could be noted, or by libc itself. */
-static const char *const early[] = {"LD_", "MALLOC_", "PYTHON", "LC_",    "LANG",
-                                    "TZ",  "NLSPATH", "GCONV_", "LOCPATH"};
-
-/* So is this, of which glibc before 2.39 makes a copy, and cuts what the kernel has behind its
- * first part: it is compared as libc has it. */
-static const char tunables_name[] = "GLIBC_TUNABLES";
-static const char *tunables;
+static const char *const early[] = {"LD_", "GLIBC_TUNABLES", "MALLOC_", "PYTHON", "LC_", "LANG",
+                                    "TZ",  "NLSPATH",        "GCONV_",  "LOCPATH"};
 
 /* Brigade's own differ from rank to rank, and the rank's are taken over. */
 static int is_own(const char *name)
@@ -50,14 +45,6 @@ static void note(const char *name, const char *value)
         noted.lost = 1;
     }
     __atomic_store_n(&noted.busy, 0, __ATOMIC_RELEASE);
-}
-
-void fork_env_tunables(char *const *variables)
-{
-    size_t n = sizeof tunables_name - 1;
-    for (; *variables; variables++)
-        if (text_starts(*variables, tunables_name) && (*variables)[n] == '=')
-            tunables = *variables + n + 1;
 }
 
 void fork_env_begin(void)
@@ -111,9 +98,6 @@ const char *fork_env_differs(const struct view *v, const struct template_request
     size_t bytes = rank->head->environment_bytes;
     const char *why = early_differs(v->env, v->env_bytes, theirs, bytes);
     why = why ? why : early_differs(theirs, bytes, v->env, v->env_bytes);
-    size_t length = sizeof tunables_name - 1;
-    if (!why && !text_alike(tunables, value_in(theirs, bytes, tunables_name, length)))
-        why = words_for(tunables_name, length);
     for (size_t at = 0; !why && at < noted.used; at += strlen(noted.names + at) + 1) {
         const char *name = noted.names + at;
         size_t n = strlen(name);

@@ -9,9 +9,6 @@
 void fork_env_begin(void);
 void fork_env_end(void);
 
-/* Notes what libc was told, from its `environ` as it was at the start. */
-void fork_env_tunables(char *const *variables);
-
 /* Why the rank that asks cannot come from this template, in words; NULL: what was read here, and
  * what ld.so, libc and Python read before, is the same there. */
 const char *fork_env_differs(const struct view *v, const struct template_request *rank);
