@@ -194,7 +194,6 @@ void fork_begin(struct view *v, char **argv, char **envp)
     if (!will_stop(v))
         sys_exit(127);
     fork_env_begin();
-    fork_env_tunables(envp);
     begun_ns = sys_now_ns(CLOCK_MONOTONIC);
     template_tell_saved(&v->state->fork.saved_bytes);
     if (!text_alike(view_env(v, BRG_FORK_VARIABLE), "python"))

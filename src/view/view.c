@@ -10,6 +10,21 @@ enum {
     ENV_ROOM = 4 << 20
 };
 
+/* ld.so before glibc 2.39 ends each part of GLIBC_TUNABLES by a NUL where the kernel shows it, and
+ * gives libc a copy; what follows would be variables of their own, named glibc.something. */
+static void join_tunables(char *env, const char *end)
+{
+    char *p = env;
+    while (p < end && !text_starts(p, "GLIBC_TUNABLES="))
+        p += strlen(p) + 1;
+    for (; p < end; p += strlen(p)) {
+        char *next = p + strlen(p) + 1;
+        if (next >= end || !text_starts(next, "glibc."))
+            return;
+        next[-1] = ':';
+    }
+}
+
 /* /proc/self/environ and not `environ`: what LD_LIBRARY_PATH was at the start decides ld.so's
  * searches, whatever the program sets later; and an auditor has no libc to ask. */
 static void read_env(struct view *v)
@@ -31,6 +46,7 @@ static void read_env(struct view *v)
     size_t used = (len + 2 + 4095) & ~(size_t)4095;
     if (used < ENV_ROOM)
         sys_unmap(room + used, ENV_ROOM - used);
+    join_tunables(room, room + len);
     v->env = room;
     v->env_bytes = len;
 }

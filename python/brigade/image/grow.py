@@ -1,7 +1,7 @@
 """Grow an image by what runs have missed, without another trial.
 
     IMAGE.records   the trial's records that IMAGE was made from (tar.gz), and `added.json`: what
-                    has been added to them since, what --cover named, and whether it is `bare`
+                    has been added to them since, and what --cover named
     IMAGE.missed    what the last runs missed and the image does not have yet (`missed.py`)
 
 Growing writes what was missed into the records as one more process of each rank, and builds the
@@ -32,6 +32,7 @@ from typing import Any, Callable
 from brigade.errors import ImageError
 from brigade.image.build import Built, build
 from brigade.image.missed import Miss, missed_of, pending
+from brigade.image.reader import Image
 from brigade.trial.record import load
 
 _CAUSES = frozenset({"UNKNOWN", "NO_CONTENT", "DIRECTORY"})
@@ -55,13 +56,9 @@ def records_of(image: str) -> str:
 
 
 def keep_records(
-    folder: str,
-    image: str,
-    cover: Iterable[str] = (),
-    added: Iterable[Miss] = (),
-    bare: bool = False,
+    folder: str, image: str, cover: Iterable[str] = (), added: Iterable[Miss] = ()
 ) -> None:
-    """Put a trial's records beside its image, to grow it by. `bare`: as for `build`."""
+    """Put a trial's records beside its image, to grow it by."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
@@ -71,7 +68,7 @@ def keep_records(
             if name.endswith((".rec", ".mountinfo")):
                 with open(os.path.join(folder, name), "rb") as stream:
                     _put(tar, name, stream.read())
-        lists = {"cover": list(cover), "added": sorted(set(added)), "bare": bare}
+        lists = {"cover": list(cover), "added": sorted(set(added))}
         _put(tar, _LIST_NAME, json.dumps(lists).encode())
     _replace(records_of(image), packed.getvalue())
 
@@ -117,9 +114,11 @@ def grow(
     folder = tempfile.mkdtemp(prefix="brigade-grow-")
     try:
         _unpack(image, folder)
-        cover, added, bare = _lists(image)
+        cover, added = _lists(image)
+        with Image(image) as held:
+            bare = bool(held.meta.get("bare"))
         supplement(folder, missed, number=len(added))
-        keep_records(folder, image, cover, {*added, *missed}, bare)
+        keep_records(folder, image, cover, {*added, *missed})
         built = build(folder, image, cover=cover, progress=progress, bare=bare)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -177,16 +176,15 @@ def _is_worth_it(new: dict[Miss, str]) -> bool:
     return any(os.path.lexists(path) for _, path in list(new)[:_LOOKED_AT])
 
 
-def _lists(image: str) -> tuple[list[str], list[Miss], bool]:
-    """What --cover named, what has been added since the trial, and whether the image is bare."""
+def _lists(image: str) -> tuple[list[str], list[Miss]]:
+    """What --cover named, and what has been added since the trial."""
     try:
         with tarfile.open(records_of(image)) as tar:
             stream = tar.extractfile(_LIST_NAME)
             lists = json.load(stream) if stream else {}
-        added = [(op, path) for op, path in lists["added"]]
-        return lists["cover"], added, lists.get("bare", False)
+        return lists["cover"], [(op, path) for op, path in lists["added"]]
     except (OSError, KeyError, ValueError, tarfile.TarError):
-        return [], [], False
+        return [], []
 
 
 def _unpack(image: str, folder: str) -> None:

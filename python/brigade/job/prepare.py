@@ -194,13 +194,12 @@ def _make_image(
         start = time.monotonic()
         added = grow.carried(path) if settings.grow else []
         grow.supplement(folder, added)
-        bare = course.opens_in_place
-        grow.keep_records(folder, path, settings.cover, added, bare)
+        grow.keep_records(folder, path, settings.cover, added)
         build(
             folder,
             path,
             cover=settings.cover,
-            bare=bare,
+            bare=course.opens_in_place,
             progress=lambda done, total: progress.show("image", done, total),
         )
     finally:
