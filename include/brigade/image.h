@@ -82,10 +82,17 @@ BRG_API int brg_image_writer_set_section(struct brg_image_writer *writer,
                                          enum brg_image_section section, const void *bytes,
                                          size_t n, struct brg_error *err);
 
-/* Reads the sources, writes everything, syncs, and renames to the final path. The same input
- * gives the same bytes, whatever the number of threads and the order of the calls. With `lost`
- * NULL a lost source is an error. `id` takes 32 hex digits and a NUL. After this call, whatever
- * its outcome, the writer can only be destroyed. */
+/* Names an older image. Sources of which it says what is said now (path, size, modification and
+ * change time, inode) are not read again: if three quarters of its contents serve, all of them are
+ * taken over as they are packed, and what is new comes behind them. A base that turns out to be
+ * damaged is done without. Its owner is believed: name no image of somebody else's. */
+BRG_API int brg_image_writer_set_base(struct brg_image_writer *writer, const char *path,
+                                      struct brg_error *err);
+
+/* Reads the sources, writes everything, syncs, and renames to the final path. The same input (and
+ * base) gives the same bytes, whatever the number of threads and the order of the calls. With
+ * `lost` NULL a lost source is an error. `id` takes 32 hex digits and a NUL. After this call,
+ * whatever its outcome, the writer can only be destroyed. */
 BRG_API int brg_image_writer_commit(struct brg_image_writer *writer, brg_image_progress *progress,
                                     brg_image_lost *lost, void *user, char id[33],
                                     struct brg_error *err);

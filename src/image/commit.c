@@ -1,8 +1,8 @@
 /* From a writer to a file that is complete, synced, and under its name; or no file at all.
  *
  * The index comes before the blocks in the file, but is known only after all contents were read:
- * equal contents share, and a source may be lost. Its size is bounded by one content per source,
- * so that much room is left, and what is not needed stays zero.
+ * equal contents share, and a source may be lost. Its size is bounded by one content per source
+ * that is read and those of the base, so that much room is left, and what is not needed stays zero.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static uint64_t whole_pages(uint64_t n)
     return (n + BRG_PAGE - 1) / BRG_PAGE * BRG_PAGE;
 }
 
-static int plan_places(const struct brg_image_writer *w, size_t n_sources, uint64_t raw_bytes,
+static int plan_places(const struct brg_image_writer *w, size_t n_contents, uint64_t raw_bytes,
                        struct places *p, struct brg_error *err)
 {
     p->max_blocks = raw_bytes / w->options.block_bytes + 1;
@@ -34,7 +34,7 @@ static int plan_places(const struct brg_image_writer *w, size_t n_sources, uint6
                              "%s would have too many blocks: choose a larger block "
                              "size",
                              w->path);
-    p->table_off = BRG_PAGE + whole_pages(brg_writer_index_bytes(w, n_sources));
+    p->table_off = BRG_PAGE + whole_pages(brg_writer_index_bytes(w, n_contents));
     p->data_off = p->table_off + whole_pages(p->max_blocks * sizeof(struct brg_block));
     return 0;
 }
@@ -120,29 +120,52 @@ static int write_all(struct brg_image_writer *w, struct gather *g, const struct 
     return rc;
 }
 
+/* Writes the file, on the contents of g->base if there is one. */
+static int write_on(struct brg_image_writer *w, struct gather *g, char id[BRG_ID_TEXT],
+                    struct brg_error *err)
+{
+    struct places p = {0};
+    size_t n_sources, n_contents;
+    gather_measure(w, &n_sources, &g->total);
+    n_contents = n_sources;
+    if (g->base) {
+        n_contents += g->base->index->n_contents;
+        g->total += g->base->header->raw_bytes;
+    }
+    int rc = plan_places(w, n_contents, g->total, &p, err);
+    if (rc == 0)
+        rc = compressor_create(w->fd, w->path, p.data_off, &w->options, p.max_blocks, &g->out, err);
+    if (rc == 0)
+        rc = write_all(w, g, &p, n_sources, id, err);
+    compressor_destroy(g->out);
+    free(g->contents);
+    return rc;
+}
+
 int brg_image_writer_commit(struct brg_image_writer *w, brg_image_progress *progress,
                             brg_image_lost *lost, void *user, char id[33], struct brg_error *err)
 {
     struct brg_index *trial = NULL;
-    struct gather g = {.w = w, .progress = progress, .lost = lost, .user = user};
-    struct places p = {0};
-    size_t n_sources;
     char text[BRG_ID_TEXT];
     if (w->fd < 0)
         return brg_error_set(err, -EINVAL, "%s was committed before", w->path);
-    gather_measure(w, &n_sources, &g.total);
     int rc = brg_writer_sort(w, err);
     if (rc == 0) /* finds entries that contradict each other before hours of reading */
         rc = brg_writer_build_index(w, NULL, 0, &trial, err);
     free(trial);
-    if (rc == 0)
-        rc = plan_places(w, n_sources, g.total, &p, err);
-    if (rc == 0)
-        rc = compressor_create(w->fd, w->path, p.data_off, &w->options, p.max_blocks, &g.out, err);
-    if (rc == 0)
-        rc = write_all(w, &g, &p, n_sources, text, err);
-    compressor_destroy(g.out);
-    free(g.contents);
+    if (rc != 0)
+        return rc;
+    const struct gather all = {.w = w, .progress = progress, .lost = lost, .user = user};
+    struct gather g = all;
+    g.base = base_plan(w);
+    rc = write_on(w, &g, text, err);
+    if (g.base_failed) {
+        base_forget(w);
+        g = all;
+        if (ftruncate(w->fd, 0) != 0)
+            return brg_error_system(err, -errno, "cannot write %s", w->path);
+        rc = write_on(w, &g, text, err);
+    }
     if (rc == 0)
         rc = publish(w, err);
     if (rc == 0)

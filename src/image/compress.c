@@ -55,7 +55,7 @@ struct compressor {
     ZSTD_CCtx *own; /* for compressing without threads */
 
     struct brg_block *blocks;
-    uint64_t n_blocks, max_blocks, offset, raw_bytes;
+    uint64_t n_blocks, n_copied, max_blocks, offset, raw_bytes;
 };
 
 static unsigned usable_processors(void)
@@ -184,6 +184,24 @@ int compressor_create(int fd, const char *name, uint64_t data_off,
     return 0;
 }
 
+/* Writes the next block of the file. */
+static int put_block(struct compressor *c, const void *packed, size_t bytes, size_t raw_bytes,
+                     uint64_t checksum, struct brg_error *err)
+{
+    int rc = brg_io_pwrite(c->fd, packed, bytes, c->offset, NULL);
+    if (rc != 0)
+        return brg_error_system(err, rc, "cannot write %s at offset %llu", c->name,
+                                (unsigned long long)c->offset);
+    c->blocks[c->n_blocks++] = (struct brg_block){
+        .off = c->offset,
+        .bytes = (uint32_t)bytes,
+        .raw_bytes = (uint32_t)raw_bytes,
+        .checksum = checksum,
+    };
+    c->offset += bytes;
+    return 0;
+}
+
 /* Writes the oldest slot, waiting until it is compressed. */
 static int write_oldest(struct compressor *c, struct brg_error *err)
 {
@@ -196,17 +214,9 @@ static int write_oldest(struct compressor *c, struct brg_error *err)
         return brg_error_set(err, -ENOMEM,
                              "no memory to compress an image: choose a smaller "
                              "block size, a lower level or fewer threads");
-    int rc = brg_io_pwrite(c->fd, s->packed, s->packed_bytes, c->offset, NULL);
+    int rc = put_block(c, s->packed, s->packed_bytes, s->raw_bytes, s->checksum, err);
     if (rc != 0)
-        return brg_error_system(err, rc, "cannot write %s at offset %llu", c->name,
-                                (unsigned long long)c->offset);
-    c->blocks[c->n_blocks++] = (struct brg_block){
-        .off = c->offset,
-        .bytes = (uint32_t)s->packed_bytes,
-        .raw_bytes = (uint32_t)s->raw_bytes,
-        .checksum = s->checksum,
-    };
-    c->offset += s->packed_bytes;
+        return rc;
     pthread_mutex_lock(&c->lock);
     s->state = SLOT_EMPTY;
     s->raw_bytes = 0;
@@ -219,7 +229,7 @@ static int write_oldest(struct compressor *c, struct brg_error *err)
 static int submit(struct compressor *c, struct brg_error *err)
 {
     struct slot *s = &c->slots[c->next_fill % c->n_slots];
-    if (c->next_fill >= c->max_blocks)
+    if (c->n_copied + c->next_fill >= c->max_blocks)
         return brg_error_set(err, -EFBIG, "the sources of the image grew while it was made");
     if (c->n_threads == 0)
         slot_pack(s, c->own, c->level);
@@ -244,6 +254,17 @@ int compressor_advance(struct compressor *c, size_t n, struct brg_error *err)
     s->raw_bytes += n;
     c->raw_bytes += n;
     return s->raw_bytes == c->block_bytes ? submit(c, err) : 0;
+}
+
+int compressor_copy(struct compressor *c, const struct brg_block *from, const void *packed,
+                    struct brg_error *err)
+{
+    int rc = put_block(c, packed, from->bytes, from->raw_bytes, from->checksum, err);
+    if (rc != 0)
+        return rc;
+    c->n_copied++;
+    c->raw_bytes += from->raw_bytes;
+    return 0;
 }
 
 uint64_t compressor_raw_bytes(const struct compressor *c)

@@ -19,6 +19,10 @@ void compressor_destroy(struct compressor *c);
 void *compressor_room(struct compressor *c, size_t *room);
 int compressor_advance(struct compressor *c, size_t n, struct brg_error *err);
 
+/* Puts a whole block that is packed already, as `from` says; before any raw byte was given. */
+int compressor_copy(struct compressor *c, const struct brg_block *from, const void *packed,
+                    struct brg_error *err);
+
 /* Raw bytes so far. */
 uint64_t compressor_raw_bytes(const struct compressor *c);
 

@@ -110,9 +110,13 @@ static inline const struct brg_block *brg_head_blocks(const void *head)
                                       ((const struct brg_image_header *)head)->table_off);
 }
 
-/* Verifies and decompresses one block. `bytes` must be b->bytes long; `raw` takes b->raw_bytes;
- * `zstd` is a ZSTD_DCtx to use again, or NULL. `number` and `where` are for the error text.
- * Returns 0, -EBADMSG or -ENOMEM. */
+/* Verifies one block. `bytes` must be b->bytes long; `number` and `where` are for the error text.
+ * Returns 0 or -EBADMSG. */
+int brg_block_check(const struct brg_block *b, uint32_t number, const void *bytes,
+                    const char *where, struct brg_error *err);
+
+/* The same, and decompresses it: `raw` takes b->raw_bytes; `zstd` is a ZSTD_DCtx to use again, or
+ * NULL. Returns 0, -EBADMSG or -ENOMEM. */
 int brg_block_decode(const struct brg_block *b, uint32_t number, const void *bytes, void *raw,
                      void *zstd, const char *where, struct brg_error *err);
 

@@ -36,15 +36,15 @@ struct known { /* open addressing, at most half full */
 struct run {
     struct gather *g;
     struct known known;
-    uint64_t *sizes; /* of all sources, sorted */
+    uint64_t *sizes; /* of all that may be equal, sorted */
     size_t n_sizes;
     char *buffer; /* SMALL */
     int stopped;  /* an error that is not about the source at hand */
 };
 
-static int has_source(const struct writer_item *item)
+static int is_to_be_read(const struct writer_item *item)
 {
-    return item->source || item->data;
+    return (item->source || item->data) && item->entry.content == BRG_NONE;
 }
 
 void gather_measure(const struct brg_image_writer *w, size_t *n_sources, uint64_t *bytes)
@@ -52,7 +52,7 @@ void gather_measure(const struct brg_image_writer *w, size_t *n_sources, uint64_
     *n_sources = 0;
     *bytes = 0;
     for (size_t i = 0; i < w->n_items; i++) {
-        if (!has_source(&w->items[i]))
+        if (!is_to_be_read(&w->items[i]))
             continue;
         ++*n_sources;
         *bytes += w->items[i].entry.size;
@@ -292,24 +292,40 @@ static int compare_use(const void *left, const void *right)
     return c ? c : (a > b) - (a < b); /* the items are sorted: their place breaks a tie */
 }
 
+/* What the base holds is known from the start, wherever else it may turn up. */
+static int take_base(struct run *r, struct brg_error *err)
+{
+    struct gather *g = r->g;
+    const struct brg_content *contents = brg_contents(g->base->index);
+    for (uint32_t i = 0; i < g->base->index->n_contents; i++) {
+        const struct brg_content *c = &contents[i];
+        XXH128_hash_t hash = {c->hash[0], c->hash[1]};
+        *known_slot(r, hash, c->size) = new_content(r, hash, c->raw_off, c->size);
+        r->sizes[r->n_sizes++] = c->size;
+    }
+    int rc = base_copy(g->base, g->out, &g->base_failed, err);
+    return rc == 0 ? tell(r, g->base->header->raw_bytes, err) : rc;
+}
+
 static int take_all(struct run *r, struct writer_item **sources, size_t n, struct brg_error *err)
 {
+    size_t n_base = r->g->base ? r->g->base->index->n_contents : 0, room = n + n_base + 1;
     size_t slots = 8;
-    while (slots < 2 * (n + 1))
+    while (slots < 2 * room)
         slots *= 2;
     r->known.slots = malloc(slots * sizeof *r->known.slots);
     r->known.mask = (uint32_t)slots - 1;
     r->buffer = malloc(SMALL);
-    r->sizes = malloc((n + 1) * sizeof *r->sizes);
-    r->g->contents = malloc((n + 1) * sizeof *r->g->contents);
+    r->sizes = malloc(room * sizeof *r->sizes);
+    r->g->contents = malloc(room * sizeof *r->g->contents);
     if (!r->known.slots || !r->buffer || !r->sizes || !r->g->contents)
         return brg_error_set(err, -ENOMEM, "no memory to read the contents of an image");
     memset(r->known.slots, 0xff, slots * sizeof *r->known.slots);
     for (size_t i = 0; i < n; i++)
         r->sizes[i] = sources[i]->entry.size;
     r->n_sizes = n;
-    qsort(r->sizes, n, sizeof *r->sizes, compare_sizes);
-    int rc = 0;
+    int rc = r->g->base ? take_base(r, err) : 0;
+    qsort(r->sizes, r->n_sizes, sizeof *r->sizes, compare_sizes);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = take(r, sources[i], err);
     return rc;
@@ -323,7 +339,7 @@ int gather_run(struct gather *g, size_t n_sources, struct brg_error *err)
         return brg_error_set(err, -ENOMEM, "no memory to read the contents of an image");
     size_t n = 0;
     for (size_t i = 0; i < g->w->n_items; i++)
-        if (has_source(&g->w->items[i]))
+        if (is_to_be_read(&g->w->items[i]))
             sources[n++] = &g->w->items[i];
     qsort(sources, n, sizeof *sources, compare_use);
     int rc = take_all(&r, sources, n, err);

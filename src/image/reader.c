@@ -141,6 +141,14 @@ uint64_t brg_image_search_context(const char *exe, const char *ld_library_path)
     return brg_search_context(exe, ld_library_path);
 }
 
+int brg_image_read_packed(const struct brg_image *i, uint32_t block, void *packed,
+                          struct brg_error *err)
+{
+    const struct brg_block *b = &i->blocks[block];
+    int rc = read_exactly(i->fd, i->path, packed, b->bytes, b->off, err);
+    return rc == 0 ? brg_block_check(b, block, packed, i->path, err) : rc;
+}
+
 int brg_image_read_block(const struct brg_image *i, uint32_t block, void *raw, size_t *raw_bytes,
                          struct brg_error *err)
 {

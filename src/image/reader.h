@@ -14,4 +14,8 @@ struct brg_image {
     const struct brg_block *blocks;
 };
 
+/* Reads the bytes of a block that is there as they lie in the file, verified. */
+int brg_image_read_packed(const struct brg_image *i, uint32_t block, void *packed,
+                          struct brg_error *err);
+
 #endif

@@ -95,6 +95,7 @@ void brg_image_writer_destroy(struct brg_image_writer *w)
         unlink(w->temporary);
         close(w->fd);
     }
+    brg_image_close(w->base);
     for (size_t i = 0; i < w->n_items; i++) {
         free(w->items[i].path);
         free(w->items[i].target);

@@ -24,6 +24,7 @@ struct writer_bytes {
 struct brg_image_writer {
     char *path, *temporary;
     int fd;
+    struct brg_image *base; /* an older image, or NULL */
     struct brg_image_options options;
     struct writer_item *items;
     struct writer_answer *answers;

@@ -112,6 +112,21 @@ def test_roots_sections_and_answers_come_back(tmp_path):
         assert {a.context for a in image.answers()} == {context}
 
 
+def test_contents_of_an_older_image_serve_and_what_is_none_is_done_without(tree, tmp_path):
+    old = write(tree, tmp_path / "old.brg")
+    with ImageWriter(tmp_path / "new.brg", base=old) as writer:
+        fill(writer, tree)
+        data = (tree / "lib/one.py").read_bytes()
+        (tree / "lib/one.py").unlink()
+        writer.commit()
+    with Image(tmp_path / "new.brg") as image:
+        assert image.read(str(tree / "lib/one.py")) == data
+        image.verify()
+    (tree / "lib/one.py").write_bytes(b"two = 2\n")
+    with Image(write(tree, tmp_path / "new.brg", base=tree / "lib/one.py")) as image:
+        assert image.read(str(tree / "lib/one.py")) == b"two = 2\n"
+
+
 def test_a_name_that_is_not_utf8_survives(tmp_path):
     name = os.fsdecode(b"/r/\xff\xfe")
     with ImageWriter(tmp_path / "x.brg") as writer:

@@ -92,6 +92,40 @@ def test_a_new_trial_keeps_what_was_added(site: Site) -> None:
     assert site.report()["misses"]["total"] == 0, site.report()["misses"]
 
 
+def contents_of(image: Path) -> tuple[int, int]:
+    """How many an image holds, and of how many of them some file is."""
+    with Image(image) as opened:
+        named = {e.content for e in opened.entries() if e.content is not None}
+        return opened.n_contents, len(named)
+
+
+def test_a_new_image_has_of_the_old_one_what_has_not_changed(site: Site) -> None:
+    image = image_of(site)
+    held, named = contents_of(image)
+    assert held == named
+    (site.package / "data.txt").write_text("forty-three\n")
+    assert site.brigade().stdout == "forty-three\n\n"
+    assert contents_of(image) == (held + 1, named), "the old contents, and one new one"
+    site.brigade("other")
+    assert site.brigade("other").returncode == 0 and site.report()["image"]["grown"]
+    held_now, named_now = contents_of(image)
+    assert held_now - named_now == 1 and named_now > named, "growing, too, takes it over"
+    site.brigade(run=("--renew",))
+    held, named = contents_of(image)
+    assert held == named, "--renew believes nothing"
+
+
+def test_nothing_is_taken_from_an_image_of_somebody_else(site: Site) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to give a file away")
+    image = image_of(site)
+    os.chown(image, 1234, -1)
+    (site.package / "data.txt").write_text("forty-three\n")
+    assert site.brigade().stdout == "forty-three\n\n"
+    held, named = contents_of(image)
+    assert held == named
+
+
 def test_an_image_of_the_users_own_grows_when_asked(site: Site, tmp_path: Path) -> None:
     own = tmp_path / "own.brg"
     for end in ("", ".records"):

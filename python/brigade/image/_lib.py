@@ -83,6 +83,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "writer_add_root": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
     "writer_set_section": (c_int, [c_void_p, c_int, c_char_p, c_size_t, POINTER(Error)]),
+    "writer_set_base": (c_int, [c_void_p, c_char_p, POINTER(Error)]),
     "writer_commit": (c_int, [c_void_p, PROGRESS, LOST, c_void_p, c_char_p, POINTER(Error)]),
     "open": (c_int, [c_char_p, POINTER(c_void_p), POINTER(Error)]),
     "close": (None, [c_void_p]),

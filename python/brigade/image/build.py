@@ -1,7 +1,8 @@
 """Build an image from the records of a trial.
 
     records -> assemble (what is said) -> import tables, own parts, description -> writer
-                                                             (reads contents, once each)
+                                                   (reads contents, once each, or has them of an
+                                                    older image)
 
 A source that changes while it is read would leave metadata and bytes that do not belong
 together. The writer notices; the image is then made once more without that path, and the
@@ -77,9 +78,11 @@ def build(
     max_file: int | None = None,
     max_data_file: int | None = MAX_DATA_FILE,
     bare: bool = False,
+    base: str | os.PathLike[str] | None = None,
 ) -> Built:
     """Make the image of a trial. `progress(done, total)` counts bytes of content read. `bare`: if
-    the trial met nothing shared, it holds no contents: files are opened where they lie.
+    the trial met nothing shared, it holds no contents: files are opened where they lie. `base`: an
+    older image of the caller's own; of what has not changed since, the contents are taken from it.
 
     Raises TrialError if the trial gives nothing to answer for, ImageError if the image cannot
     be written.
@@ -95,7 +98,9 @@ def build(
                 entry.content = False
         return what
 
-    return make(look, output, trial=trial, progress=progress, level=level, threads=threads)
+    return make(
+        look, output, trial=trial, progress=progress, level=level, threads=threads, base=base
+    )
 
 
 def make(
@@ -106,6 +111,7 @@ def make(
     progress: Progress | None = None,
     level: int = 3,
     threads: int = 0,
+    base: str | os.PathLike[str] | None = None,
 ) -> Built:
     """Write the image that `look` assembles; `look` is asked again if sources change."""
     started = time.monotonic()
@@ -114,7 +120,7 @@ def make(
     for attempt in range(_TRIES):
         what = look()
         _leave_out(what, unsteady)
-        with ImageWriter(output, level=level, threads=threads) as writer:
+        with ImageWriter(output, level=level, threads=threads, base=base) as writer:
             _fill(writer, what, plan)
             writer.meta = describe(what, trial, plan)
             image_id, lost = _commit(writer, progress)

@@ -6,7 +6,8 @@
 
 Growing writes what was missed into the records as one more process of each rank, and builds the
 image from them again: so it is what a trial that did all this would have given, by the same rules,
-and nothing that was in it is lost unless it has changed on the file system.
+and nothing that was in it is lost unless it has changed on the file system. Contents that have not
+changed are taken over from the image as they are.
 
 What must stay true: the records are replaced before the image, each by one rename; stopped in
 between, the next growth does the same again. What was added once is never asked for again, so that
@@ -119,7 +120,7 @@ def grow(
             bare = bool(held.meta.get("bare"))
         supplement(folder, missed, number=len(added))
         keep_records(folder, image, cover, {*added, *missed})
-        built = build(folder, image, cover=cover, progress=progress, bare=bare)
+        built = build(folder, image, cover=cover, progress=progress, bare=bare, base=image)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     os.unlink(missed_of(image))

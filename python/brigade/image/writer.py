@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from contextlib import suppress
 from typing import Any
 
 from brigade.errors import ImageError
@@ -47,7 +48,9 @@ _STAT_FIELDS = [
 
 
 class ImageWriter:
-    """Collects entries for an image at `path`; `level` 0 stores contents uncompressed."""
+    """Collects entries for an image at `path`; `level` 0 stores contents uncompressed. `base`: an
+    older image, of the caller's own, whose contents serve where their sources have not changed;
+    one that cannot be read is done without."""
 
     def __init__(
         self,
@@ -55,12 +58,16 @@ class ImageWriter:
         block_bytes: int = 1 << 20,
         level: int = 3,
         threads: int = 0,
+        base: str | os.PathLike[str] | None = None,
     ) -> None:
         self.path = os.fspath(path)
         handle = ctypes.c_void_p()
         options = _lib.Options(block_bytes, level, threads)
         _lib.call("writer_create", os.fsencode(path), ctypes.byref(options), ctypes.byref(handle))
         self._handle: int | None = handle.value
+        if base is not None:
+            with suppress(ImageError):
+                _lib.call("writer_set_base", handle, os.fsencode(base))
         #: marshalled import tables
         self.python_table: bytes = b""
         #: about the image; must be JSON

@@ -123,6 +123,13 @@ def _whose(path: str) -> str | None:
     return None if owner in (0, os.geteuid()) else f"{path} belongs to user {owner}"
 
 
+def _older(course: Course, path: str) -> str | None:
+    """The image that is to be replaced, if a new one may have contents of it."""
+    if course.settings.renew or not os.path.exists(path) or _whose(path):
+        return None
+    return path
+
+
 def _use_image(
     course: Course, path: str, checked: bool = False, early: Early | None = None
 ) -> str | None:
@@ -200,6 +207,7 @@ def _make_image(
             path,
             cover=settings.cover,
             bare=course.opens_in_place,
+            base=_older(course, path),
             progress=lambda done, total: progress.show("image", done, total),
         )
     finally:
