@@ -152,6 +152,13 @@ class Finder(_FileFinder):
         return loader, path
 
 
+def folder_of(finder):
+    """The canonical path of the folder in which a Finder looks."""
+    if finder._names is None:
+        finder._decode()
+    return finder._folder
+
+
 for _ours in (Source, CheckedSource, Sourceless, Finder):
     # programs that print or compare the names of types see the ones they expect
     _plain = (

@@ -8,7 +8,7 @@ the program's own. Only where the module would be made, in `module_from_spec` as
 calls it, a stored one is taken in its place, if the search has found the file that it was made
 of, and if the same is true of all that its execution imported. Each of these is searched for as
 always, in the order of then; or not, where the search could not but find what it found then: the
-import tables answer for each folder, nothing that they tell of has changed, and finders and
+import tables answer for each folder, nothing in it has changed, and finders and
 sys.path are as they were. If one is found elsewhere, or has been put there by the program,
 nothing is shown: the module is executed as always, and what it imports may be shown by itself.
 
@@ -21,7 +21,7 @@ import sys
 
 from _brigade_again import ACTIONS
 from _brigade_common import is_one_of
-from _brigade_finders import Finder
+from _brigade_finders import Finder, folder_of
 from _brigade_given import give_back
 from _brigade_loggers import may_come
 from _brigade_nodes import (
@@ -47,7 +47,7 @@ from _brigade_nodes import (
 )
 from _brigade_parts import is_made_by_the_first
 from _brigade_renew import carry_out, renew
-from _brigade_state import Settings, anything_changed
+from _brigade_state import Settings, touched_folders
 from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
 
 _bootstrap = sys.modules["_frozen_importlib"]
@@ -95,6 +95,7 @@ class Store:
         self._lists = warmer.began  # sys.path and the lists of finders, as they were then
         self._search_of_then = _bootstrap._find_spec
         self._settled = False  # nothing can be found elsewhere than then, but for what is asked
+        self._touched = frozenset()  # folders in which something is not as then
         self._alone = False  # settled, and no other thread can look while modules are shown
         self._untouched = False  # the program has changed no variable
         self._answers = {}  # package: what _is_as_then() found, in this show
@@ -328,7 +329,10 @@ class Store:
         if any(finder is not None and type(finder) not in _FINDERS for finder in finders):
             return False
         now = [list(items) for items in watched_lists()[:3]]
-        return now == self._lists and not anything_changed()
+        self._touched = touched_folders()
+        if self._touched is None or self._touched & self.table.elsewhere:
+            return False
+        return now == self._lists
 
     def _is_as_then(self, name, package=NOT_HERE):
         """Whether a search for `name` would be answered by tables alone, as it was then. What it
@@ -361,7 +365,13 @@ class Store:
         for entry in path:
             if entry not in cache:
                 _PathFinder._path_importer_cache(entry)
-        return True
+        return not self._touched or not any(map(self._is_touched, map(cache.get, path)))
+
+    def _is_touched(self, finder):
+        """Whether what it would find in its folder may have changed."""
+        if finder is None:
+            return False
+        return type(finder) is not Finder or folder_of(finder) in self._touched
 
     @staticmethod
     def _search(name):

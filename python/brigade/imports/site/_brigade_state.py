@@ -3,6 +3,7 @@
     hit(), miss()    add to this rank's slot of the job's state file (src/view/state.h)
     counted()        what they added up to
     changed()        asks the dirty bits that the preloaded library sets there
+    touched_folders()   where they say that something has changed
 
 What must stay true: the rules of _brigade_view.py. Counters are read and written without lock, for
 figures that people read; a job without a state file is not counted, and nothing fails for it.
@@ -20,7 +21,9 @@ _HEADER_BYTES = 136  # of struct brg_index, as far as it is needed here
 _ENTRY_BYTES, _KIND_OFFSET, _DIR = 144, 16, 2
 _FLAGS_OFFSET, _HAS_CONTENT = 17, 1
 # struct brg_state, struct brg_slot, struct brg_miss, and enum brg_miss_cause
-_SLOTS_OFF, _DIRTY_OFF, _MISSES_OFF, _NEXT_MISS, _DIRTY_ANY = 32, 40, 48, 60, 64
+_N_ENTRIES, _SLOTS_OFF, _DIRTY_OFF, _MISSES_OFF, _NEXT_MISS, _DIRTY_ANY = 20, 32, 40, 48, 60, 64
+_MOVED = 2  # of dirty_any: src/view/look.c
+_FEW_CHANGED = 64
 _SLOT_BYTES, _LAST_LOAD, _HITS, _MISSES = 128, 16, 32, 40
 _MISS_BYTES, _MISS_PATH_BYTES = 256, 240
 CAUSE_UNKNOWN_NAME, CAUSE_NO_CONTENT, CAUSE_CHANGED, CAUSE_STAGE = 0, 1, 2, 6
@@ -184,16 +187,46 @@ def cause_of(staged):
     return CAUSE_NO_CONTENT if left_out else CAUSE_STAGE
 
 
-def anything_changed():
-    """Whether the state's dirty bits name anything. Unknown counts as changed."""
+def touched_folders():
+    """Folders in which something has changed, or of which a name has: all that the state's dirty
+    bits name, and what those are in. None if that is not known, or of little use: a folder or link
+    was moved, so that paths may lead elsewhere, or much has changed."""
     try:
         fd = _open(Settings.state, _READ)
         try:
-            return _pread(fd, 8, _DIRTY_ANY) != bytes(8)
+            kinds = _pread(fd, 8, _DIRTY_ANY)
+            if kinds == bytes(8):
+                return frozenset()
+            if not kinds or kinds[0] & _MOVED:
+                return None
+            size = (read_number(_pread(fd, 4, _N_ENTRIES), 0, 4) // 64 + 1) * 8
+            bits = _pread(fd, size, read_number(_pread(fd, 8, _DIRTY_OFF), 0, 8))
         finally:
             _close(fd)
+        dirty = read_number(bits, 0, size)
+        if len(bits) != size or bin(dirty).count("1") > _FEW_CHANGED:
+            return None
+        paths = _paths_of([at for at in range(dirty.bit_length()) if dirty >> at & 1])
     except OSError:
-        return True
+        return None
+    return frozenset(paths) | {path.rpartition("/")[0] for path in paths}
+
+
+def _paths_of(numbers):
+    """The paths of entries of the index."""
+    fd = _open(Settings.index, _READ)
+    try:
+        header = _pread(fd, _HEADER_BYTES, 0)
+        entries_at, strings_at = read_number(header, 56, 8), read_number(header, 104, 8)
+        strings = [_pread(fd, 8, entries_at + _ENTRY_BYTES * number) for number in numbers]
+        return [
+            _pread(fd, read_number(string, 4, 4), strings_at + read_number(string, 0, 4)).decode(
+                "utf-8", "surrogateescape"
+            )
+            for string in strings
+        ]
+    finally:
+        _close(fd)
 
 
 _entry_numbers = {}

@@ -93,6 +93,7 @@ class Table:
     inner            numbers of the modules in a package for which that is so
     children         what its package is to have it by, unless that is so; None: it is not to
     paths            of a package: where it looks for modules, if tables answer for all of it
+    elsewhere        folders of packages that are found through a link
     starts, ops      what the execution of number n did: ops[starts[n]:starts[n + 1]], kind of
                      _brigade_nodes.py or NAME, and shifted by KIND_BITS a module's number (DEP), or
                      the number of what is in `others`
@@ -122,6 +123,7 @@ class Table:
 
     def lay_out(self):
         """The last that a template does before ranks are made of it: it frees nothing after."""
+        self.elsewhere = self._elsewhere()
         self._gaps = fill_gaps()
         self.names = [_copy(name) for name in self.index]
         self.index = {name: number for number, name in enumerate(self.names)}
@@ -142,6 +144,14 @@ class Table:
         if type(path) is list and all(entry in Settings.tables for entry in path):
             return tuple([_copy(entry) for entry in path])
         return None
+
+    def _elsewhere(self):
+        """Where packages really are that lie behind a link: no path tells it."""
+        real = sys.modules["os"].path.realpath
+        places = [place for node in self.nodes for place in node.places or ()]
+        return frozenset(
+            [folder for folder, place in zip(map(real, places), places) if folder != place]
+        )
 
     def done_by(self, number):
         return self.ops[self.starts[number] : self.starts[number + 1]]
