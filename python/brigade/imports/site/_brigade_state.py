@@ -206,7 +206,11 @@ def touched_folders():
         dirty = read_number(bits, 0, size)
         if len(bits) != size or bin(dirty).count("1") > _FEW_CHANGED:
             return None
-        paths = _paths_of([at for at in range(dirty.bit_length()) if dirty >> at & 1])
+        numbers = []
+        while dirty:
+            numbers.append(dirty.bit_length() - 1)
+            dirty ^= 1 << numbers[-1]
+        paths = _paths_of(numbers)
     except OSError:
         return None
     return frozenset(paths) | {path.rpartition("/")[0] for path in paths}
