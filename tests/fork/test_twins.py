@@ -142,7 +142,8 @@ def test_whoever_waits_for_one_that_is_stopped_takes_no_other(
     monkeypatch.setenv("FORK_DRIVER_WARM", "sleep 1")
     first = twinned.shell("exit 2", n_local=MANY)
     until(lambda: any(folder_of(pid) == str(twinned.folder) for pid in processes()))
-    stopped = twinned.shell("exit 3", n_local=MANY)
+    # of a group of its own, as in test_fork_ends.py: the kernel may end ours
+    stopped = twinned.shell("exit 3", n_local=MANY, preexec_fn=os.setpgrp)
     until(lambda: "socket" in "".join(opened(stopped.pid)))
     os.kill(stopped.pid, signal.SIGSTOP)
     began = time.monotonic()
