@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/io.h"
 
 int brg_image_writer_set_base(struct brg_image_writer *w, const char *path, struct brg_error *err)
 {
@@ -73,36 +72,24 @@ const struct brg_image *base_plan(struct brg_image_writer *w)
     return NULL;
 }
 
-/* Puts one block that is not whole: what comes next goes on in it. */
-static int unpack_last(const struct brg_image *base, uint32_t number, void *packed,
-                       struct compressor *out, struct brg_error *err)
+int base_copy(const struct brg_image *base, uint32_t number, struct compressor *out,
+              int *base_failed, struct brg_error *err)
 {
     const struct brg_block *b = &base->blocks[number];
-    size_t room;
-    void *to = compressor_room(out, &room);
-    int rc = brg_block_decode(b, number, packed, to, NULL, base->path, err);
-    return rc == 0 ? compressor_advance(out, b->raw_bytes, err) : rc;
-}
-
-int base_copy(const struct brg_image *base, struct compressor *out, int *base_failed,
-              struct brg_error *err)
-{
-    size_t room = 0;
-    for (uint32_t i = 0; i < base->header->n_blocks; i++)
-        room = base->blocks[i].bytes > room ? base->blocks[i].bytes : room;
-    void *packed = malloc(room ? room : 1);
+    if (b->raw_bytes < base->header->block_bytes) { /* what comes next goes on in it */
+        size_t n;
+        void *to = compressor_room(out, &n);
+        int rc = brg_image_read_block(base, number, to, &n, err);
+        *base_failed = rc != 0;
+        return rc == 0 ? compressor_advance(out, n, err) : rc;
+    }
+    void *packed = malloc(b->bytes);
     if (!packed)
         return brg_error_set(err, -ENOMEM, "no memory to copy blocks of %s", base->path);
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < base->header->n_blocks; i++) {
-        const struct brg_block *b = &base->blocks[i];
-        rc = brg_image_read_packed(base, i, packed, err);
-        *base_failed = rc != 0;
-        if (rc == 0 && b->raw_bytes == base->header->block_bytes)
-            rc = compressor_copy(out, b, packed, err);
-        else if (rc == 0)
-            *base_failed = (rc = unpack_last(base, i, packed, out, err)) != 0;
-    }
+    int rc = brg_image_read_packed(base, number, packed, err);
+    *base_failed = rc != 0;
+    if (rc == 0)
+        rc = compressor_copy(out, b, packed, err);
     free(packed);
     return rc;
 }

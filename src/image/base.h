@@ -15,9 +15,9 @@ const struct brg_image *base_plan(struct brg_image_writer *w);
 /* Takes the contents away again that base_plan gave. */
 void base_forget(struct brg_image_writer *w);
 
-/* Puts the base's whole raw stream in front: blocks as they are packed, each verified. The
- * compressor is empty. *base_failed is set if the base is at fault, not what is written. */
-int base_copy(const struct brg_image *base, struct compressor *out, int *base_failed,
-              struct brg_error *err);
+/* Puts a block of the base as it is packed, verified; all are put, in their order, before
+ * anything else. *base_failed is set if the base is at fault, not what is written. */
+int base_copy(const struct brg_image *base, uint32_t number, struct compressor *out,
+              int *base_failed, struct brg_error *err);
 
 #endif

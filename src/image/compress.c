@@ -55,7 +55,7 @@ struct compressor {
     ZSTD_CCtx *own; /* for compressing without threads */
 
     struct brg_block *blocks;
-    uint64_t n_blocks, n_copied, max_blocks, offset, raw_bytes;
+    uint64_t n_blocks, max_blocks, offset, raw_bytes;
 };
 
 static unsigned usable_processors(void)
@@ -229,7 +229,7 @@ static int write_oldest(struct compressor *c, struct brg_error *err)
 static int submit(struct compressor *c, struct brg_error *err)
 {
     struct slot *s = &c->slots[c->next_fill % c->n_slots];
-    if (c->n_copied + c->next_fill >= c->max_blocks)
+    if (c->n_blocks + c->next_fill - c->next_write >= c->max_blocks)
         return brg_error_set(err, -EFBIG, "the sources of the image grew while it was made");
     if (c->n_threads == 0)
         slot_pack(s, c->own, c->level);
@@ -262,7 +262,6 @@ int compressor_copy(struct compressor *c, const struct brg_block *from, const vo
     int rc = put_block(c, packed, from->bytes, from->raw_bytes, from->checksum, err);
     if (rc != 0)
         return rc;
-    c->n_copied++;
     c->raw_bytes += from->raw_bytes;
     return 0;
 }

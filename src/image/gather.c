@@ -303,8 +303,13 @@ static int take_base(struct run *r, struct brg_error *err)
         *known_slot(r, hash, c->size) = new_content(r, hash, c->raw_off, c->size);
         r->sizes[r->n_sizes++] = c->size;
     }
-    int rc = base_copy(g->base, g->out, &g->base_failed, err);
-    return rc == 0 ? tell(r, g->base->header->raw_bytes, err) : rc;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < g->base->header->n_blocks; i++) {
+        rc = base_copy(g->base, i, g->out, &g->base_failed, err);
+        if (rc == 0)
+            rc = tell(r, g->base->blocks[i].raw_bytes, err);
+    }
+    return rc;
 }
 
 static int take_all(struct run *r, struct writer_item **sources, size_t n, struct brg_error *err)

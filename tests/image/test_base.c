@@ -198,6 +198,46 @@ static void whole_blocks_only_and_less_than_one(void)
     }
 }
 
+struct told {
+    unsigned calls, most;
+    uint64_t last, total;
+};
+
+static int count(void *user, uint64_t done, uint64_t total)
+{
+    struct told *told = user;
+    told->total = total;
+    told->last = done;
+    return ++told->calls > told->most;
+}
+
+static int told_of(struct told *told)
+{
+    struct brg_image_options o = {BLOCK, 3, 2};
+    struct brg_image_writer *w = NULL;
+    char id[33];
+    NEED(brg_image_writer_create("new.img", &o, &w, &err) == 0);
+    NEED(brg_image_writer_set_base(w, "old.img", &err) == 0);
+    for (int i = 0; i < N; i++)
+        NEED(brg_image_writer_add_entry(w, &entries[i], &err) == 0);
+    int rc = brg_image_writer_commit(w, count, NULL, told, id, &err);
+    brg_image_writer_destroy(w);
+    return rc;
+}
+
+static void each_block_that_is_copied_is_told_and_may_be_the_last(void)
+{
+    make_all();
+    NEED(image_of("old.img", 4, NULL, BLOCK) == 0);
+    unsigned blocks = info_of("old.img").n_blocks;
+    struct told all = {.most = 1000}, some = {.most = 3};
+    CHECK(told_of(&all) == 0);
+    CHECK(all.calls == blocks + 1 && all.last == all.total); /* and the one that is read */
+    unlink("new.img");
+    CHECK(told_of(&some) == -ECANCELED && some.calls == 4);
+    CHECK(some.last == 4 * BLOCK && access("new.img", F_OK) != 0);
+}
+
 static void what_is_no_image_is_no_base(void)
 {
     struct brg_image_writer *w = small_writer("new.img", 0);
@@ -215,6 +255,7 @@ int main(void)
     RUN(a_base_of_which_little_serves_is_left_out);
     RUN(a_damaged_base_is_done_without);
     RUN(whole_blocks_only_and_less_than_one);
+    RUN(each_block_that_is_copied_is_told_and_may_be_the_last);
     RUN(what_is_no_image_is_no_base);
     for (int i = 0; i < N; i++) {
         char kept[32];
