@@ -27,7 +27,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support.memory import pss_of
+from support.memory import pss_of, settle
 from support.options import end_in_order, numbers, words
 from support.samples import median, save
 
@@ -37,6 +37,7 @@ HEADS = ("ranks", "start", "line, s", "/ plain", "end, s", "MiB", "/ plain", "fo
 SECONDS_ASKED = 0.25  # of the plain start
 GROWTHS = 2  # starts after which an image has what the trial's program did not look up
 TICK_S = 0.01  # between looks at what the ranks have said
+RANK_MEMORY = 300 << 20  # bytes: what a rank of `import torch` needs by itself
 #: what a rank does after its imports: it says so, and waits until its memory has been looked at
 PROGRAM = """\
 import time
@@ -115,6 +116,7 @@ class Place:
 
     def start(self, variant: str, ranks: int) -> dict[str, Any]:
         """One start of so many ranks; returns its sample."""
+        settle(ranks * RANK_MEMORY)
         self.lines.write_bytes(b"")
         gate = os.open(self.gate, os.O_RDWR)  # for writing alone it would wait for a reader
         begin = time.time()
@@ -225,7 +227,7 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
                 f"{found[variant, 'end_seconds']:.2f}",
                 f"{found[variant, 'bytes'] / ranks / 2**20:.1f}",
                 f"{found[variant, 'bytes'] / found[base, 'bytes']:.2f}",
-                str(min(forked)) if variant == "fork" else "",
+                str(min(forked, default=0)) if variant == "fork" else "",
             )
     Console().print(table)
     print(f"asked of fork: {SECONDS_ASKED} of the plain start's seconds")

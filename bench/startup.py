@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import stack
 from support.figure import draw
+from support.memory import settle
 from support.options import lab_parser, numbers, words
 from support.samples import median, save
 
@@ -34,6 +35,7 @@ from brigade.lab import Lab
 APP = Path(__file__).parent / "apps/science.py"
 VARIANTS = ("direct", "local", "brigade")
 BRIGADE: dict[str, list[str]] = {"brigade": [], "fork": ["--fork"]}  # options of `brigade run`
+MEMORY = 8 << 30  # bytes: more than a start here needs
 
 
 def main() -> int:
@@ -140,6 +142,7 @@ def start(
         lab.drop_caches()
         for node in lab.nodes:
             lab.exec(node, stack.warm_command(places["local"]), check=True)
+        settle(MEMORY)
     lab.reset()
     begin = time.time()
     environment = {"BENCH_T0": repr(begin), "BRIGADE_CACHE": places["images"]}

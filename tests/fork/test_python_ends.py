@@ -109,12 +109,15 @@ ACTS = {
 }
 
 
+@pytest.mark.parametrize("collector", ["collect", "disable", "freeze", "unfreeze"])
 @pytest.mark.parametrize("how", ACTS)
-def test_what_the_program_has_not_imported_does_nothing(warm: Warm, how: str) -> None:
+def test_what_the_program_has_not_imported_does_nothing(
+    warm: Warm, how: str, collector: str
+) -> None:
     (warm.cwd / "acts.py").write_text(ACTS[how])
     (warm.cwd / "script.py").write_text(
         "import os, atexit, weakref, registry\nif 'TRIAL' in os.environ: import acts\n"
-        "print('said', flush=True)\n"
+        f"import gc; gc.{collector}()\nprint('said', flush=True)\n"
     )
     warm.trial(["script.py"], {"TRIAL": "1"})
     assert "acts" in dict(warm.plan["warm"])

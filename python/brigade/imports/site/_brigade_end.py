@@ -1,7 +1,6 @@
 """How a rank ends that was forked: as if it had imported itself what it did.
 
     end = End()         in a template, before it imports anything
-    end.look()          when it has imported all, and nothing is frozen
     end.begin(table)    in a rank, before the program
 
 When Python ends it calls exit functions, collects, takes the modules apart, and collects again what
@@ -14,7 +13,7 @@ more, and nothing of ours refers to a module.
 What a template has imported and the program has not comes to an end as well, but for what it gave
 weakref.finalize, which is called by nobody, unless something there might do something then: by
 itself, the rank would not have had it. It is kept until the process is gone, and what it refers to
-with it.
+with it. That is looked at by who has not imported all, as it ends: every object is.
 
 What must stay true: the rules of _brigade_view.py.
 """
@@ -41,11 +40,6 @@ class End:
         self._is_on, self._callbacks = gc.isenabled, gc.callbacks
         self._register = borrow("atexit").register
         self._table = None
-        self._acts = True  # whether what was imported may do something when it ends
-
-    def look(self):
-        kinds = {}
-        self._acts = any(_acts_at_its_end(thing, kinds) for thing in self._objects())
 
     def begin(self, table):
         """Python 3.9 calls exit functions of one module `atexit` alone, the last that was made."""
@@ -75,13 +69,24 @@ class End:
     def _let_go(self):
         table, states = self._table, self._table.states
         unseen = [held for held, state in zip(table.modules, states) if state == STORED]
-        if self._acts and unseen + table.forgotten:
-            _keep(unseen + table.forgotten)
+        unseen += table.forgotten
+        own = set(map(id, self._objects())) if unseen else ()  # what is frozen is not among them
         states[:] = bytes([FORGOTTEN]) * len(states)  # nothing is shown any more
         table.nodes, table.modules, table.forgotten, table.others = [], [], [], []
         table.again = {}
         self._freeze()  # behind what is older: finalizers are called in that order
         self._unfreeze()
+        if unseen and self._acts(own):
+            _keep(unseen)
+
+    def _acts(self, own):
+        """Whether what the template has imported may do something when it ends."""
+        if id(self) in own:  # the program itself had nothing frozen any more: who can tell?
+            return True
+        kinds = {}
+        return any(
+            _acts_at_its_end(thing, kinds) for thing in self._objects() if id(thing) not in own
+        )
 
 
 class Finalizers:

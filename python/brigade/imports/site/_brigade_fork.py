@@ -114,7 +114,6 @@ class _Template:
         }
         del warmer, plan
         watch.collect()
-        self._end.look()
         store.install()
         watch.freeze()
         self._probe(threads)

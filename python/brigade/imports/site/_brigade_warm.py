@@ -174,9 +174,8 @@ class Warmer:
 
         def _find_and_load(name, import_):
             module = find_and_load(name, import_)
-            if stack and name not in self.base:
-                self._note()
-                stack[-1].dep(name)
+            if stack:
+                self._dep(name)
             return module
 
         def __import__(name, globals=None, locals=None, fromlist=(), level=0):
@@ -188,9 +187,8 @@ class Warmer:
         def is_initializing(spec):
             """Asked of a module that is there: all that is seen of it if code in C imports it."""
             if stack and sys._getframe(1).f_code is of_c:
-                if spec.name in _modules and spec.name not in self.base:
-                    self._note()
-                    stack[-1].dep(spec.name)
+                if spec.name in _modules:
+                    self._dep(spec.name)
             return spec.__dict__.get("_initializing", False)
 
         def set_initializing(spec, value):
@@ -292,13 +290,22 @@ class Warmer:
                 package = asker["__spec__"].parent
             package = package.rsplit(".", level - 1)[0]
             name = f"{package}.{name}" if name else package
-        self._note()
-        names = list(fromlist or ())
-        if "*" in names:
-            names += getattr(_modules.get(name), "__all__", ())
-        for full in [name] + [f"{name}.{part}" for part in names]:
-            if full in _modules and full not in self.base:
-                self._stack[-1].dep(full)
+        names = [name]
+        if fromlist:
+            names += [f"{name}.{part}" for part in fromlist]
+            if "*" in fromlist:
+                names += [f"{name}.{part}" for part in getattr(_modules.get(name), "__all__", ())]
+        for full in names:
+            if full in _modules:
+                self._dep(full)
+
+    def _dep(self, name):
+        """The innermost module imports this one. Again is nothing new: what else it has done is
+        noted, in order, when there is."""
+        node = self._stack[-1]
+        if name not in self.base and name not in node.known:
+            self._note()
+            node.dep(name)
 
     def _note(self):
         """What changed since the last look is the work of the innermost module."""
