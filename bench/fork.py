@@ -82,16 +82,17 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
         seconds = {v: median(samples, "seconds", **at[v]) or 0.0 for v in at}
         ends = {v: median(samples, "total_seconds", **at[v]) or 0.0 for v in at}
         memory = {v: (median(samples, "bytes", **at[v]) or 0.0) / ranks / 2**20 for v in at}
+        base = "local" if "local" in at else options.variants[0]
         for variant in options.variants:
             table.add_row(
                 str(ranks),
                 variant,
                 f"{seconds[variant]:.2f}",
-                f"{seconds[variant] / seconds['local']:.2f}",
+                f"{seconds[variant] / seconds[base]:.2f}",
                 f"{ends[variant]:.2f}",
-                f"{ends[variant] / ends['local']:.2f}",
+                f"{ends[variant] / ends[base]:.2f}",
                 f"{memory[variant]:.1f}",
-                f"{memory[variant] / memory['local']:.2f}",
+                f"{memory[variant] / memory[base]:.2f}",
                 fewest_forked(samples, ranks) if variant == "fork" else "",
             )
     Console().print(table)

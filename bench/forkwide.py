@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Start many ranks of one import on this machine, by themselves and forked from one warm process,
 in turn: seconds until the last rank's first line after it, and memory a rank. Needs no MPI, no lab,
-no root; files lie where they lie (nothing is staged), and the page cache is warm.
+no root; files lie where they lie (nothing is staged), and the page cache is warm. Before each start
+free memory is written to and given back (support/memory.py).
 
     python bench/forkwide.py --import torch --ranks 64,256 --repeats 3
     python bench/forkwide.py --import numpy,scipy.stats --ranks 8
@@ -37,7 +38,6 @@ HEADS = ("ranks", "start", "line, s", "/ plain", "end, s", "MiB", "/ plain", "fo
 SECONDS_ASKED = 0.25  # of the plain start
 GROWTHS = 2  # starts after which an image has what the trial's program did not look up
 TICK_S = 0.01  # between looks at what the ranks have said
-RANK_MEMORY = 300 << 20  # bytes: what a rank of `import torch` needs by itself
 #: what a rank does after its imports: it says so, and waits until its memory has been looked at
 PROGRAM = """\
 import time
@@ -96,12 +96,13 @@ class Place:
         os.mkfifo(self.gate)
         self.program.write_text(f"import {options.modules}\n{PROGRAM}")
         self.folder = folder
+        self.rank_memory = 0  # bytes that a rank by itself has, and are no file's
 
     def prepare(self) -> dict[str, Any]:
         """Warm the page cache, and let `brigade run` make what it makes the first time: what it
         says of that, by variant.
         """
-        self.start("plain", 1)
+        self.rank_memory = self.start("plain", 1)["own_bytes"]
         made = {}
         for variant in [variant for variant in self.options.variants if variant in BRIGADE]:
             open_gate = self._environment(variant, gate="/dev/null")
@@ -116,7 +117,7 @@ class Place:
 
     def start(self, variant: str, ranks: int) -> dict[str, Any]:
         """One start of so many ranks; returns its sample."""
-        settle(ranks * RANK_MEMORY)
+        settle(ranks * self.rank_memory)
         self.lines.write_bytes(b"")
         gate = os.open(self.gate, os.O_RDWR)  # for writing alone it would wait for a reader
         begin = time.time()
@@ -125,7 +126,9 @@ class Place:
         started = [subprocess.Popen(job, env=environment) for _ in range(jobs)]
         try:
             said = self._wait(ranks, begin, started)
-            memory = sum(map(pss_of, processes_of(said)))
+            processes = processes_of(said)
+            memory = sum(pss_of(pid) for pid in processes)
+            own = sum(pss_of(pid, "Pss_Anon") for pid in processes)
             opened = time.time()
             os.write(gate, b"." * ranks)
             statuses = {process.wait() for process in started}
@@ -147,6 +150,7 @@ class Place:
             "rank_seconds": [round(one, 4) for one in seconds],
             "end_seconds": end,
             "bytes": memory,
+            "own_bytes": own,
             "modules": sorted({one["modules"] for one in said}),
             "fork": json.loads(self.report.read_text())["fork"] if variant == "fork" else None,
         }

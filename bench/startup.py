@@ -7,7 +7,8 @@ warm local disk, and under Brigade, in turn; count what reached the file system 
 
 Each node has a copy of its own on its own disk, as real nodes have. Before every start the caches
 of the shared file system's clients are dropped and every node's copy is read once, so that "local"
-is a warm local disk. Writes OUT/startup.json (raw samples) and OUT/startup.png.
+is a warm local disk, and free memory is written to and given back (support/memory.py). Writes
+OUT/startup.json (raw samples) and OUT/startup.png.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from brigade.lab import Lab
 APP = Path(__file__).parent / "apps/science.py"
 VARIANTS = ("direct", "local", "brigade")
 BRIGADE: dict[str, list[str]] = {"brigade": [], "fork": ["--fork"]}  # options of `brigade run`
-MEMORY = 8 << 30  # bytes: more than a start here needs
+RANK_MEMORY, NODE_MEMORY = 160 << 20, 256 << 20  # bytes: what is here a rank's, and is staged
 
 
 def main() -> int:
@@ -142,7 +143,7 @@ def start(
         lab.drop_caches()
         for node in lab.nodes:
             lab.exec(node, stack.warm_command(places["local"]), check=True)
-        settle(MEMORY)
+        settle(ranks * RANK_MEMORY + len(lab.nodes) * NODE_MEMORY)
     lab.reset()
     begin = time.time()
     environment = {"BENCH_T0": repr(begin), "BRIGADE_CACHE": places["images"]}
