@@ -17,7 +17,8 @@ static struct brg_image_entry entries[N];
 
 /* An image of the first n, as `entries` says they are; on another image's contents unless base is
  * NULL. */
-static int image_of(const char *file, int n, const char *base, uint32_t block_bytes)
+static int image_told(const char *file, int n, const char *base, uint32_t block_bytes,
+                      brg_image_progress *progress, void *user)
 {
     struct brg_image_options o = {block_bytes, 3, 2};
     struct brg_image_writer *w = NULL;
@@ -28,9 +29,14 @@ static int image_of(const char *file, int n, const char *base, uint32_t block_by
     NEED(brg_image_writer_add_root(w, "/r", &err) == 0);
     for (int i = 0; i < n; i++)
         NEED(brg_image_writer_add_entry(w, &entries[i], &err) == 0);
-    int rc = brg_image_writer_commit(w, NULL, NULL, NULL, id, &err);
+    int rc = brg_image_writer_commit(w, progress, NULL, user, id, &err);
     brg_image_writer_destroy(w);
     return rc;
+}
+
+static int image_of(const char *file, int n, const char *base, uint32_t block_bytes)
+{
+    return image_told(file, n, base, block_bytes, NULL, NULL);
 }
 
 static void look(int i)
@@ -211,30 +217,17 @@ static int count(void *user, uint64_t done, uint64_t total)
     return ++told->calls > told->most;
 }
 
-static int told_of(struct told *told)
-{
-    struct brg_image_options o = {BLOCK, 3, 2};
-    struct brg_image_writer *w = NULL;
-    char id[33];
-    NEED(brg_image_writer_create("new.img", &o, &w, &err) == 0);
-    NEED(brg_image_writer_set_base(w, "old.img", &err) == 0);
-    for (int i = 0; i < N; i++)
-        NEED(brg_image_writer_add_entry(w, &entries[i], &err) == 0);
-    int rc = brg_image_writer_commit(w, count, NULL, told, id, &err);
-    brg_image_writer_destroy(w);
-    return rc;
-}
-
 static void each_block_that_is_copied_is_told_and_may_be_the_last(void)
 {
     make_all();
     NEED(image_of("old.img", 4, NULL, BLOCK) == 0);
     unsigned blocks = info_of("old.img").n_blocks;
     struct told all = {.most = 1000}, some = {.most = 3};
-    CHECK(told_of(&all) == 0);
+    CHECK(image_told("new.img", N, "old.img", BLOCK, count, &all) == 0);
     CHECK(all.calls == blocks + 1 && all.last == all.total); /* and the one that is read */
     unlink("new.img");
-    CHECK(told_of(&some) == -ECANCELED && some.calls == 4);
+    CHECK(image_told("new.img", N, "old.img", BLOCK, count, &some) == -ECANCELED &&
+          some.calls == 4);
     CHECK(some.last == 4 * BLOCK && access("new.img", F_OK) != 0);
 }
 
