@@ -103,11 +103,16 @@ def watched_lists():
 
 def filters_changed():
     """The C part of `warnings` keeps what it found in the filters, until told."""
-    tell = getattr(_warnings, "_filters_mutated", None) or getattr(
-        _warnings, "_filters_mutated_lock_held", None
-    )
+    tell = getattr(_warnings, "_filters_mutated", None)
     if tell is not None:
-        tell()
+        return tell()
+    tell = getattr(_warnings, "_filters_mutated_lock_held", None)  # from 3.14 on
+    if tell is not None:
+        _warnings._acquire_lock()
+        try:
+            tell()
+        finally:
+            _warnings._release_lock()
 
 
 def part_now(done, holder, name):
