@@ -11,7 +11,8 @@
 void adopt_widen(void);
 
 /* Makes `from[i]` descriptor `to[i]` of this process, which then has these and no others up to
- * the highest of them; `*kept` is moved out of the way. 0 or -errno. */
+ * the highest of them; `*kept` is moved out of the way. 0 or -errno; -EBUSY: where libraries hold
+ * files of their own (held.h). */
 int adopt_descriptors(const int *from, const int32_t *to, uint32_t n, int *kept);
 
 /* Makes a copy of the `n` strings at `text` the environment of this process; it stays for good. (In

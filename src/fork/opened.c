@@ -2,6 +2,7 @@
 #include "fork/opened.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "fork/held.h"
 
 enum {
     LOOKED_AT = 1024 /* numbers */
@@ -11,7 +12,7 @@ int opened_besides(int listener, char *words, size_t size)
 {
     char path[40], target[80];
     for (int fd = 3; fd < LOOKED_AT; fd++) {
-        if (fd == listener || sys_fcntl(fd, F_GETFD, 0) < 0)
+        if (fd == listener || held_has(fd) || sys_fcntl(fd, F_GETFD, 0) < 0)
             continue;
         struct text name = text_in(path, sizeof path), t = text_in(words, size);
         text_add(&name, "/proc/self/fd/");

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Whether something besides 0 to 2 and `listener` is open: what warming up has left open would take
- * the place of a rank's own. In words, then. */
+/* Whether something besides 0 to 2, `listener` and what held.h names is open: what warming up has
+ * left open would take the place of a rank's own. In words, then. */
 int opened_besides(int listener, char *words, size_t size);
 
 /* Lets go of 0 to 2: what the rank process that started the template has open is not kept open. */

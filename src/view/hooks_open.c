@@ -2,6 +2,7 @@
 #include "view/hooks.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "fork/held.h"
 
 #include <stdarg.h>
 
@@ -128,7 +129,10 @@ int hook_open(const char *path, int flags, ...)
     va_start(args, flags);
     mode_t mode = mode_argument(flags, args);
     va_end(args);
-    return open_path(path, flags, mode);
+    int fd = open_path(path, flags, mode);
+    const struct view *v = hook_view();
+    return fd >= 0 && v && v->fork && !is_write(flags) ? held_apart(fd, __builtin_return_address(0))
+                                                       : fd;
 }
 
 int hook_openat(int dirfd, const char *path, int flags, ...)

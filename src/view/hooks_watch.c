@@ -47,6 +47,22 @@ void watch_note(const char *what, const char *detail)
     errno = saved;
 }
 
+/* The name of the object that the address lies in, or "". */
+static const char *object_at(const void *address)
+{
+    Dl_info object;
+    return dladdr(address, &object) && object.dli_fname ? object.dli_fname : "";
+}
+
+/* "libffi" if that asks, which has reasons of its own: rules.py says which. */
+static const char *library_at(const void *address)
+{
+    static const char library[] = "libffi.so";
+    const char *path = object_at(address), *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    return strncmp(name, library, sizeof library - 1) == 0 ? "libffi" : "";
+}
+
 /* ---- time ---- */
 
 /* Who has last asked for the time in this thread; NULL if that is recorded, or does not count.
@@ -107,7 +123,10 @@ int watch_gettimeofday(struct timeval *now, void *zone)
 
 time_t watch_time(time_t *now)
 {
-    note_clock(1);
+    const char *library = library_at(__builtin_return_address(0));
+    note_clock(!*library);
+    if (*library)
+        watch_note("clock", library);
     time_t seconds = (time_t)(sys_now_ns(CLOCK_REALTIME) / 1000000000u);
     if (!watch_real()->time && now)
         *now = seconds;
@@ -160,7 +179,7 @@ int watch_pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mut
 
 pid_t watch_getpid(void)
 {
-    watch_note("pid", "");
+    watch_note("pid", library_at(__builtin_return_address(0)));
     return REAL_OR(getpid, sys_getpid(), );
 }
 
@@ -241,13 +260,6 @@ int watch_ioctl(int fd, unsigned long request, ...)
     return REAL_OR(ioctl,
                    (int)answer(sys_call(SYS_ioctl, fd, (long)request, (long)argument, 0, 0, 0)), fd,
                    request, argument);
-}
-
-/* The name of the object that the address lies in, or "". */
-static const char *object_at(const void *address)
-{
-    Dl_info object;
-    return dladdr(address, &object) && object.dli_fname ? object.dli_fname : "";
 }
 
 static void note_object(const char *what, const void *address)

@@ -31,6 +31,8 @@ OPENMP = f"import ctypes\nctypes.CDLL({{folder!r}} + '/{OPENMP_NAME}')\n"
 # names environ under the name of a library for which there is a rule
 NAMING = "import ctypes\nctypes.CDLL({{folder!r}} + '/{}')\n"
 NAMES = "extern char **environ;\nchar **f(void) { return environ; }\n"
+ASKING = "import ctypes\nctypes.CDLL({folder!r} + '/libffi.so.x').f()\n"
+ASKS = "#include <time.h>\n#include <unistd.h>\nint f(void) { return getpid() ^ time(0); }\n"
 LDCONFIG = "import subprocess\nsubprocess.run(['/sbin/ldconfig', '-p'], stdout=-3)\n"
 # (modules, event, detail) of a rule -> the module that shows it, and its code if it is ours
 SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
@@ -48,6 +50,13 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("*", "library", "*/libopen-[pr]*"): ("shown", NAMING.format("libopen-pal.so.x")),
     ("*", "child", "*/uname"): ("shown", "import subprocess\nsubprocess.run(['uname', '-p'])\n"),
     ("*", "child", "*/ldconfig"): ("shown", LDCONFIG),
+    ("*", "pid", "libffi"): ("shown", ASKING),
+    ("*", "clock", "libffi"): ("shown", ASKING),
+    ("*", "process", "/proc/self/maps"): ("shown", "open('/proc/self/maps').close()\n"),
+    ("*", "process", "/proc/[0-9]*/maps"): (
+        "shown",
+        "import os\nopen('/proc/' + os.readlink('/proc/self') + '/maps').close()\n",
+    ),
     ("threading", "pid", "thread"): ("threading", ""),
     ("random", "random", "*"): ("random", ""),
     ("numpy.random.mtrand", "random", "*"): ("numpy.random.mtrand", ""),
@@ -65,7 +74,6 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("matplotlib.font_manager", "thread", "*python*"): ("matplotlib.font_manager", ""),
     ("matplotlib.font_manager", "pid", "thread"): ("matplotlib.font_manager", ""),
     ("matplotlib.font_manager", "clock", "*"): ("matplotlib.font_manager", ""),
-    ("torch", "process", "/proc/self/maps"): ("torch", ""),
     ("torch", "clock", "*"): ("torch", ""),
     ("torch._C", "clock", "*"): ("torch._C", ""),
     ("torch._C", "cpus", "*/libtorch_cpu*"): ("torch._C", ""),
@@ -244,10 +252,10 @@ def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
         )  # fmt: skip
         if made.returncode:
             pytest.skip("needs a compiler with OpenMP")
-    if rule.event == "library" and module == "shown":
+    if (rule.event == "library" and module == "shown") or code is ASKING:
         library = str(tmp_path / code.rpartition("/")[2].partition("'")[0])
         build = ["cc", "-x", "c", "-shared", "-fPIC", "-o", library, "-"]
-        subprocess.run(build, input=NAMES, text=True, check=True)
+        subprocess.run(build, input=ASKS if code is ASKING else NAMES, text=True, check=True)
     if rule.event == "thread" and "openblas" in rule.detail and len(os.sched_getaffinity(0)) < 2:
         pytest.skip("needs two processors")
     trial = two_ranks(tmp_path, python, module)

@@ -59,6 +59,7 @@ _FSSPEC = "whose file systems these are is noted by its own handler of fork, and
 _FOLDER = "looks where temporary files go, and does so again"
 _OWN = "of all variables only its own count"
 _KEYS = "names of what it keeps in contexts, which are compared within a process only"
+_MAPS = "what lies where in its memory, which is the same in a process that is forked"
 _LIBFFI = "libffi looks whether the kernel forbids code that is made while it runs"
 
 RULES = (
@@ -80,6 +81,12 @@ RULES = (
          detail="*/libnccl.so*", names=("NCCL_*",)),
     Rule("*", "library", _MPI, detail="*/libmpi.so.40*"),
     Rule("*", "library", _MPI, detail="*/libopen-[pr]*"),
+    Rule("*", "pid", "libffi finds its own file by it, to make functions from",
+         detail="libffi"),
+    Rule("*", "clock", "libffi makes a number from it that tells its memory from others'",
+         detail="libffi"),
+    Rule("*", "process", _MAPS, detail="/proc/self/maps"),
+    Rule("*", "process", _MAPS, detail="/proc/[0-9]*/maps"),
     Rule("*", "child", "`uname` tells what the kernel is, and has ended when the import has",
          detail="*/uname"),
     Rule("*", "child", "`ldconfig` lists libraries, and has ended when the import has",
@@ -119,8 +126,6 @@ RULES = (
     Rule("matplotlib.font_manager", "thread", _TIMER, detail="*python*", action="matplotlib"),
     Rule("matplotlib.font_manager", "pid", _TIMER, detail="thread", action="matplotlib"),
     Rule("matplotlib.font_manager", "clock", _TIMER, action="matplotlib"),
-    Rule("torch", "process", "looks whether libraries of CUDA are loaded, as in each rank",
-         detail="/proc/self/maps"),
     Rule("torch", "clock", "libcublas (CUDA) keeps the second in which it was loaded"),
     Rule("torch._C", "clock", "the processor's clock is compared with the system's, once for all"
          " processes of a node"),

@@ -24,6 +24,7 @@ _SEEN = (
 # Where an older pybind11 keeps what its modules share, as a newer one does in the interpreter:
 # nobody else looks at it, and whichever of them comes first in a rank finds it there or makes it.
 _PYBIND11 = "__pybind11_internals_"
+_HELD = range(960, 1024)  # descriptors of src/fork/held.h; others there, it refuses at last
 _WATCHED = sys, sys.modules["builtins"]
 _NAMESPACES = [module.__dict__ for module in _WATCHED]
 _is_same = borrow("_operator").is_
@@ -92,6 +93,7 @@ class Watch:
         self._ignored = ignored  # attributes of sys and builtins that warming itself changes
         self._caught, self._memory = [], -1  # (descriptor, where it went); where it goes
         self._listing = -1  # of what is open
+        self._opened = None, None  # what was counted, and what that was taken for
         self._held = [_Namespace(space) for space in _NAMESPACES]
         self._numbers = range(1, self._signal.NSIG)  # of signals
 
@@ -170,11 +172,14 @@ class Watch:
 
     def _descriptors(self):
         """How many are open, and the first number that is not. A kernel that does not count them
-        (before 6.2) has to list them."""
+        (before 6.2) has to list them. What libraries hold of their own files does not count."""
         free = _posix.dup(self._listing)
         _posix.close(free)
         count = _posix.fstat(self._listing).st_size
-        return free, count or _posix.listdir("/proc/self/fd")
+        if not count or (free, count) != self._opened[0]:
+            numbers = [fd for fd in _posix.listdir("/proc/self/fd") if int(fd) not in _HELD]
+            self._opened = (free, count), (free, numbers if count == 0 else len(numbers))
+        return self._opened[1]
 
     @staticmethod
     def had(look, what):
