@@ -8,6 +8,16 @@ import pwd
 from pathlib import Path
 
 
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Whether there is anything. Raises PermissionError where a folder is shut, which Path.exists
+    calls absent from Python 3.14 on."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def shut_folder(path: str | os.PathLike[str]) -> Path | None:
     """The first folder on the way to `path`, past links, that this user may not enter."""
     for folder in reversed(Path(os.path.realpath(path)).parents):

@@ -21,7 +21,7 @@
     X(void, fence, (void))                                   \
     X(void, quiet, (void))                                   \
     X(void, barrier_all, (void))                             \
-    X(void, long_atomic_set, (long *, long, int))            \
+    X(long, long_atomic_swap, (long *, long, int))           \
     X(long, long_atomic_fetch, (const long *, int))          \
     X(long, long_atomic_fetch_add, (long *, long, int))
 
@@ -78,7 +78,8 @@ static inline void shmem_copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
-/* Sleeps between looks until *flag, which others set with long_atomic_set, is at least `value`. */
+/* Sleeps between looks until *flag, which others set by long_atomic_swap, is at least `value`.
+ * (long_atomic_set swaps in Open MPI 4, too, and crashes over UCX in 6.0rc2.) */
 void shmem_wait(const long *flag, long value);
 
 /* Collective over the group. values: combined over all ranks, n may be 0; then *share (bytes <=

@@ -67,7 +67,7 @@ static void send(const struct shmem_group *g, void *there, const void *from, siz
     if (bytes)
         shmem.putmem(there, from, bytes, pe);
     shmem.fence();
-    shmem.long_atomic_set(flag, g->met, pe);
+    shmem.long_atomic_swap(flag, g->met, pe);
     const long *near = shmem.ptr(flag, pe);
     if (near)
         area_wake(low_word(near));

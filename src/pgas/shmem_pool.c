@@ -71,13 +71,13 @@ static long choose(const struct shmem_group *g)
     }
     long answer = free ? __builtin_ctzl((unsigned long)free) + 1 : LONG_MAX;
     for (uint32_t rank = 1; rank < g->pgas.size; rank++)
-        shmem.long_atomic_set(pool.answer, answer, shmem_pe(g, rank));
+        shmem.long_atomic_swap(pool.answer, answer, shmem_pe(g, rank));
     return answer;
 }
 
 static long ask(const struct shmem_group *g)
 {
-    shmem.long_atomic_set(&pool.told[shmem.my_pe()], pool.free | TOLD, shmem_pe(g, 0));
+    shmem.long_atomic_swap(&pool.told[shmem.my_pe()], pool.free | TOLD, shmem_pe(g, 0));
     shmem_wait(pool.answer, 1);
     long answer = *pool.answer;
     *pool.answer = 0;

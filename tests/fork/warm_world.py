@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from brigade.imports.table import SITE
 
 HEADER_BYTES = 208
@@ -197,6 +199,8 @@ class Warm:
         self.template_said = done.stdout + done.stderr
         assert done.returncode == 0, self.template_said
         self.report = json.loads((self.asked / "-1.report").read_text())
+        if "a descriptor that stays" in str(self.report["left"].get("_ctypes")):
+            pytest.skip("needs a libffi that holds no file: only a real template puts it apart")
         return [self._done(number) for number in range(len(environs))]
 
     def _of_rank(self, env: dict[str, str], number: int) -> dict[str, str]:

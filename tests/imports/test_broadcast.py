@@ -98,7 +98,7 @@ out["maps"] = open("/proc/self/maps").read()
 
 TWO_NODES = """
 from brigade.imports import inside_move
-inside_move.same_node = lambda mpi, comm: comm.Split(comm.rank // 2, comm.rank)
+inside_move.same_node = lambda comm: comm.Split(comm.rank // 2, comm.rank)
 os.environ["BRIGADE_NODE_DIR"] += f"/n{rank // 2}"
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Bench, need_launcher
+from .conftest import LAUNCHERS, Bench, need_launcher
 
 N = 4
 SOON_S = 15.0
@@ -128,9 +128,29 @@ def test_a_killed_process_never_leaves_the_final_name_and_the_next_put_cleans_up
         bench.check_same(node)
 
 
+def tells_its_ranks(launcher: list[str], folder: Path, number: signal.Signals) -> bool:
+    """Whether it tells ranks to end before it kills them; that of Open MPI 6.0rc2 does not."""
+    script = (
+        'trap "touch told; exit" TERM INT; touch ready; for i in $(seq 500); do sleep .02; done'
+    )
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    job = subprocess.Popen([*launcher, "1", "sh", "-c", script], cwd=folder, env=env)
+    deadline = time.monotonic() + SOON_S
+    while not (folder / "ready").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    job.send_signal(number)
+    job.wait(timeout=SOON_S)
+    time.sleep(0.5)  # mpirun does not wait for its children
+    return (folder / "told").exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_the_launcher_cleans_all_nodes(bench: Bench, number: signal.Signals) -> None:
+def test_a_signal_to_the_launcher_cleans_all_nodes(
+    bench: Bench, number: signal.Signals, tmp_path: Path
+) -> None:
     need_launcher("openmpi")
+    if not tells_its_ranks(LAUNCHERS["openmpi"], tmp_path, number):
+        pytest.skip("needs an mpirun that tells its ranks to end")
     process = bench.start(N, "openmpi", fault="stage.slow:200000")
     deadline = time.monotonic() + SOON_S
     while not bench.left_on(N - 1) and time.monotonic() < deadline:

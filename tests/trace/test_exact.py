@@ -3,9 +3,9 @@
 Each program runs twice under strace first: only what agrees with itself can be compared. What made
 runs differ is fixed here (hash seeds, names of temporary files, caches that the first run writes).
 Where processes talk to each other, their timing decides into how many reads and writes the talk
-falls: of those programs reads and writes of pipes, sockets and terminals are left out, and only
-they. Where processes race (who makes a folder, and who finds it made), a run of brigade-trace must
-equal one of strace's, and some tries are given.
+falls: of those programs reads and writes of pipes, sockets, terminals and /proc are left out, and
+only they. Where processes race (who makes a folder, and who finds it made), a run of brigade-trace
+must equal one of strace's, and some tries are given.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def go(folder: Path) -> list[str]:
 
 
 QUICK = {
-    "python": Program(python, needs=("numpy",)),
+    "python": Program(python, "libffi, which reads where it lies in memory", needs=("numpy",)),
     "bash": Program(pipes),
     "perl": Program(perl),
     "static": Program(static),
@@ -192,7 +192,9 @@ LONG = {
 
 
 def is_talk(event: Event) -> bool:
-    return event.call in TALK and (event.path[:1] != "/" or event.path.startswith("/dev/"))
+    return event.call in TALK and (
+        event.path[:1] != "/" or event.path.startswith(("/dev/", "/proc/"))
+    )
 
 
 def of(name: str) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -310,7 +311,13 @@ def test_calls_paths_and_flags_are_those_that_strace_names(tmp_path: Path) -> No
 
     def told(trace):
         own = [e for _, e in trace.events() if e.path[:1] == "/" or e.path.startswith("memfd:")]
-        return Counter((e.call, e.error, e.path, e.by_fd, e.flags, e.other) for e in own)
+        number = re.compile(
+            r"^/proc/\d+/"
+        )  # of the process: libffi's newer ones ask for their maps
+        return Counter(
+            (e.call, e.error, number.sub("/proc/PID/", e.path), e.by_fd, e.flags, e.other)
+            for e in own
+        )
 
     assert told(got) == told(wanted)
     named = {e.path for _, e in got.events()}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from brigade.errors import ImageError
 from brigade.paths import cache_dir
+from brigade.shut import exists
 
 SUFFIX = ".brg"
 _ID_AT, _ID_BYTES, _SHORTEST_ID = 16, 16, 4
@@ -21,7 +22,7 @@ def cached() -> list[Path]:
 def find_image(word: str) -> Path:
     """The file `word`; or else the one image in the cache whose name or id starts with it."""
     path = Path(word)
-    if path.exists():
+    if exists(path):
         return path
     found = _named(word, cached())
     if len(found) == 1:

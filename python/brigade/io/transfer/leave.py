@@ -11,6 +11,7 @@ import brigade.io
 from brigade.errors import BrigadeError, UsageError
 from brigade.io.transfer.blocks import block_shape, blocks, slices
 from brigade.io.transfer.foreign import Foreign
+from brigade.shut import exists
 
 BLOCK_BYTES = 8 << 20
 
@@ -21,7 +22,7 @@ def export(
     source: Path, target: Path, foreign: Foreign, progress: Progress, replace: bool = False
 ) -> list[str]:
     """Returns what could not be carried, one sentence each."""
-    if target.exists() and not replace:
+    if exists(target) and not replace:
         raise UsageError(f"{target} exists", hint="--force lets it be replaced")
     foreign.load()
     temporary = target.with_name(f".{target.stem}.brg-{os.getpid()}{target.suffix}")

@@ -12,6 +12,7 @@ from brigade.io import _lib
 from brigade.io.transfer.blocks import block_shape, blocks, slices
 from brigade.io.transfer.foreign import Foreign
 from brigade.io.transfer.leave import BLOCK_BYTES, Progress
+from brigade.shut import exists
 
 
 def take(
@@ -25,9 +26,9 @@ def take(
     """Returns what could not be carried, one sentence each. Arrays among that are an error,
     before anything is written, unless `skip`."""
     foreign.load()
-    if not source.exists():
+    if not exists(source):
         raise UsageError(f"there is no {source}")
-    if target.exists() and not replace:
+    if exists(target) and not replace:
         raise UsageError(f"{target} exists", hint="--force lets it be replaced")
     with foreign.open(source, "r") as root:
         left: list[str] = []
