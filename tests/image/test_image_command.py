@@ -21,7 +21,7 @@ class Stat:
         self.__dict__.update(fields)
 
 
-def write(path, *, text=b"text", extra=None, created="1", root="/sw"):
+def write(path, *, text=b"text", extra=None, created="1", root="/sw", trial=None):
     path.parent.mkdir(parents=True, exist_ok=True)
     with ImageWriter(path) as writer:
         writer.add_root(root)
@@ -32,7 +32,7 @@ def write(path, *, text=b"text", extra=None, created="1", root="/sw"):
         writer.add("/sw/none")
         if extra:
             writer.add(extra, Stat(), FILE, source=b"extra")
-        writer.meta = {"created": created, "program": ["python", "app.py"]}
+        writer.meta = {"created": created, "program": ["python", "app.py"], "trial": trial or {}}
         writer.commit()
     return path
 
@@ -125,6 +125,18 @@ def test_diff_of_images_made_at_other_times_is_nothing(brigade, image, tmp_path)
     assert later.read_bytes() != image.read_bytes()
     result = brigade("diff", image, later)
     assert (result.returncode, result.stdout) == (0, "both images give the same answers\n")
+
+
+def test_info_names_what_the_trials_ranks_differed_in(brigade, image, tmp_path):
+    assert "ranks" not in brigade("info", image).stdout
+    paths = [
+        {"what": "paths", "path": f"/sw/\x1b{n}", "ranks": {"found": [1], "not asked": [0]}}
+        for n in range(7)
+    ]
+    order = {"what": "order", "path": "b", "ranks": {"a": [0], "b": [1]}}
+    said = brigade("info", write(tmp_path / "y.brg", trial={"differences": [*paths, order]})).stdout
+    assert "/sw/\\x1b0: looked up by some ranks only (found: rank 1; not asked: rank 0)" in said
+    assert "and 2 more like it" in said and "b: loaded in another order (a: rank 0;" in said
 
 
 def test_diff_says_what_differs_and_exits_1(brigade, image, tmp_path):

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from brigade.errors import UsageError
-from brigade.image.compare import Difference
+from brigade.image import compare
 from brigade.image.layout import ABSENT, FILE, KIND_NAMES, Entry
 from brigade.image.reader import Image
 from brigade.printable import printable
+from brigade.trial.summary import Difference, told
 
 _META_SHOWN = (("program", "for"), ("created", "made"), ("host", "made on"), ("brigade", "made by"))
 
@@ -83,6 +84,9 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         value = meta.get(key)
         if value:
             yield label, " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    found = [Difference(**one) for one in meta.get("trial", {}).get("differences", ())]
+    for line in told(found):
+        yield "the trial's ranks", printable(line)
 
 
 def _stored(facts: dict[str, Any]) -> str:
@@ -146,7 +150,7 @@ def entry_facts(image: Image, entry: Entry) -> dict[str, Any]:
     return facts
 
 
-def difference_lines(difference: Difference) -> Iterator[tuple[str, str | None]]:
+def difference_lines(difference: compare.Difference) -> Iterator[tuple[str, str | None]]:
     """Lines of a comparison, each with its colour."""
     for root in difference.roots_removed:
         yield f"- covered root {printable(root)}", "red"
@@ -166,7 +170,7 @@ def difference_lines(difference: Difference) -> Iterator[tuple[str, str | None]]
     yield summary(difference), None
 
 
-def summary(difference: Difference) -> str:
+def summary(difference: compare.Difference) -> str:
     """The last line of a comparison."""
     if not difference:
         return "both images give the same answers"

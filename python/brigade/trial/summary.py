@@ -94,12 +94,7 @@ class Summary:
 
     def text(self) -> str:
         """A few lines for people."""
-        lines = [self._headline()]
-        for what in ("paths", "result", "search", "order"):
-            some = [d for d in self.differences if d.what == what]
-            lines += [f"  {_describe(difference)}" for difference in some[:SHOWN]]
-            if len(some) > SHOWN:
-                lines.append(f"  and {len(some) - SHOWN} more like it")
+        lines = [self._headline(), *(f"  {line}" for line in told(self.differences))]
         if self.damaged:
             lines.append(f"  {_many(self.damaged, 'record')} could not be read and was skipped")
         return "\n".join(lines)
@@ -129,6 +124,17 @@ def _many(number: int, one: str, more: str = "") -> str:
 def _ranks(numbers: list[int]) -> str:
     shown = ", ".join(map(str, numbers[:8])) + (", …" if len(numbers) > 8 else "")
     return f"{'rank' if len(numbers) == 1 else 'ranks'} {shown}"
+
+
+def told(differences: list[Difference]) -> list[str]:
+    """A line for each of the first few of a kind."""
+    lines = []
+    for what in ("paths", "result", "search", "order"):
+        some = [d for d in differences if d.what == what]
+        lines += [_describe(difference) for difference in some[:SHOWN]]
+        if len(some) > SHOWN:
+            lines.append(f"and {len(some) - SHOWN} more like it")
+    return lines
 
 
 def _describe(difference: Difference) -> str:
