@@ -123,16 +123,20 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
     OPEN_BODY(dirfd, flags, REAL(openat)(dirfd, path, flags, mode));
 }
 
+/* What code at `caller` is given for `fd`, see held.h. */
+static int apart(int fd, int flags, const void *caller)
+{
+    const struct view *v = hook_view();
+    return fd >= 0 && v && v->fork && !is_write(flags) ? held_apart(fd, caller) : fd;
+}
+
 int hook_open(const char *path, int flags, ...)
 {
     va_list args;
     va_start(args, flags);
     mode_t mode = mode_argument(flags, args);
     va_end(args);
-    int fd = open_path(path, flags, mode);
-    const struct view *v = hook_view();
-    return fd >= 0 && v && v->fork && !is_write(flags) ? held_apart(fd, __builtin_return_address(0))
-                                                       : fd;
+    return apart(open_path(path, flags, mode), flags, __builtin_return_address(0));
 }
 
 int hook_openat(int dirfd, const char *path, int flags, ...)
@@ -144,9 +148,14 @@ int hook_openat(int dirfd, const char *path, int flags, ...)
     return open_at(dirfd, path, flags, mode);
 }
 
-int hook___open_2(const char *path, int flags)
+static int open_checked(const char *path, int flags)
 {
     OPEN_BODY(AT_FDCWD, flags, REAL(__open_2)(path, flags));
+}
+
+int hook___open_2(const char *path, int flags)
+{
+    return apart(open_checked(path, flags), flags, __builtin_return_address(0));
 }
 
 int hook___openat_2(int dirfd, const char *path, int flags)

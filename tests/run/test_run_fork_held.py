@@ -17,6 +17,7 @@ LIBRARY = r"""
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+int __open_2(const char *path, int flags); /* of what is compiled with _FORTIFY_SOURCE */
 static int held = -1;
 static int is_here(void)
 {
@@ -35,7 +36,7 @@ int begin(void)
             me < end)
             break;
     fclose(maps);
-    held = open(file, O_RDONLY);
+    held = OPEN(file, O_RDONLY);
     return is_here();
 }
 int again(void) { return is_here(); }
@@ -57,12 +58,14 @@ if h.library.number() > 900:
 FORK = ("--fork", "-n", "2")
 
 
-@pytest.fixture
-def holds(site: Site) -> Site:
+@pytest.fixture(params=["open", "__open_2"])
+def holds(site: Site, request: pytest.FixtureRequest) -> Site:
     source = site.base / "holds.c"
     source.write_text(LIBRARY)
     library = site.package / "libffi.so.77"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run(
+        ["cc", f"-DOPEN={request.param}", "-shared", "-fPIC", "-o", library, source], check=True
+    )
     (site.package / "holds.py").write_text(HOLDS)
     site.app.write_text(APP)
     return site
