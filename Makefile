@@ -1,4 +1,4 @@
-# Everything a person runs on a working tree. `make demo` and `make check` need a Debian 12 or
+# Everything a person runs on a working tree. `make demo` and `make check` need a Debian 12 or 13, or
 # Ubuntu 24.04 machine and nothing else: they install packages, build, and fill .venv themselves.
 # Not as root, `sudo` is used for the packages and for what runs in the lab.
 

@@ -130,7 +130,12 @@ class Bench:
     def put(self, n: int, mpi: str, *extra: str, **settings: Any) -> dict[str, Any]:
         """Stages on n nodes; returns the JSON object, with the exit status as "status"."""
         process = self.start(n, mpi, *extra, **settings)
-        out, err = process.communicate(timeout=LIMIT_S)
+        try:
+            out, err = process.communicate(timeout=LIMIT_S)
+        except BaseException:
+            process.kill()  # Open MPI 5.0: one prterun in thousands waits for ever
+            process.wait()
+            raise
         lines = [line for line in out.splitlines() if line.startswith("{")]
         assert len(lines) <= 1, out
         result: dict[str, Any] = (
