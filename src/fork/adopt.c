@@ -36,7 +36,7 @@ int adopt_descriptors(const int *from, const int32_t *to, uint32_t n, int *kept)
     int last = 2, moved[n + 1]; /* as many as a process has */
     for (uint32_t i = 0; i < n; i++)
         last = to[i] > last ? to[i] : last;
-    if (last >= HELD_FROM && held_has(HELD_END))
+    if (last >= HELD_FROM && held_any())
         return -EBUSY;
     for (uint32_t i = 0; i <= n; i++) {
         moved[i] = sys_fcntl(i < n ? from[i] : *kept, F_DUPFD_CLOEXEC, last + 1);

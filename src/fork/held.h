@@ -16,7 +16,8 @@ enum {
  * it. That is another, if it is of the file that the code itself came from. Keeps errno. */
 int held_apart(int fd, const void *caller);
 
-/* Whether `fd` is one of them; HELD_END: whether there is any. */
+/* Whether `fd` is one of them; whether there is any. */
 int held_has(int fd);
+int held_any(void);
 
 #endif

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mpi_world import needs_romio
 
-from brigade.bench.checkpoint.program import mpiio_components, open_mpi
+from brigade.bench.checkpoint.program import open_mpi
 from brigade.bench.ior import options, program
 from brigade.cli.bench_checkpoint import launcher_words
 
@@ -381,7 +382,7 @@ def test_a_comparison_has_every_back_end_in_every_row_and_the_published_rows_bes
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(len(mpiio_components()) < 2, reason="an Open MPI without ROMIO")
+@needs_romio
 def test_components_of_open_mpi_are_two_jobs_in_which_all_others_run(bench):
     words = ["-a", "LAMINAR,OMPIO,ROMIO", "-i", "1", "-b", "64k", "-t", "64k", "-c", "-w"]
     done = bench(*words, "--compare", "--json", "-n", "1", "--", "env")

@@ -311,9 +311,7 @@ def test_calls_paths_and_flags_are_those_that_strace_names(tmp_path: Path) -> No
 
     def told(trace):
         own = [e for _, e in trace.events() if e.path[:1] == "/" or e.path.startswith("memfd:")]
-        number = re.compile(
-            r"^/proc/\d+/"
-        )  # of the process: libffi's newer ones ask for their maps
+        number = re.compile(r"^/proc/\d+/")  # newer libffis ask for the maps of their process
         return Counter(
             (e.call, e.error, number.sub("/proc/PID/", e.path), e.by_fd, e.flags, e.other)
             for e in own
