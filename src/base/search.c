@@ -5,11 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
-
-#ifndef SYS_faccessat2 /* the C library is older than Linux 5.8: on all machines the same number */
-#define SYS_faccessat2 439
-#endif
 
 /* What execvp tries where there is no PATH. */
 static const char by_default[] = "/bin:/usr/bin";

@@ -7,12 +7,12 @@
 #ifndef BRG_BASE_SYS_H
 #define BRG_BASE_SYS_H
 
+#include "base/newer.h"
+
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #if defined(__x86_64__)

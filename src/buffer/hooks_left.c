@@ -1,4 +1,5 @@
 /* Ways to a file that go by the buffers: it is left to the kernel before. */
+#include "base/newer.h"
 #include "buffer/hooks.h"
 #include "buffer/worker.h"
 
@@ -129,18 +130,13 @@ int hook___dprintf_chk(int fd, int flag, const char *format, ...)
 
 /* ---- system calls by their numbers ---- */
 
-#define IO_URING_SETUP 425
-#define CLONE3 435
-#define OPENAT2 437
-#define PIDFD_GETFD 438
-
 static int number_clones(long number)
 {
 #ifdef SYS_fork
     if (number == SYS_fork || number == SYS_vfork)
         return 1;
 #endif
-    return number == SYS_clone || number == CLONE3;
+    return number == SYS_clone || number == SYS_clone3;
 }
 
 static int number_opens(long number)
@@ -149,8 +145,8 @@ static int number_opens(long number)
     if (number == SYS_open || number == SYS_creat)
         return 1;
 #endif
-    return number == SYS_openat || number == OPENAT2 || number == SYS_open_by_handle_at ||
-           number == PIDFD_GETFD;
+    return number == SYS_openat || number == SYS_openat2 || number == SYS_open_by_handle_at ||
+           number == SYS_pidfd_getfd;
 }
 
 /* 0, or -1 with errno. Those that name no descriptor first lose nothing by this either. */
@@ -173,7 +169,7 @@ static int before_number(long number, const long *a)
  * made that no library sees, on any file, also on one that is opened later. */
 static void after_number(long number, long result)
 {
-    if (number == IO_URING_SETUP || number == SYS_io_setup)
+    if (number == SYS_io_uring_setup || number == SYS_io_setup)
         file_stop("a queue of calls in the kernel");
     else if (number_opens(number)) {
         file_opened((int)result, NULL, O_RDWR);

@@ -2,9 +2,10 @@
 #ifndef BRG_TRACE_CALLS_H
 #define BRG_TRACE_CALLS_H
 
+#include "base/newer.h"
+
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 
 /* Not in the table, but stopped at: what goes through its ring is not seen. Linux 5.1. */
 enum {

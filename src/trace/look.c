@@ -56,13 +56,11 @@ void trace_look_entry(struct trace_task *task)
     task->other[0] = '\0';
     if (call->id == TRACE_mmap)
         return;
-#ifdef SYS_openat2
     if (call->id == TRACE_openat2) {
         uint64_t how = 0;
         remote_read(task->tid, task->args[call->flags], &how, sizeof how);
         task->flags = how;
     }
-#endif
     if (call->flags >= 0)
         task->flags = (uint32_t)task->flags;
     if (call->other_fd >= 0)

@@ -11,6 +11,7 @@
  * (SIGKILL too, at PTRACE_EVENT_EXIT). So the tracer never waits for the program alone, but for its
  * stops as well, and passes on each signal that stopped it.
  */
+#include "base/newer.h"
 #include "trace/engine.h"
 #include "trace/entry.h"
 #include "trace/filter.h"
@@ -23,7 +24,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,12 +44,10 @@ static long trace(long request, pid_t tid, long addr, long data)
 static void close_others(int low, int high)
 {
     long most = sysconf(_SC_OPEN_MAX);
-#ifdef SYS_close_range
     if ((low == 3 || syscall(SYS_close_range, 3, low - 1, 0) == 0) &&
         (high == low + 1 || syscall(SYS_close_range, low + 1, high - 1, 0) == 0) &&
         syscall(SYS_close_range, high + 1, ~0u, 0) == 0)
         return;
-#endif
     for (int fd = 3; fd < (most < 65536 ? most : 65536); fd++)
         if (fd != low && fd != high)
             close(fd);

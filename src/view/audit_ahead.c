@@ -12,9 +12,6 @@
 
 #include <errno.h>
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 enum {
     MOST_BYTES = 256 << 10
 };

@@ -48,6 +48,12 @@ static inline const struct view *hook_view(void)
         return preload_start();
     return preload_view;
 }
+/* Keeps the error that waits for the program's dlerror(). */
+void preload_keep_error(void);
+
+/* Looks for what hooks_thread.c calls, as long as it has not been found; whether it has been. */
+int preload_find_threads(void);
+
 static inline int serves(const struct view *v)
 {
     return v && v->mode == VIEW_SERVE;

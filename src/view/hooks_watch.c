@@ -2,11 +2,11 @@
  * they begin that does not outlive a fork: threads, children, sockets. See watch.h.
  */
 #include "view/watch.h"
+#include "view/late.h"
 #include "view/handoff.h"
 #include "base/sys.h"
 #include "base/text.h"
 
-#include <dlfcn.h>
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <sys/socket.h>
@@ -103,6 +103,12 @@ static long answer(long result) /* of the kernel, as the libc gives it */
 #define REAL_OR(name, otherwise, ...) \
     (watch_real()->name ? watch_real()->name(__VA_ARGS__) : (otherwise))
 
+/* The same of the library that threads are in, which may have come since. */
+#define THREADS_OR(name, otherwise, ...)                                           \
+    (watch_real()->name || (calls.name = (__typeof__(calls.name))late_find(#name)) \
+         ? calls.name(__VA_ARGS__)                                                 \
+         : (otherwise))
+
 /* Processor time does not count; _brigade_trial.py asks for it where one module ends and another
  * goes on, so that nothing is left to be recorded. */
 int watch_clock_gettime(clockid_t clock, struct timespec *now)
@@ -141,7 +147,7 @@ int watch_timespec_get(struct timespec *now, int base)
 
 #define WAIT(name, ...) \
     asked_time = NULL;  \
-    return REAL_OR(name, -1, __VA_ARGS__)
+    return THREADS_OR(name, -1, __VA_ARGS__)
 
 int watch_sem_wait(sem_t *semaphore)
 {
@@ -276,7 +282,7 @@ int watch_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
 int watch_pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *cpus)
 {
     note_object("cpus", __builtin_return_address(0));
-    return REAL_OR(pthread_getaffinity_np, ENOSYS, thread, size, cpus);
+    return THREADS_OR(pthread_getaffinity_np, ENOSYS, thread, size, cpus);
 }
 
 int watch_sched_getcpu(void)
@@ -316,17 +322,39 @@ int watch_getentropy(void *bytes, size_t n)
     return REAL_OR(getentropy, -1, bytes, n);
 }
 
-/* The libc of before 2.36 has none of these three: then nobody can call them. */
+/* The libc of before 2.36 has none of these three: whoever calls them has them of a library
+ * (libbsd) that may have been loaded where we cannot look. */
+static void random_bytes(void *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        long got = sys_call(SYS_getrandom, (long)bytes + (long)done, (long)(n - done), 0, 0, 0, 0);
+        done += got > 0 ? (size_t)got : 0;
+    }
+}
+
+static uint32_t random_number(void)
+{
+    uint32_t number;
+    random_bytes(&number, sizeof number);
+    return number;
+}
+
 uint32_t watch_arc4random(void)
 {
     watch_note("random", "");
-    return REAL_OR(arc4random, 0, );
+    return REAL_OR(arc4random, random_number(), );
 }
 
 uint32_t watch_arc4random_uniform(uint32_t bound)
 {
     watch_note("random", "");
-    return REAL_OR(arc4random_uniform, 0, bound);
+    if (watch_real()->arc4random_uniform)
+        return watch_real()->arc4random_uniform(bound);
+    uint32_t number, first = bound ? -bound % bound : 0; /* of as many numbers for each result */
+    do
+        number = random_number();
+    while (number < first);
+    return bound ? number % bound : 0;
 }
 
 void watch_arc4random_buf(void *bytes, size_t n)
@@ -334,6 +362,8 @@ void watch_arc4random_buf(void *bytes, size_t n)
     watch_note("random", "");
     if (watch_real()->arc4random_buf)
         watch_real()->arc4random_buf(bytes, n);
+    else
+        random_bytes(bytes, n);
 }
 
 /* ---- threads, children, sockets, folders ---- */
@@ -343,7 +373,7 @@ int watch_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, th
                          void *argument)
 {
     note_object("thread", (void *)(uintptr_t)start);
-    return REAL_OR(pthread_create, ENOSYS, thread, attributes, start, argument);
+    return THREADS_OR(pthread_create, ENOSYS, thread, attributes, start, argument);
 }
 
 pid_t watch_fork(void)

@@ -14,10 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434 /* the same on all machines; older headers lack it */
-#endif
-
 enum {
     WAIT_MS = 30000, /* for the rank that makes it */
     STEP_MS = 2

@@ -28,7 +28,9 @@ struct view *preload_start(void)
     if (!__atomic_compare_exchange_n(&starting, &expected, 1, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
         return NULL;
+    preload_keep_error();
     real_find_all();
+    preload_find_threads();
     struct view *v = brigade_handoff;
     if (!v || v->bytes != sizeof *v) {
         v = &own_view;

@@ -23,6 +23,7 @@
 #include "view/probe.h"
 #include "view/program.h"
 #include "view/rank_env.h"
+#include "view/rank_start.h"
 #include "view/record.h"
 #include "view/stoppable.h"
 #include "view/trace.h"
@@ -319,6 +320,7 @@ int main(int argc, char **argv)
     static struct view view;
     struct options o = {0};
     (void)argc;
+    rank_start_show();
     if (parse(argv, &o) != 0) {
         fputs(usage, stderr);
         return 2;

@@ -23,38 +23,23 @@ struct row {
 
 static const struct row rows[TRACE_CALLS] = {
 #ifdef SYS_open
-    [TRACE_open] = {OPEN, "open"},
-    [TRACE_creat] = {WRITE, "open"},
-    [TRACE_stat] = {LOOKUP, "stat"},
-    [TRACE_lstat] = {LOOKUP, "lstat"},
-    [TRACE_access] = {ACCESS, "access"},
-    [TRACE_readlink] = {LOOKUP, "readlink"},
-    [TRACE_mkdir] = {WRITE, "mkdir"},
-    [TRACE_rmdir] = {WRITE, "rmdir"},
-    [TRACE_unlink] = {WRITE, "unlink"},
-    [TRACE_rename] = {MOVE, "rename"},
-    [TRACE_symlink] = {WRITE, "symlink"},
-    [TRACE_link] = {MOVE, "link"},
+    [TRACE_open] = {OPEN, "open"},           [TRACE_creat] = {WRITE, "open"},
+    [TRACE_stat] = {LOOKUP, "stat"},         [TRACE_lstat] = {LOOKUP, "lstat"},
+    [TRACE_access] = {ACCESS, "access"},     [TRACE_readlink] = {LOOKUP, "readlink"},
+    [TRACE_mkdir] = {WRITE, "mkdir"},        [TRACE_rmdir] = {WRITE, "rmdir"},
+    [TRACE_unlink] = {WRITE, "unlink"},      [TRACE_rename] = {MOVE, "rename"},
+    [TRACE_symlink] = {WRITE, "symlink"},    [TRACE_link] = {MOVE, "link"},
 #endif
-    [TRACE_openat] = {OPEN, "open"},
-    [TRACE_newfstatat] = {STAT, "stat"},
-    [TRACE_statx] = {STAT, "stat"},
-    [TRACE_faccessat] = {ACCESS, "access"},
-#ifdef SYS_faccessat2
-    [TRACE_faccessat2] = {ACCESS, "access"},
-#endif
-    [TRACE_readlinkat] = {LOOKUP, "readlink"},
-    [TRACE_getdents64] = {LIST, "list"},
-    [TRACE_execve] = {LOOKUP, "exec"},
-    [TRACE_execveat] = {LOOKUP, "exec"},
-    [TRACE_truncate] = {WRITE, "truncate"},
-    [TRACE_mkdirat] = {WRITE, "mkdir"},
-    [TRACE_unlinkat] = {WRITE, "unlink"},
+    [TRACE_openat] = {OPEN, "open"},         [TRACE_newfstatat] = {STAT, "stat"},
+    [TRACE_statx] = {STAT, "stat"},          [TRACE_faccessat] = {ACCESS, "access"},
+    [TRACE_faccessat2] = {ACCESS, "access"}, [TRACE_readlinkat] = {LOOKUP, "readlink"},
+    [TRACE_getdents64] = {LIST, "list"},     [TRACE_execve] = {LOOKUP, "exec"},
+    [TRACE_execveat] = {LOOKUP, "exec"},     [TRACE_truncate] = {WRITE, "truncate"},
+    [TRACE_mkdirat] = {WRITE, "mkdir"},      [TRACE_unlinkat] = {WRITE, "unlink"},
 #ifdef SYS_renameat
     [TRACE_renameat] = {MOVE, "rename"},
 #endif
-    [TRACE_renameat2] = {MOVE, "rename"},
-    [TRACE_symlinkat] = {WRITE, "symlink"},
+    [TRACE_renameat2] = {MOVE, "rename"},    [TRACE_symlinkat] = {WRITE, "symlink"},
     [TRACE_linkat] = {MOVE, "link"},
 };
 

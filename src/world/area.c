@@ -19,21 +19,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
+#include "base/newer.h"
 
 #define SLEEP_NS 20000000L
 #define SLEEPS_A_LOOK 3u /* whether others live */
 #define SPINS 400u       /* some microseconds */
 #define YIELD_NS UINT64_C(200000)
 #define LOOKS 8u /* at other ranks, each time; few, as there may be hundreds that look */
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
 
 /* ---- making one ---- */
 

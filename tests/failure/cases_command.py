@@ -15,7 +15,7 @@ OTHER = {"x86_64": 183, "aarch64": 62}[os.uname().machine]
 
 def script(path: Path, text: str, mode: int = 0o755) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, newline="")
+    path.write_bytes(text.encode())
     path.chmod(mode)
     return path
 

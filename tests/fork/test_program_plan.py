@@ -12,6 +12,7 @@ from brigade.fork.explain import as_json, lines
 from brigade.fork.program import (
     FEWEST,
     ProgramPlan,
+    asks_to_be_first,
     from_json,
     of_programs,
     reads_environment,
@@ -36,8 +37,10 @@ def process(
     )  # fmt: skip
 
 
-def plan_of(*processes: Process, uncertain: str = "") -> ProgramPlan:
-    return of_programs(Trial("", list(processes)), lambda path: uncertain)
+def plan_of(*processes: Process, uncertain: str = "", first: str = "") -> ProgramPlan:
+    return of_programs(
+        Trial("", list(processes)), lambda path: uncertain, lambda path: path == first
+    )
 
 
 def event(what: str, detail: str = "") -> tuple[str, str, str, str]:
@@ -67,6 +70,21 @@ def test_what_constructors_do_decides(what: str, detail: str, kind: str) -> None
     again = [process(MAIN), process(MAIN, event(what, detail), rank=1)]
     assert plan_of(*again).kind == "main"
     assert plan_of(process(MAIN), process(event("clock"), MAIN, rank=1)).kind == "preinit"
+
+
+def test_nobody_stops_before_constructors_where_a_librarys_come_first_of_all() -> None:
+    """They would run in the template, and again in each rank."""
+    own = process(event("output", "1"), MAIN)
+    assert plan_of(own).kind == "preinit"
+    plan = plan_of(own, first="/lib/3.so")
+    assert plan.kind == "plain" and plan.why.endswith("constructors of 3.so run before all others")
+    assert plan_of(process(MAIN), first="/lib/3.so").kind == "main"
+
+
+def test_who_asks_to_be_first_is_told(tmp_path: Path) -> None:
+    assert not asks_to_be_first(str(library(tmp_path / "one.so")))
+    assert asks_to_be_first(str(library(tmp_path / "two.so", "-Wl,-z,initfirst")))
+    assert not asks_to_be_first(str(tmp_path / "none.so"))
 
 
 def test_what_no_trial_sees_is_not_shared() -> None:

@@ -1,4 +1,5 @@
 /* A store in place: the file under its name is what is written, and nothing else is there. */
+#include "base/newer.h"
 #include "claim.h"
 #include "store/store.h"
 
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static char folder[64], path[96];

@@ -21,6 +21,7 @@ MACHINES = {
     183: "aarch64", 243: "riscv64", 258: "loongarch64",
 }  # fmt: skip
 NODEFLIB = 0x800  # of flags_1: neither the cache's system directories nor the default path
+INITFIRST = 0x20  # of flags_1: its constructors run before those of all others
 _DF_1_NOW, _DF_BIND_NOW = 0x1, 0x8
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP, _PT_NOTE, _PT_GNU_PROPERTY = 1, 2, 3, 4, 0x6474E553
 _NEEDED, _HASH, _STRTAB, _SYMTAB, _STRSZ, _SONAME, _RPATH = 1, 4, 5, 6, 10, 14, 15

@@ -23,7 +23,8 @@ from brigade.elf.file import NotElf, read
 from brigade.trial.modules import Event, RankModules
 
 _NAMES = frozenset(["environ", "__environ", "_environ"])
-_LIBC = ("libc.so.", "ld-linux", "ld64.so", "libc-")  # defines it
+# What defines it; and dlopen, which had a library of its own before glibc 2.34.
+_LIBC = ("libc.so.", "ld-linux", "ld64.so", "libc-", "libdl.so.", "libdl-")
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 

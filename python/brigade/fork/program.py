@@ -5,6 +5,8 @@
 `main`: before main, with all constructors done once, if nothing that they did is one rank's own;
 `preinit`: before any constructor, when only the libraries are loaded and relocated; `plain`: not at
 all. The reasons are in words. Whoever is not sure says `preinit`, and whoever cannot know, `plain`.
+Before a constructor nobody can stop where another library's come first of all, as those of
+libpthread before glibc 2.34: then it is `plain`, too.
 
 What must stay true: what a rule does again in Python (`_brigade_again.py`) is not done for other
 programs, so a rule with an action is none here.
@@ -12,12 +14,13 @@ programs, so a rule with an action is none here.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from brigade.elf.file import NotElf, read
+from brigade.elf.file import INITFIRST, NotElf, read
 from brigade.fork.libraries import is_libc
 from brigade.fork.rules import rule_for
 from brigade.fork.words import event_words, variable_words
@@ -71,10 +74,15 @@ def from_json(value: Mapping[str, Any]) -> ProgramPlan:
     )
 
 
-def of_programs(trial: Trial, uncertain: Callable[[str], str] | None = None) -> ProgramPlan:
+def of_programs(
+    trial: Trial,
+    uncertain: Callable[[str], str] | None = None,
+    starts_first: Callable[[str], bool] | None = None,
+) -> ProgramPlan:
     """The plan of a trial. `uncertain(path of an object)` tells what of it no trial can see, or
-    "": `reads_environment`."""
+    "": `reads_environment`; `starts_first`, whether its constructors run before all others'."""
     uncertain = uncertain or reads_environment
+    starts_first = starts_first or asks_to_be_first
     first = first_processes(trial)
     if not first:
         return ProgramPlan("plain", "the trial recorded no process")
@@ -93,6 +101,11 @@ def of_programs(trial: Trial, uncertain: Callable[[str], str] | None = None) -> 
         plan.why = plan.why or uncertain(path)
     if not plan.why:
         plan.kind = "main"
+        return plan
+    first_of_all = next(filter(starts_first, loaded[ranks[0].rank]), "")
+    if first_of_all:
+        plan.kind = "plain"
+        plan.why += f"; and constructors of {os.path.basename(first_of_all)} run before all others"
     return plan
 
 
@@ -152,6 +165,14 @@ def _against(event: Event, names: set[str]) -> str:
     if event.what == "getenv":
         return variable_words(event.detail, names) or ""
     return "" if _harmless(event) else event_words(event)
+
+
+def asks_to_be_first(path: str) -> bool:
+    """Whether an object's constructors run before those of all that is loaded earlier."""
+    try:
+        return bool(read(path).flags_1 & INITFIRST)
+    except (OSError, NotElf):
+        return False  # it was loaded, so that what a template finds is the same
 
 
 def reads_environment(path: str) -> str:

@@ -234,12 +234,16 @@ class Builder:
         return words
 
     def _ld(self, command, options, objects, needs, target: Path) -> None:
+        system = ["--as-needed", "-ldl", "-lpthread"]  # of their own before glibc 2.34
         if command[0] == "ld":
-            needs = [*needs, "-L", _libc_folder(), "-lc"]
+            needs = [*needs, "-L", _libc_folder(), *system, "-lc"]
             _do([*command, *options, *objects, *needs, "-o", str(target)])
         else:
-            passed = [word for option in options for word in ("-Xlinker", option)]
-            _do([*command, *passed, *objects, *needs, "-o", str(target)])
+            options, system = (
+                [word for option in words for word in ("-Xlinker", option)]
+                for words in (options, system)
+            )
+            _do([*command, *options, *objects, *needs, *system, "-o", str(target)])
 
 
 def rename_depaudit(path: Path) -> None:

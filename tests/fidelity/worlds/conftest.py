@@ -16,6 +16,7 @@ from .build import Builder
 from .compare import Verdict, judge
 from .describe import ElfWorld
 from .draw import draw
+from .without import possible
 
 AHEAD = 4  #: worlds that are begun before their test asks
 
@@ -33,11 +34,11 @@ class Court:
         at = self._seeds.index(seed)
         for other in self._seeds[at : at + AHEAD]:
             if other not in self._begun:
-                self._begun[other] = self._pool.submit(judge, draw(other), self.builder)
+                self._begun[other] = self._pool.submit(self.judge, draw(other))
         return self._begun.pop(seed).result()
 
     def judge(self, world: ElfWorld) -> Verdict:
-        return judge(world, self.builder)
+        return judge(possible(world), self.builder)
 
 
 @pytest.fixture(scope="session")
