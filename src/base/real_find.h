@@ -2,22 +2,15 @@
 #ifndef BRG_BASE_REAL_FIND_H
 #define BRG_BASE_REAL_FIND_H
 
+#include "base/next_definition.h"
 #include "base/real_calls.h"
-
-#include <dlfcn.h>
-#include <errno.h>
 
 struct real_calls real;
 int real_found;
 
 void *real_find(const char *name)
 {
-    int saved = errno;
-    void *found = dlsym(RTLD_NEXT, name);
-    if (!found)
-        dlerror(); /* the program must not find our question's error */
-    errno = saved;
-    return found;
+    return next_function(name);
 }
 
 /* Looks for all of them, once. */

@@ -13,6 +13,10 @@
 #include <sys/user.h>
 #include <unistd.h>
 
+#ifndef TRAP_HWBKPT /* of the C library's headers from glibc 2.29 on */
+#define TRAP_HWBKPT 4
+#endif
+
 static long trace(long request, pid_t tid, long addr, long data)
 {
     return syscall(SYS_ptrace, request, tid, addr, data);

@@ -4,7 +4,7 @@
  * the shared file system nothing; here the message gets back the path that the program asked for.
  */
 #include "view/hooks.h"
-#include "view/next.h"
+#include "base/next_definition.h"
 #include "base/sys.h"
 #include "base/text.h"
 
@@ -24,7 +24,7 @@ static long this_thread(void)
 
 void preload_keep_error(void)
 {
-    char *(*dl_error)(void) = (char *(*)(void))next_definition("dlerror", waiting);
+    char *(*dl_error)(void) = (char *(*)(void))next_definition("dlerror");
     const char *message = dl_error ? dl_error() : NULL;
     struct text t = text_in(waiting, sizeof waiting);
     if (message)

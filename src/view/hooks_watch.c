@@ -25,14 +25,8 @@ const struct watched_calls *watch_real(void)
     if (!__atomic_compare_exchange_n(&calls_state, &expected, 1, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
         return &calls; /* from inside, or another thread: what is not there yet is NULL */
-    int saved = errno, missing = 0;
-#define WATCH(type, name, parameters)                             \
-    calls.name = (__typeof__(calls.name))dlsym(RTLD_NEXT, #name); \
-    missing |= !calls.name;
+#define WATCH(type, name, parameters) calls.name = (__typeof__(calls.name))next_function(#name);
 #include "view/watch.def"
-    if (missing)
-        dlerror(); /* the program must not find our question's error */
-    errno = saved;
     __atomic_store_n(&calls_state, 2, __ATOMIC_RELEASE);
     return &calls;
 }

@@ -4,6 +4,8 @@
 #ifndef BRG_VIEW_LATE_H
 #define BRG_VIEW_LATE_H
 
+#include "base/next_definition.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 
@@ -11,7 +13,7 @@
 static inline void *late_find(const char *name)
 {
     int saved = errno;
-    void *found = dlsym(RTLD_NEXT, name);
+    void *found = next_function(name);
     void *library = found ? NULL : dlopen("libpthread.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (library) {
         found = dlsym(library, name);

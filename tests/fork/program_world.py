@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+from libc_version import stops_before_constructors
 from world_of_c import library, program
 
+KINDS = ["main", pytest.param("preinit", marks=stops_before_constructors)]
 LIBRARIES = 10  # as many as are worth a fork, with the C library
 SHARED = """\
 #define _GNU_SOURCE

@@ -9,8 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from libc_version import stops_before_constructors
 from processes import until
-from program_world import ProgramSite
+from program_world import KINDS, ProgramSite
 
 from brigade.paths import native
 
@@ -29,6 +30,7 @@ ODD = {
 }  # fmt: skip
 
 
+@stops_before_constructors
 @pytest.mark.parametrize("why", ODD)
 def test_what_a_fork_does_not_take_over_is_done_by_each_rank(tmp_path: Path, why: str) -> None:
     odd = f'if (getenv("ODD")) {{ {ODD[why]} own = 1; }}'
@@ -139,7 +141,7 @@ def by_hand(site: ProgramSite, kind: str, environments: list[dict[str, str]]) ->
     return [variables.pop("said") for variables in environments]
 
 
-@pytest.mark.parametrize("kind", ["main", "preinit"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_rank_for_whom_something_is_otherwise_starts_by_itself(tmp_path: Path, kind: str) -> None:
     """A constructor has read another value; or it has more variables than there is room for."""
     main = SAYS.replace("return 0;", "fflush(stdout); if (argc > 1) getchar(); return 0;")
@@ -153,6 +155,7 @@ def test_a_rank_for_whom_something_is_otherwise_starts_by_itself(tmp_path: Path,
     assert alone == [False, kind == "main", False, True]
 
 
+@stops_before_constructors
 def test_ranks_that_use_openmp_have_threads_of_their_own_number(tmp_path: Path) -> None:
     """Its constructor reads OMP_NUM_THREADS, and which processors there are."""
     count = (
@@ -172,7 +175,7 @@ def test_ranks_that_use_openmp_have_threads_of_their_own_number(tmp_path: Path) 
     assert len({parent for _, parent in said}) == 1 and int(said[0][1]) != os.getpid()
 
 
-@pytest.mark.parametrize("kind", ["main", "preinit"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["the template", "a rank", "the launcher"])
 def test_whoever_is_killed_nothing_is_left(tmp_path: Path, kind: str, name: str) -> None:
     does = "own = 5;" if kind == "main" else "own = getpid();"

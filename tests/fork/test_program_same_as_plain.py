@@ -10,7 +10,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from program_world import ProgramSite
+from libc_version import stops_before_constructors
+from program_world import KINDS, ProgramSite
 
 # what a constructor does, by where the program is stopped for it
 DOES = {"main": "own = strlen(order);", "preinit": "own = getpid();"}
@@ -74,7 +75,7 @@ def by_any_image(lines: list[str]) -> list[str]:
     return [re.sub(r"/[0-9a-f]{32}/", "/ID/", line) for line in lines]
 
 
-@pytest.mark.parametrize("kind", ["main", "preinit"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_rank_is_what_it_is_by_itself(tmp_path: Path, kind: str) -> None:
     def set_up() -> None:
         os.umask(0o27)
@@ -111,7 +112,7 @@ def test_constructors_run_once_in_each_rank_and_what_they_drew_is_its_own(tmp_pa
     assert order.split() == ORDER
 
 
-@pytest.mark.parametrize("kind", ["main", "preinit"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_main_runs_as_often_as_there_are_ranks(tmp_path: Path, kind: str) -> None:
     notes = tmp_path / "notes"
     text = f"""int fd = open("{notes}", O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -124,7 +125,7 @@ def test_main_runs_as_often_as_there_are_ranks(tmp_path: Path, kind: str) -> Non
     assert sorted(notes.read_text()) == list("01234")
 
 
-@pytest.mark.parametrize("kind", ["main", "preinit"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_done_at_the_end_is_done_by_each_rank(tmp_path: Path, kind: str) -> None:
     """Handlers in their order, destructors after them; text that was still to be written."""
     main = 'strcat(order, "main"); setvbuf(stdout, NULL, _IOFBF, 0); printf("here\\n"); return 0;'
@@ -137,7 +138,7 @@ def test_what_is_done_at_the_end_is_done_by_each_rank(tmp_path: Path, kind: str)
     assert (site.fork()["kind"], site.fork()["ranks"]) == (kind, 3)
 
 
-@pytest.mark.parametrize("kind", ["main", "preinit"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("how", "status"), [("return 7;", 7), ("kill(getpid(), SIGKILL);", -9), ("abort();", -6),
                         ("raise(SIGTERM);", -15)]
@@ -151,6 +152,7 @@ def test_the_end_of_the_job_is_a_ranks(tmp_path: Path, kind: str, how: str, stat
     assert plain in (status, 128 - status)
 
 
+@stops_before_constructors
 def test_threads_allocation_and_loading_work_in_a_rank(tmp_path: Path) -> None:
     main = """\
         static const size_t sizes[] = {1, 1 << 10, 1 << 24};

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from libc_version import sound_under_auditors
 from world import World, compile_c
 
 NAME = 'const char *{0}(void) {{ return "{0} from {1}"; }}'
@@ -222,6 +223,7 @@ def test_libraries_with_much_static_tls_load(world: World, size: int) -> None:
     assert "\ntls\n" in world.run(exe, f"{where}/liba.so").stdout
 
 
+@sound_under_auditors
 def test_a_library_in_another_namespace(world: World) -> None:
     library(world, "a", "lib")
     source = (

@@ -1,10 +1,14 @@
-/* Looking through the tables that ld.so itself uses. See next.h. */
-#include "view/next.h"
+/* Looking through the tables that ld.so itself uses. See next_definition.h. */
+#include "base/next_definition.h"
 #include "base/text.h"
 
+#include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 
 #define HIDDEN_VERSION 0x8000u
@@ -61,10 +65,15 @@ static const ElfW(Sym) * fits(const struct tables *t, uint32_t i, const char *na
 static const ElfW(Sym) * find_gnu(const struct tables *t, const char *name)
 {
     uint32_t hash = 5381, buckets = t->gnu[0], first = t->gnu[1], words = t->gnu[2];
-    const uint32_t *bucket = t->gnu + 4 + words * (sizeof(ElfW(Addr)) / sizeof *bucket);
+    const ElfW(Addr) *bloom = (const void *)(t->gnu + 4);
+    const uint32_t *bucket = (const void *)(bloom + words);
     const uint32_t *chain = bucket + buckets;
     for (const char *c = name; *c; c++)
         hash = hash * 33 + (unsigned char)*c;
+    const uint32_t bits = 8 * sizeof *bloom;
+    ElfW(Addr) word = bloom[hash / bits & (words - 1)];
+    if (!(word >> hash % bits & word >> (hash >> t->gnu[3]) % bits & 1))
+        return NULL; /* most objects have none of this name */
     uint32_t i = buckets ? bucket[hash % buckets] : 0;
     for (; i >= first && i; i++) {
         uint32_t here = chain[i - first];
@@ -115,9 +124,31 @@ static int look(struct dl_phdr_info *object, size_t size, void *context)
     return 1;
 }
 
-void *next_definition(const char *name, const void *own)
+void *next_definition(const char *name)
 {
-    struct search search = {.name = name, .own = (uintptr_t)own};
+    static const char here;
+    struct search search = {.name = name, .own = (uintptr_t)&here};
     dl_iterate_phdr(look, &search);
     return search.found;
+}
+
+/* Whether RTLD_NEXT gives the default version. */
+static int gives_default(void)
+{
+    static int known; /* 1: yes, -1: no */
+    if (!known) {
+        const char *version = gnu_get_libc_version(); /* 2.36 */
+        known = strtol(version, NULL, 10) > 2 || strtol(version + 2, NULL, 10) >= 36 ? 1 : -1;
+    }
+    return known > 0;
+}
+
+void *next_function(const char *name)
+{
+    int saved = errno;
+    void *found = gives_default() ? NULL : next_definition(name);
+    if (!found && !(found = dlsym(RTLD_NEXT, name)))
+        dlerror(); /* the program must not find our question's error */
+    errno = saved;
+    return found;
 }
