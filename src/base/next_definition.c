@@ -17,8 +17,10 @@ struct tables {
     uintptr_t base;
     const ElfW(Sym) * symbols;
     const char *strings;
-    const uint32_t *gnu, *sysv; /* hash tables; one of them is enough */
-    const uint16_t *versions;   /* or NULL */
+    const uint32_t *gnu, *sysv;        /* hash tables; one of them is enough */
+    const uint16_t *versions;          /* or NULL */
+    const ElfW(Rela) * slots, *places; /* what ld.so fills: calls, and all else */
+    size_t slots_bytes, places_bytes;
 };
 
 struct search {
@@ -48,6 +50,10 @@ static struct tables tables_of(const struct dl_phdr_info *object)
         case DT_GNU_HASH: t.gnu = pointer(t.base, d->d_un.d_ptr); break;
         case DT_HASH: t.sysv = pointer(t.base, d->d_un.d_ptr); break;
         case DT_VERSYM: t.versions = pointer(t.base, d->d_un.d_ptr); break;
+        case DT_JMPREL: t.slots = pointer(t.base, d->d_un.d_ptr); break;
+        case DT_PLTRELSZ: t.slots_bytes = d->d_un.d_val; break;
+        case DT_RELA: t.places = pointer(t.base, d->d_un.d_ptr); break;
+        case DT_RELASZ: t.places_bytes = d->d_un.d_val; break;
         default: break;
         }
     return t;
@@ -130,6 +136,37 @@ void *next_definition(const char *name)
     struct search search = {.name = name, .own = (uintptr_t)&here};
     dl_iterate_phdr(look, &search);
     return search.found;
+}
+
+int is_defined_by_any(const char *name)
+{
+    struct search search = {.name = name, .after = 1};
+    return dl_iterate_phdr(look, &search);
+}
+
+static int has_place_for(const struct tables *t, const ElfW(Rela) * list, size_t bytes,
+                         const char *name)
+{
+    for (size_t i = 0; list && i < bytes / sizeof *list; i++) {
+        size_t symbol = ELF64_R_SYM(list[i].r_info);
+        if (symbol && text_same(t->strings + t->symbols[symbol].st_name, name))
+            return 1;
+    }
+    return 0;
+}
+
+static int look_for_use(struct dl_phdr_info *object, size_t size, void *context)
+{
+    struct tables t = tables_of(object);
+    (void)size;
+    return t.symbols && t.strings && object->dlpi_addr != getauxval(AT_SYSINFO_EHDR) &&
+           (has_place_for(&t, t.slots, t.slots_bytes, context) ||
+            has_place_for(&t, t.places, t.places_bytes, context));
+}
+
+int is_used_by_any(const char *name)
+{
+    return dl_iterate_phdr(look_for_use, (void *)(uintptr_t)name);
 }
 
 /* Whether RTLD_NEXT gives the default version. */

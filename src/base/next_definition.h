@@ -15,4 +15,8 @@ void *next_function(const char *name) __attribute__((visibility("hidden")));
  * (IFUNC). */
 void *next_definition(const char *name) __attribute__((visibility("hidden")));
 
+/* Whether an object that is loaded has a function or variable, or refers to that of another one. */
+int is_defined_by_any(const char *name) __attribute__((visibility("hidden")));
+int is_used_by_any(const char *name) __attribute__((visibility("hidden")));
+
 #endif

@@ -64,6 +64,11 @@ static const char *library_at(const void *address)
  * just before a wait is the wait's. So it is recorded when the thread asks the next time. */
 static __thread const char *asked_time;
 
+/* Python asks before waits without an end, too: it does from 3.11 on, which has Py_Version, if it
+ * was built for a C library with sem_clockwait (2.30). Taken for a wait's otherwise, what a module
+ * asks for would be lost. */
+static int asks_before_all_waits;
+
 static void note_clock(int counts)
 {
     const struct view *v = brigade_handoff;
@@ -81,6 +86,7 @@ __attribute__((constructor)) static void start_of_watch(void)
 {
     const struct view *v = brigade_handoff;
     watch_real();
+    asks_before_all_waits = is_defined_by_any("Py_Version") && is_used_by_any("sem_clockwait");
     if (v && v->bytes == sizeof *v)
         record_add(v, "watch", 0, "", "", "");
 }
@@ -145,12 +151,16 @@ int watch_timespec_get(struct timespec *now, int base)
 
 int watch_sem_wait(sem_t *semaphore)
 {
-    WAIT(sem_wait, semaphore);
+    if (asks_before_all_waits)
+        asked_time = NULL;
+    return THREADS_OR(sem_wait, -1, semaphore);
 }
 
 int watch_sem_trywait(sem_t *semaphore)
 {
-    WAIT(sem_trywait, semaphore);
+    if (asks_before_all_waits)
+        asked_time = NULL;
+    return THREADS_OR(sem_trywait, -1, semaphore);
 }
 
 int watch_sem_timedwait(sem_t *semaphore, const struct timespec *until)

@@ -1,5 +1,6 @@
 /* Probing a node. See probe.h. Each thing is tried, by children where it would leave a trace. */
 #include "view/probe.h"
+#include "view/audited.h"
 #include "view/namespace_probe.h"
 #include "base/text.h"
 
@@ -55,7 +56,7 @@ static int try_with_child(int (*works)(pid_t child))
     return err;
 }
 
-/* ---- the interpose view: a recorded program that does nothing says that it ran under it ---- */
+/* ---- the interpose view: a recorded program says that it ran under it ---- */
 
 static int has_process(const char *folder, const char *name)
 {
@@ -90,7 +91,7 @@ static int take_records(const char *folder)
     return found;
 }
 
-static int run_recorded(const char *records)
+static int run_recorded(const char *program, const char *records)
 {
     int status = -1;
     pid_t child = fork();
@@ -99,7 +100,7 @@ static int run_recorded(const char *records)
         dup2(null, 1);
         dup2(null, 2);
         execl("/proc/self/exe", "brigade-rank", "--record", records, "--view", "interpose", "--",
-              "/bin/true", (char *)NULL);
+              program, (char *)NULL);
         _exit(126);
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -107,23 +108,25 @@ static int run_recorded(const char *records)
     return status;
 }
 
-static const char *probe_interpose(const char *folder)
+/* Why there is no such view, or NULL; then *defects is what brigade-audited found. */
+static const char *probe_interpose(const char *folder, int *defects)
 {
-    char records[] = "/tmp/brigade-probe-XXXXXX";
-    static const char *const libraries[] = {"/libbrigade-audit.so", "/libbrigade-preload.so"};
-    for (int i = 0; i < 2; i++) {
-        char path[PATH_MAX];
+    char records[] = "/tmp/brigade-probe-XXXXXX", path[PATH_MAX];
+    static const char *const parts[] = {"/libbrigade-audit.so", "/libbrigade-preload.so",
+                                        "/brigade-audited"};
+    for (int i = 0; i < 3; i++) {
         struct text t = text_in(path, sizeof path);
         text_add(&t, folder);
-        text_add(&t, libraries[i]);
+        text_add(&t, parts[i]);
         if (t.full || access(path, R_OK) != 0)
             return "Brigade's libraries are not beside brigade-rank";
     }
     if (!mkdtemp(records))
         return "no folder could be made in /tmp";
-    int status = run_recorded(records), found = take_records(records);
-    if (status != 0)
+    int status = run_recorded(path, records), found = take_records(records);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) > (AUDITED_CALLS | AUDITED_NAMESPACES))
         return "a program under it did not end well";
+    *defects = WEXITSTATUS(status);
     return found ? NULL : "ld.so does not load what LD_AUDIT and LD_PRELOAD name";
 }
 
@@ -138,6 +141,12 @@ static void print_one(const char *name, int err)
         printf("true");
     else
         printf("\"%s\"", strerror(err));
+}
+
+/* What went wrong, or NULL. */
+static void print_words(const char *name, const char *words)
+{
+    printf(words ? ",\"%s\":\"%s\"" : ",\"%s\":true", name, words);
 }
 
 static void print_memory(const char *base)
@@ -158,7 +167,8 @@ int probe_print(const char *folder, const char *base)
     struct namespace_found f;
     struct utsname host;
     namespace_probe(&f);
-    const char *interpose = probe_interpose(folder);
+    int defects = 0;
+    const char *interpose = probe_interpose(folder, &defects);
     if (uname(&host) != 0)
         return 1;
     printf("{\"host\":\"%s\",\"kernel\":\"%s\",\"machine\":\"%s\",\"user\":%u", host.nodename,
@@ -174,10 +184,14 @@ int probe_print(const char *folder, const char *base)
     print_one("bind", f.bind);
     print_one("cma", try_with_child(reads_memory)); /* as ranks of a node do */
     print_one("trace", try_with_child(traces));
-    if (interpose)
-        printf(",\"interpose\":\"%s\"", interpose);
-    else
-        printf(",\"interpose\":true");
+    print_words("interpose", interpose);
+    if (interpose) {
+        print_one("binds_calls", -1);
+        print_one("new_namespaces", -1);
+    } else {
+        print_words("binds_calls", defects & AUDITED_CALLS ? "glibc bug 15533" : NULL);
+        print_words("new_namespaces", defects & AUDITED_NAMESPACES ? "glibc bug 28062" : NULL);
+    }
     print_memory(base);
     printf("}\n");
     return fflush(stdout) == 0 ? 0 : 1;

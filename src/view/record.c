@@ -25,6 +25,7 @@ struct recorder {
     uint64_t start_ns;
     struct journal journal;
     char *seen[SEEN]; /* records that this process has written */
+    int pid;
     int watches;      /* what modules do is recorded, too */
     char *importing;  /* atomic; the name of the innermost module that is being imported, or NULL */
     char *names;      /* names that `importing` has pointed to, which stay */
@@ -148,6 +149,7 @@ static int begin(const struct view *v, const char *folder, int with_head)
     memset(&host, 0, sizeof host);
     sys_call(SYS_uname, (long)&host, 0, 0, 0, 0, 0);
     r->start_ns = start_of_file(v);
+    r->pid = sys_getpid();
     struct text t = text_in(r->journal.path, sizeof r->journal.path);
     text_add(&t, folder);
     text_add(&t, "/");
@@ -296,7 +298,8 @@ static void watch_path(const struct view *v, const char *kind, const char *path)
     } else if (opened &&
                (text_starts(path, "/proc/self") || text_starts(path, "/proc/thread-self") ||
                 (text_starts(path, "/proc/") && path[6] >= '0' && path[6] <= '9'))) {
-        record_event(v, "process", path);
+        if (sys_getpid() == v->recorder->pid) /* not a child of vfork's, which closes what it has */
+            record_event(v, "process", path);
     } else if (!opened) {
         record_event(v, "write", path);
     }

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from libc_version import sound_under_auditors
+from world_of_c import library
 
 from brigade.doctor import probe, verdict
+from brigade.paths import native
+
+TRACER = """
+#define _GNU_SOURCE
+#include <link.h>
+unsigned la_version(unsigned v) { return v; }
+unsigned la_objopen(struct link_map *m, Lmid_t l, uintptr_t *c) { return 3; }
+uintptr_t la_symbind64(Elf64_Sym *s, unsigned n, uintptr_t *a, uintptr_t *b, unsigned *f,
+                       const char *name) { return s->st_value; }
+Elf64_Addr la_x86_64_gnu_pltenter(Elf64_Sym *s, unsigned n, uintptr_t *a, uintptr_t *b,
+                                  La_x86_64_regs *r, unsigned *f, const char *name, long *size)
+{
+    return s->st_value;
+}
+"""
 
 ABLE = {
     "host": "n0", "kernel": "6.1", "machine": "x86_64", "user": 1000, "user_namespaces": True,
     "ids": True, "all_ids": "Operation not permitted", "mounts": True, "overlay": True,
     "userxattr": True, "whiteouts": True, "opaque": True, "bind": True, "cma": True, "trace": True,
-    "interpose": True,
+    "interpose": True, "binds_calls": True, "new_namespaces": True,
     "memory": {"bytes": 1 << 30, "free": 1 << 30, "exec": True, "writable": True},
 }  # fmt: skip
 
@@ -62,6 +80,27 @@ def test_what_is_refused_is_named_with_what_to_do(key: str, words: str, hint: st
 def test_without_interpose_the_python_view_is_left() -> None:
     told = verdict.judge({**ABLE, "interpose": "ld.so does not load"})
     assert told.auto == ("python",) and told.ok and told.hints
+
+
+def test_what_the_c_librarys_own_defects_do_is_said_with_the_view() -> None:
+    assert verdict.judge(ABLE).views[1].notes == ()
+    slow = verdict.judge({**ABLE, "binds_calls": "glibc bug 15533"})
+    assert slow.ok and "LD_BIND_NOW" in slow.views[1].notes[0]
+    assert "15533" in slow.views[1].notes[0]
+    (note,) = verdict.judge({**ABLE, "new_namespaces": "glibc bug 28062"}).views[1].notes
+    assert "dlmopen" in note and "28062" in note
+    assert not verdict.judge({**ABLE, "interpose": "no", "binds_calls": None}).views[1].notes
+
+
+@sound_under_auditors
+def test_calls_that_stay_slow_are_found(tmp_path: Path) -> None:
+    """Under an auditor that does trace calls they go through ld.so for ever on every system."""
+    if platform.machine() != "x86_64":
+        pytest.skip("the auditor is written for one machine")
+    program = native("brigade-audited")
+    assert subprocess.run([program]).returncode == 0
+    tracer = library(tmp_path / "tracer.so", source=TRACER)
+    assert subprocess.run([program], env={"LD_AUDIT": str(tracer)}).returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from libc_version import GLIBC
 from test_exports import SOURCES, exported
 from world import World, compile_c, run
 
@@ -54,6 +55,8 @@ int main(int argc, char **argv)
     DO("processor time") { clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); clock(); }
     DO("a wait's end") { sem_init(&sem, 0, 1); clock_gettime(CLOCK_MONOTONIC, &now);
                          sem_timedwait(&sem, &now); }
+    DO("before a wait without an end") { sem_init(&sem, 0, 2); clock_gettime(CLOCK_REALTIME, &now);
+                                         sem_trywait(&sem); sem_wait(&sem); time(NULL); }
     DO("getpid") getpid();
     DO("getppid") getppid();
     DO("syscall") syscall(SYS_getpid);
@@ -71,6 +74,9 @@ int main(int argc, char **argv)
                  waitpid(pid, NULL, 0); }
     DO("vfork") { if (!(pid = vfork())) { execv("/bin/true", ls); _exit(1); }
                   waitpid(pid, NULL, 0); }
+    DO("vfork that looks") { if (!(pid = vfork())) { close(open("/proc/self/fd", O_RDONLY));
+                                                     execv("/bin/true", ls); _exit(1); }
+                             waitpid(pid, NULL, 0); }
     DO("spawn") { posix_spawn(&pid, "/bin/true", NULL, NULL, ls, environ); waitpid(pid, NULL, 0); }
     DO("system") { if (system(":")) return 1; }
     DO("popen") pclose(popen(":", "r"));
@@ -105,6 +111,7 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
     "gettimeofday": [("clock", "")],
     "processor time": [],
     "a wait's end": [],
+    "before a wait without an end": [("clock", "")],
     "getpid": [("pid", "")],
     "getppid": [("pid", "")],
     "syscall": [("pid", "")],
@@ -120,6 +127,7 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
     "thread": [("thread", "EXE")],
     "fork": [("child", "")],
     "vfork": [("child", "/bin/true")],
+    "vfork that looks": [("child", "/bin/true")],
     "spawn": [("child", "/bin/true")],
     "system": [("child", "")],
     "popen": [("child", "")],
@@ -179,6 +187,36 @@ def test_what_a_program_does_is_recorded(world: World, calls: Path, what: str) -
         for kind, detail in EXPECTED[what]
     ]
     assert [event for event in events(trial, calls) if event not in always] == expected
+
+
+@pytest.mark.skipif(GLIBC < (2, 30), reason="the C library has no sem_clockwait")
+@pytest.mark.parametrize(
+    ("has", "waits", "expected"),
+    [
+        ("Py_Version", "sem_clockwait(&sem, CLOCK_MONOTONIC, &now)", []),
+        ("Py_Version", "sem_timedwait(&sem, &now)", [("clock", "")]),
+        ("Py_Older", "sem_clockwait(&sem, CLOCK_MONOTONIC, &now)", [("clock", "")]),
+    ],
+)
+def test_only_pythons_that_ask_before_each_wait_lose_nothing_by_it(
+    world: World, has: str, waits: str, expected: list[tuple[str, str]]
+) -> None:
+    """The time that is asked for before a wait without an end is the wait's only in those."""
+    source = f"""
+    #include <semaphore.h>
+    #include <time.h>
+    unsigned long {has} = 1;
+    int main(int argc, char **argv)
+    {{
+        struct timespec now; sem_t sem; sem_init(&sem, 0, 1);
+        if (argc > 5) return {waits};
+        clock_gettime(CLOCK_MONOTONIC, &now); sem_trywait(&sem); sem_destroy(&sem);
+        struct timespec later; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &later);
+        return 0;
+    }}"""
+    exe = compile_c(source, world.base / "exe", "-pthread", "-rdynamic")
+    trial, _ = watch(world.base, exe)
+    assert [event for event in events(trial, exe) if event[0] == "clock"] == expected
 
 
 def test_a_trial_that_does_not_watch_records_none(world: World, calls: Path) -> None:

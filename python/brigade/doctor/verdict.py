@@ -51,7 +51,7 @@ class Verdict:
 
 def judge(node: dict[str, Any]) -> Verdict:
     space = namespace(node)
-    interpose = View("interpose", None if node["interpose"] is True else str(node["interpose"]))
+    interpose = _interpose(node)
     python = View("python", None)
     memory = _memory(node.get("memory") or {})
     auto = ("interpose", "python") if interpose.why is None else ("python",)
@@ -94,6 +94,23 @@ def namespace(node: dict[str, Any]) -> View:
     if node.get("all_ids") is not True:
         notes.append("owners other than you show as nobody")
     return View("namespace", None, tuple(notes))
+
+
+def _interpose(node: dict[str, Any]) -> View:
+    notes = []
+    if _refused(node.get("binds_calls")):
+        notes.append(
+            "calls between libraries take some 10 ns more, as with any auditor of this C library"
+            f" ({node['binds_calls']}): LD_BIND_NOW=1 keeps them fast"
+        )
+    if _refused(node.get("new_namespaces")):
+        notes.append(
+            "programs that call dlmopen crash, as with any auditor of this C library"
+            f" ({node['new_namespaces']}): --view python for those"
+        )
+    return View(
+        "interpose", None if node["interpose"] is True else str(node["interpose"]), tuple(notes)
+    )
 
 
 def same(node: dict[str, Any]) -> tuple[object, ...]:
