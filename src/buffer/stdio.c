@@ -14,6 +14,7 @@
 #include "buffer/hooks.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 int stdio_hooked;
@@ -74,6 +75,22 @@ static int stream_stat(FILE *stream, void *st)
     return IS_OURS(stream->_fileno) ? hook_fstat(stream->_fileno, st) : next_stat(stream, st);
 }
 
+/* Whether ld.so has made what is at `address` read-only after it had filled it: before glibc 2.29
+ * the tables lie beside what the C library writes to. */
+static int look_for_relro(struct dl_phdr_info *object, size_t size, void *address)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)address;
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        uintptr_t begin = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+        uintptr_t end = begin + object->dlpi_phdr[i].p_memsz;
+        if (object->dlpi_phdr[i].p_type == PT_GNU_RELRO && at >= (begin & ~(page - 1)) &&
+            at < (end & ~(page - 1)))
+            return 1;
+    }
+    return 0;
+}
+
 /* Replaces the five in one table; 0 if it is not what we know. */
 static int replace(void **slots, void *const theirs[5], void *const ours[5], int really)
 {
@@ -84,11 +101,14 @@ static int replace(void **slots, void *const theirs[5], void *const ours[5], int
         return 1;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)slots & ~(page - 1);
     size_t bytes = ((uintptr_t)(slots + SLOTS) + page - 1) / page * page - begin;
-    if (sys_call(SYS_mprotect, (long)begin, (long)bytes, PROT_READ | PROT_WRITE, 0, 0, 0) < 0)
+    int closed = dl_iterate_phdr(look_for_relro, slots);
+    if (closed &&
+        sys_call(SYS_mprotect, (long)begin, (long)bytes, PROT_READ | PROT_WRITE, 0, 0, 0) < 0)
         return 0;
     for (int i = 0; i < 5; i++)
         __atomic_store_n(&slots[SLOT_READ + i], ours[i], __ATOMIC_RELEASE);
-    sys_call(SYS_mprotect, (long)begin, (long)bytes, PROT_READ, 0, 0, 0);
+    if (closed)
+        sys_call(SYS_mprotect, (long)begin, (long)bytes, PROT_READ, 0, 0, 0);
     return 1;
 }
 

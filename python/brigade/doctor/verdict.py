@@ -106,7 +106,7 @@ def _interpose(node: dict[str, Any]) -> View:
     if _refused(node.get("new_namespaces")):
         notes.append(
             "programs that call dlmopen crash, as with any auditor of this C library"
-            f" ({node['new_namespaces']}): --view python for those"
+            f" ({node['new_namespaces']}): start those without Brigade"
         )
     return View(
         "interpose", None if node["interpose"] is True else str(node["interpose"]), tuple(notes)

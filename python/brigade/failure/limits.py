@@ -243,14 +243,23 @@ def _static_tls(evidence: Evidence) -> Iterator[Diagnosis]:
     match = _STATIC_TLS.search(evidence.said)
     if match:
         name = os.path.basename(match[1])
+        older = _libc_version() < (2, 32)  # no such tunable, and 1.5 KiB where an auditor is
         yield Diagnosis(
             "static-tls",
             f"{name} came too late for the room that ld.so keeps for thread-local variables",
             mend=[
-                "export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384",
+                "glibc before 2.32 has no more of it where an auditor is: start it without Brigade"
+                if older
+                else "export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384",
                 f"or load it first: export LD_PRELOAD={match[1]}",
             ],
         )
+
+
+def _libc_version() -> tuple[int, ...]:
+    """That of the GNU C library."""
+    text = os.confstr("CS_GNU_LIBC_VERSION") or ""  # glibc 2.28
+    return tuple(map(int, re.findall(r"\d+", text)))
 
 
 def examine_processor(evidence: Evidence) -> Iterator[Diagnosis]:
