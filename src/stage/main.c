@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/static_start.h"
 #include "stage/commands.h"
 #include "stage/dead.h"
 #include "stage/fault.h"
@@ -349,6 +350,7 @@ int main(int argc, char **argv)
     } commands[] = {
         {"put", put}, {"join", join}, {"drop", drop}, {"forget", forget}, {"clean", clean}};
     struct words w = {{NULL}};
+    static_start_show();
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++) {
         if (strcmp(argv[1], commands[i].name) != 0)
             continue;

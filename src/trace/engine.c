@@ -1,7 +1,7 @@
 /* The loop of the tracer. See engine.h; docs/explanation/tracing.md has the stops in a drawing. */
 #include "trace/engine.h"
+#include "trace/call_info.h"
 #include "trace/entry.h"
-#include "trace/kernel.h"
 #include "trace/look.h"
 #include "trace/remote.h"
 
@@ -163,11 +163,12 @@ static void on_exit_of_call(struct engine *e, struct trace_task *task, int64_t r
 }
 
 /* A stop of seccomp, or at the start or end of a call. */
-static void on_call(struct engine *e, struct trace_task *task)
+static void on_call(struct engine *e, struct trace_task *task, int filtered)
 {
     struct ptrace_syscall_info info;
-    if (trace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) <= 0)
+    if (trace_call_info(task->tid, filtered, task->inside, &info) <= 0)
         return;
+    task->inside = info.op == PTRACE_SYSCALL_INFO_ENTRY;
     switch (info.op) {
     case PTRACE_SYSCALL_INFO_EXIT:
         on_exit_of_call(e, task, info.exit.rval, info.exit.is_error);
@@ -200,6 +201,7 @@ static void take_over(struct engine *e, struct trace_task *leader)
         !(caller = trace_task_find(&e->tasks, (pid_t)before)))
         return;
     leader->call = caller->call;
+    leader->inside = caller->inside;
     leader->at_ns = caller->at_ns;
     leader->flags = caller->flags;
     leader->by_fd = caller->by_fd;
@@ -228,8 +230,7 @@ static int on_exec(struct engine *e, struct trace_task *task)
     int let_go = e->sink->begin(e->sink, image, first ? NULL : before, 1);
     trace_task_move(task, image);
     struct ptrace_syscall_info info;
-    if (e->sink->entry && !let_go &&
-        trace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0 &&
+    if (e->sink->entry && !let_go && trace_call_info(task->tid, 0, task->inside, &info) > 0 &&
         info.arch == TRACE_ARCH)
         image->blind = !(image->entry = trace_entry_await(task->tid));
     return let_go;
@@ -285,7 +286,7 @@ static void on_stop(struct engine *e, pid_t tid, int status)
     struct trace_task *task = trace_task_find(&e->tasks, tid);
     task = task ? task : adopt(e, tid);
     if (task && (signum == (SIGTRAP | 0x80) || event == PTRACE_EVENT_SECCOMP))
-        on_call(e, task);
+        on_call(e, task, event == PTRACE_EVENT_SECCOMP);
     else if (task && event == PTRACE_EVENT_EXEC)
         let_go = on_exec(e, task);
     else if (task && event == PTRACE_EVENT_EXIT)

@@ -10,6 +10,7 @@
  */
 #include "trace/file.h"
 #include "base/search.h"
+#include "base/static_start.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -93,6 +94,7 @@ int main(int argc, char **argv)
     struct options o = {0};
     char found[PATH_MAX], folder[PATH_MAX];
     (void)argc;
+    static_start_show();
     if (parse(argv, &o) != 0) {
         fputs(usage, stderr);
         return 2;

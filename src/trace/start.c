@@ -12,6 +12,7 @@
  * stops as well, and passes on each signal that stopped it.
  */
 #include "base/newer.h"
+#include "trace/call_info.h"
 #include "trace/engine.h"
 #include "trace/entry.h"
 #include "trace/filter.h"
@@ -102,9 +103,9 @@ static int take(pid_t program, enum trace_how how)
         return errno;
     if (!WIFSTOPPED(status))
         return ESRCH;
-    if (trace(PTRACE_GET_SYSCALL_INFO, program, sizeof info, (long)&info) <= 0) {
+    if (trace_call_info(program, 0, 0, &info) <= 0) {
         let_on(program, status, PTRACE_DETACH);
-        return ENOSYS; /* a kernel before 5.3 */
+        return ENOSYS;
     }
     trace(PTRACE_SETOPTIONS, program, 0, options);
     let_on(program, status, how == TRACE_SECCOMP ? PTRACE_CONT : PTRACE_SYSCALL);

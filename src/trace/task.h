@@ -27,6 +27,7 @@ struct trace_task {
     pid_t tid;
     struct trace_image *image;
     int exiting;
+    int inside;                    /* its last stop at a call was at the beginning of one */
     int folder;                    /* /proc/TID, opened; -1: not yet */
     const struct trace_call *call; /* NULL: in none that counts */
     uint64_t args[6];

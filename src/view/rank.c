@@ -12,6 +12,7 @@
  *
  * What must stay true: whatever is wrong with the stage, the program is started plainly.
  */
+#include "base/static_start.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "fork/begin.h"
@@ -23,7 +24,6 @@
 #include "view/probe.h"
 #include "view/program.h"
 #include "view/rank_env.h"
-#include "view/rank_start.h"
 #include "view/record.h"
 #include "view/stoppable.h"
 #include "view/trace.h"
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
     static struct view view;
     struct options o = {0};
     (void)argc;
-    rank_start_show();
+    static_start_show();
     if (parse(argv, &o) != 0) {
         fputs(usage, stderr);
         return 2;

@@ -364,3 +364,11 @@ def ended(child: subprocess.Popen[bytes]) -> int:
         child.kill()
         child.wait()
         raise
+
+
+def test_a_search_path_with_tokens_reaches_the_program_as_it_was(tmp_path: Path) -> None:
+    """It has another name while a static program's C library starts, which may crash at it."""
+    path = "$ORIGIN/../lib:/x/${LIB}"
+    env = {**os.environ, "LD_LIBRARY_PATH": path}
+    _, done = traced(tmp_path, "/usr/bin/env", env=env)
+    assert f"LD_LIBRARY_PATH={path}" in done.stdout.splitlines()
