@@ -121,7 +121,7 @@ static int need_sums(struct io_store *s, struct brg_error *err)
 {
     if (s->sums || !s->checksums)
         return 0;
-    s->sums = malloc(sizeof *s->sums);
+    s->sums = aligned_alloc(_Alignof(struct sums), sizeof *s->sums); /* as xxHash needs it */
     if (!s->sums)
         return brg_error_set(err, -ENOMEM, "no memory for checksums");
     sums_open(s->sums, s->page, s->working, s->token.block_bytes);
@@ -140,7 +140,7 @@ static int need_part(struct io_store *s, struct brg_error *err)
     char folder[STORE_NAME_BYTES];
     if (s->part)
         return 0;
-    s->part = malloc(sizeof *s->part);
+    s->part = aligned_alloc(_Alignof(struct parts_writer), sizeof *s->part);
     if (!s->part)
         return brg_error_set(err, -ENOMEM, "no memory for a part");
     store_parts_folder(folder, s->token.base);

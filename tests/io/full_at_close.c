@@ -1,5 +1,6 @@
 /* A file system that tells only when a file is closed that its bytes have no room, as NFS does: to
  * be preloaded. One rank, FULL_RANK, hears it of files that are being written. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>

@@ -2,6 +2,7 @@
  * what one noted of bytes that were written once more is not kept. */
 #include "claim.h"
 #include "store/store.h"
+#include "store/store_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@ static void write_again(struct io_store *store, const char *bytes, size_t n)
 {
     store_begin_call(store);
     DO(store_write(store, bytes, n, 0, &err));
+    CHECK(store->sums && (uintptr_t)store->sums % _Alignof(XXH3_state_t) == 0,
+          "xxHash may store there with what needs it so");
 }
 
 static int damaged(void)

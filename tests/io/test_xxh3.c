@@ -16,10 +16,9 @@ static void sums_of_any_length_and_alignment_are_xxhashs(void)
                   "%zu bytes at %zu", lengths[i], shift);
 }
 
-/* Wherever malloc puts the state. */
 static void a_sum_in_pieces_is_the_sum_of_all(void)
 {
-    XXH3_state_t *state = malloc(sizeof *state);
+    XXH3_state_t *state = aligned_alloc(_Alignof(XXH3_state_t), sizeof *state);
     for (size_t piece = 1; piece < 100000; piece = piece * 3 + 1) {
         XXH3_64bits_reset(state);
         for (size_t at = 0; at < 1 << 20; at += piece)
