@@ -26,10 +26,11 @@ void preload_keep_error(void)
 {
     char *(*dl_error)(void) = (char *(*)(void))next_definition("dlerror");
     const char *message = dl_error ? dl_error() : NULL;
+    if (!message)
+        return;
     struct text t = text_in(waiting, sizeof waiting);
-    if (message)
-        text_add(&t, message);
-    whose = message && !t.full ? this_thread() : 0;
+    text_add(&t, message);
+    whose = t.full ? 0 : this_thread();
 }
 
 /* ld.so wrote the message for this call and gave it away: it may be shortened in place. */

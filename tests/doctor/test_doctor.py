@@ -10,25 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from auditors import TRACER
 from libc_version import sound_under_auditors
 from world_of_c import library
 
 from brigade.doctor import probe, verdict
 from brigade.paths import native
-
-TRACER = """
-#define _GNU_SOURCE
-#include <link.h>
-unsigned la_version(unsigned v) { return v; }
-unsigned la_objopen(struct link_map *m, Lmid_t l, uintptr_t *c) { return 3; }
-uintptr_t la_symbind64(Elf64_Sym *s, unsigned n, uintptr_t *a, uintptr_t *b, unsigned *f,
-                       const char *name) { return s->st_value; }
-Elf64_Addr la_x86_64_gnu_pltenter(Elf64_Sym *s, unsigned n, uintptr_t *a, uintptr_t *b,
-                                  La_x86_64_regs *r, unsigned *f, const char *name, long *size)
-{
-    return s->st_value;
-}
-"""
 
 ABLE = {
     "host": "n0", "kernel": "6.1", "machine": "x86_64", "user": 1000, "user_namespaces": True,

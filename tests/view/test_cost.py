@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from auditors import TRACER
 from libc_version import sound_under_auditors
 from world import JOB, World, compile_c, grow, run
 
@@ -37,19 +38,6 @@ int main(void)
             printf("bound %d\\n", *(void **)(me->l_addr + slots[i].r_offset)
                                 == dlsym(RTLD_DEFAULT, "getppid"));
     return 0;
-}
-"""
-
-TRACER = """
-#include <link.h>
-unsigned la_version(unsigned v) { return v; }
-unsigned la_objopen(struct link_map *m, Lmid_t l, uintptr_t *c) { return 3; }
-uintptr_t la_symbind64(Elf64_Sym *s, unsigned n, uintptr_t *a, uintptr_t *b, unsigned *f,
-                       const char *name) { return s->st_value; }
-Elf64_Addr la_x86_64_gnu_pltenter(Elf64_Sym *s, unsigned n, uintptr_t *a, uintptr_t *b,
-                                  La_x86_64_regs *r, unsigned *f, const char *name, long *size)
-{
-    return s->st_value;
 }
 """
 

@@ -14,14 +14,10 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 
+from auditors import IDLE
+
 from .describe import ElfWorld
 
-_AUDITOR = """
-#define _GNU_SOURCE
-#include <link.h>
-unsigned int la_version(unsigned int version) { return version; }
-unsigned int la_objopen(struct link_map *map, Lmid_t id, uintptr_t *cookie) { return 0; }
-"""
 _OPENS = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -36,7 +32,7 @@ def impossible() -> frozenset[str]:
     """`mopen`, `tls_desc`: what runs by itself, but not under an auditor."""
     found = set()
     with tempfile.TemporaryDirectory(prefix="brigade-audited-") as folder:
-        auditor = _compile(folder, "auditor.so", _AUDITOR, "-shared", "-fPIC", "-nostdlib")
+        auditor = _compile(folder, "auditor.so", IDLE, "-shared", "-fPIC", "-nostdlib")
         found |= {"mopen"} if _ends(auditor, _compile(folder, "opens", _OPENS, "-ldl")) else set()
         if os.uname().machine == "x86_64":
             flags = ("-shared", "-fPIC", "-mtls-dialect=gnu2", "-Wl,-z,now")
