@@ -155,6 +155,15 @@ def test_a_rank_for_whom_something_is_otherwise_starts_by_itself(tmp_path: Path,
     assert alone == [False, kind == "main", False, True]
 
 
+def test_a_template_looks_itself_for_a_library_that_wants_to_be_first(tmp_path: Path) -> None:
+    """Whatever the plan was."""
+    main = SAYS.replace("return 0;", "fflush(stdout); if (argc > 1) getchar(); return 0;")
+    site = ProgramSite(tmp_path).make(main, "own = 5;", ("-Wl,-z,initfirst",))
+    site.said(run=("--fork", "--keep"))
+    said = [line.split() for line in by_hand(site, "preinit", [{}, {}])]
+    assert [(number, int(parent) == os.getpid()) for number, parent in said] == [("5", True)] * 2
+
+
 @stops_before_constructors
 def test_ranks_that_use_openmp_have_threads_of_their_own_number(tmp_path: Path) -> None:
     """Its constructor reads OMP_NUM_THREADS, and which processors there are."""
