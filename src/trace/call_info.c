@@ -20,8 +20,6 @@ static long by_registers(pid_t tid, int filtered, int inside, struct ptrace_sysc
         return -1;
     memset(info, 0, sizeof *info);
     info->arch = to.iov_len == sizeof r ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_I386;
-    info->instruction_pointer = r.rip;
-    info->stack_pointer = r.rsp;
     if (filtered || ((long)r.rax == -ENOSYS && !inside)) {
         const uint64_t args[6] = {r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9};
         info->op = filtered ? PTRACE_SYSCALL_INFO_SECCOMP : PTRACE_SYSCALL_INFO_ENTRY;

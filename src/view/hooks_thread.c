@@ -8,9 +8,8 @@
 #include "view/late.h"
 #include "view/program.h"
 
-/* What is asked of the library that threads are in. */
+/* What else is asked of the library that threads are in. */
 static struct {
-    __typeof__(pthread_create) *create;
     __typeof__(pthread_attr_getstack) *get_stack;
     __typeof__(pthread_attr_getstacksize) *get_size;
     __typeof__(pthread_attr_setstacksize) *set_size;
@@ -20,11 +19,11 @@ static struct {
 int preload_find_threads(void)
 {
     if (!__atomic_load_n(&threads.found, __ATOMIC_ACQUIRE)) {
-        threads.create = late_find("pthread_create");
+        real.pthread_create = late_find("pthread_create");
         threads.get_stack = late_find("pthread_attr_getstack");
         threads.get_size = late_find("pthread_attr_getstacksize");
         threads.set_size = late_find("pthread_attr_setstacksize");
-        int all = threads.create && threads.get_stack && threads.get_size && threads.set_size;
+        int all = real.pthread_create && threads.get_stack && threads.get_size && threads.set_size;
         __atomic_store_n(&threads.found, all, __ATOMIC_RELEASE);
     }
     return threads.found;
@@ -53,7 +52,7 @@ int hook_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, thr
         if (threads.set_size(&larger, size + BRG_STATIC_TLS_BYTES) == 0)
             attributes = &larger;
     }
-    return threads.create(thread, attributes, start, argument);
+    return REAL(pthread_create)(thread, attributes, start, argument);
 }
 
 #define BRG_SECTION_THREAD

@@ -16,6 +16,7 @@ from program_world import KINDS, ProgramSite
 from brigade.paths import native
 
 SAYS = 'printf("%ld %d\\n", own, getppid()); return 0;'
+WAITS = SAYS.replace("return 0;", "fflush(stdout); if (argc > 1) getchar(); return 0;")
 # What is done with ODD=1 only: the trial, without, sees nothing that speaks against it.
 ODD = {
     "a thread was started before main": "pthread_t t; pthread_create(&t, NULL, (void *)pause, 0);",
@@ -144,8 +145,7 @@ def by_hand(site: ProgramSite, kind: str, environments: list[dict[str, str]]) ->
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rank_for_whom_something_is_otherwise_starts_by_itself(tmp_path: Path, kind: str) -> None:
     """A constructor has read another value; or it has more variables than there is room for."""
-    main = SAYS.replace("return 0;", "fflush(stdout); if (argc > 1) getchar(); return 0;")
-    site = ProgramSite(tmp_path).make(main, 'own = getenv("WORD") ? atol(getenv("WORD")) : 0;')
+    site = ProgramSite(tmp_path).make(WAITS, 'own = getenv("WORD") ? atol(getenv("WORD")) : 0;')
     site.said(run=("--fork", "--keep"))
     more = {f"MORE_{n}": "" for n in range(9)}
     environments = [{"WORD": "1"}, {"WORD": "2"}, {"WORD": "1"}, {"WORD": "1", **more}]
@@ -157,8 +157,7 @@ def test_a_rank_for_whom_something_is_otherwise_starts_by_itself(tmp_path: Path,
 
 def test_a_template_looks_itself_for_a_library_that_wants_to_be_first(tmp_path: Path) -> None:
     """Whatever the plan was."""
-    main = SAYS.replace("return 0;", "fflush(stdout); if (argc > 1) getchar(); return 0;")
-    site = ProgramSite(tmp_path).make(main, "own = 5;", ("-Wl,-z,initfirst",))
+    site = ProgramSite(tmp_path).make(WAITS, "own = 5;", ("-Wl,-z,initfirst",))
     site.said(run=("--fork", "--keep"))
     said = [line.split() for line in by_hand(site, "preinit", [{}, {}])]
     assert [(number, int(parent) == os.getpid()) for number, parent in said] == [("5", True)] * 2

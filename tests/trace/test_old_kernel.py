@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import platform
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from test_tracer import BOTH, KINDS_OF_TASKS
-from tracing import TRACER, compile_c, counts, environment, traced, whole
+from tracing import compile_c, counts, environment, traced
 
 from brigade.trace.events import Trace
 
@@ -84,13 +83,10 @@ def test_what_is_seen_is_the_same(tmp_path: Path, name: str, options: tuple[str,
     if made:
         program = [compile_c(made[0], tmp_path / "p", *made[1:])]
     new, done = traced(tmp_path, *program, options=options, env=environment())
-    out = tmp_path / "old"
-    out.mkdir()
-    command = [refuses, TRACER, "--out", out, *options, "--", *program]
-    old_done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=100, check=False
+    (tmp_path / "old").mkdir()
+    old, old_done = traced(
+        tmp_path / "old", *program, options=options, front=(refuses,), env=environment()
     )
-    old = whole(out)
     assert (old_done.returncode, old_done.stdout) == (done.returncode, done.stdout), old_done
     assert counts(old) == counts(new) and sum(counts(new).values()) > 5
     assert told(old) == told(new)

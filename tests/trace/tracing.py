@@ -25,14 +25,19 @@ def compile_c(source: str, target: Path, *flags: str) -> Path:
 
 
 def traced(
-    folder: Path, *words: str | Path, options: tuple[str, ...] = (), **more
+    folder: Path,
+    *words: str | Path,
+    options: tuple[str, ...] = (),
+    front: tuple[str | Path, ...] = (),
+    **more,
 ) -> tuple[Trace, subprocess.CompletedProcess]:
-    """The trace of a program, and how it ended."""
+    """The trace of a program, and how it ended. `front`: what starts the tracer."""
     out = folder / "trace"
     out.mkdir(exist_ok=True)
     out.chmod(0o777)
     more = {"capture_output": True, "text": True, "timeout": 100, **more}
-    done = subprocess.run([TRACER, "--out", out, *options, "--", *words], check=False, **more)
+    command = [*front, TRACER, "--out", out, *options, "--", *words]
+    done = subprocess.run(command, check=False, **more)
     return whole(out), done
 
 

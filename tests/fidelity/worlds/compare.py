@@ -157,6 +157,7 @@ class Bench:
                 else self.outcome(self.world.record(*self.command(), **self.options())[1])
             ),
         )
+        preinit = not _starts_first(whole)
         for image in ("whole", "part"):
             if image == "whole":
                 self._stage(trial=whole)
@@ -167,7 +168,7 @@ class Bench:
                 compare(f"{view}, {image} image", lambda view=view: self.viewed(view))
                 loads += self.world.counts().loads
             if _can_be_forked(plain):
-                kind = "main" if _starts_first(whole) else FORK[image]
+                kind = FORK[image] if preinit else "main"
                 compare(f"fork, {image} image", lambda kind=kind: self.to_be_forked(kind))
                 forked += self.world.forked()[0] == DONE
         works = plain.status < 127 and "-- stderr" in plain.text()
@@ -196,8 +197,7 @@ def _can_be_forked(plain: Outcome) -> bool:
 
 def _starts_first(trial: Trial) -> bool:
     """Whether nobody can stop before all constructors, as with libpthread before glibc 2.34."""
-    records = [record for process in trial.processes for record in process.records]
-    return any(asks_to_be_first(record.path) for record in records if record.kind == "load")
+    return any(asks_to_be_first(one.path) for _, one in trial.records() if one.kind == "load")
 
 
 def judge(world: ElfWorld, builder: Builder) -> Verdict:
