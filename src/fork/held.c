@@ -2,20 +2,50 @@
 #include "fork/held.h"
 #include "base/sys.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 _Static_assert(HELD_END - HELD_FROM == 64, "a bit each");
 static uint64_t held;
 
+/* The object whose code is at `code`, and how long its file is at least. */
+struct object {
+    uintptr_t code;
+    const char *path;
+    off_t length;
+};
+
+static int look(struct dl_phdr_info *one, size_t size, void *context)
+{
+    struct object *found = context;
+    off_t length = 0;
+    int has_code = 0;
+    (void)size;
+    for (int i = 0; i < one->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = one->dlpi_phdr + i;
+        if (part->p_type != PT_LOAD)
+            continue;
+        has_code |= found->code - (one->dlpi_addr + part->p_vaddr) < part->p_memsz;
+        if (length < (off_t)(part->p_offset + part->p_filesz))
+            length = (off_t)(part->p_offset + part->p_filesz);
+    }
+    if (!has_code)
+        return 0;
+    found->path = *one->dlpi_name ? one->dlpi_name : "/proc/self/exe"; /* the program has no name */
+    found->length = length;
+    return 1;
+}
+
+/* An interpreter opens thousands of files while a template warms, and its own file may lie on a
+ * shared file system. So that is looked up only for a file that is long enough to be it. */
 static int is_own_file(int fd, const void *caller)
 {
-    Dl_info object;
+    struct object object = {.code = (uintptr_t)caller};
     struct stat file, own;
-    return dladdr(caller, &object) && object.dli_fname && sys_fstat(fd, &file) == 0 &&
-           sys_stat(object.dli_fname, &own) == 0 && S_ISREG(file.st_mode) &&
+    return dl_iterate_phdr(look, &object) && sys_fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
+           file.st_size >= object.length && sys_stat(object.path, &own) == 0 &&
            file.st_dev == own.st_dev && file.st_ino == own.st_ino;
 }
 
