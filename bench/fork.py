@@ -6,6 +6,7 @@ the imports and to the end of the job (staging and warming counted in), and memo
     python bench/fork.py --quick                  4 nodes, 8 ranks, twice: 2 minutes
     python bench/fork.py --ranks 4,32 --repeats 5 --out out/fork
 
+Printed besides: the processor time of all ranks until their first lines, and how often they slept.
 Memory is the ranks' and the templates' proportional set size (PSS), by rank. After its first line a
 rank looks at its memory, and ends: it takes apart what it imported, shared or not. Before every
 start the caches of the shared file system's clients are dropped, and every node's copy is read
@@ -44,7 +45,7 @@ def main() -> int:
                 for variant in options.variants:
                     sample = startup.start(lab, places, variant, ranks, options, repeat)
                     samples.append(sample)
-                    print(f"{startup.line(sample)}  {per_rank(sample):6.1f} MiB a rank", flush=True)
+                    print(f"{startup.line(sample)}  {used(sample)}", flush=True)
                     save(options.out / "fork.json", "fork", settings, samples)
     finally:
         lab.down()
@@ -68,6 +69,12 @@ def arguments() -> argparse.Namespace:
 def per_rank(sample: dict[str, Any]) -> float:
     """MiB."""
     return float(sample["bytes"]) / sample["ranks"] / 2**20
+
+
+def used(sample: dict[str, Any]) -> str:
+    seconds, sleeps = sample["rank_processor_seconds"], sample["rank_sleeps"]
+    ranks = f"ranks: {seconds:.1f} s of processors, {sleeps:,} sleeps"
+    return f"{per_rank(sample):6.1f} MiB a rank  {ranks}"
 
 
 def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> None:

@@ -162,6 +162,8 @@ def start(
         "repeat": repeat,
         "seconds": timing["max"],
         "rank_seconds": timing["seconds"],
+        "rank_processor_seconds": timing["processor"],  # of all ranks, until their first lines
+        "rank_sleeps": timing["sleeps"],
         "bytes": timing["bytes"],
         "total_seconds": total,
         "requests": stats.requests,

@@ -2,7 +2,8 @@
 
 Each rank imports a real stack, then all of them estimate one integral together and rank 0 prints
 the result, and, as one JSON line, how long after BENCH_T0 (CLOCK_REALTIME seconds) each rank
-reached the first line after its imports, and what memory the ranks have for themselves.
+reached the first line after its imports, what processor time they had used and how often they had
+gone to sleep by then, and what memory the ranks have for themselves.
 """
 
 import matplotlib
@@ -14,9 +15,11 @@ import scipy.sparse.linalg
 import scipy.stats
 from mpi4py import MPI
 
+import resource  # isort: skip
 import time  # isort: skip
 
 FIRST_LINE = time.time()
+USED = resource.getrusage(resource.RUSAGE_SELF)
 
 import json  # noqa: E402
 import os  # noqa: E402
@@ -50,6 +53,8 @@ def main():
     root = scipy.optimize.brentq(lambda x: x * x - value, 0, 2)
     seconds = comm.gather(FIRST_LINE - float(os.environ.get("BENCH_T0", FIRST_LINE)))
     nodes = len(set(comm.allgather(MPI.Get_processor_name())))
+    processor = comm.reduce(USED.ru_utime + USED.ru_stime)
+    sleeps = comm.reduce(USED.ru_nvcsw)
     memory = comm.gather({**proportional(os.getpid()), **proportional(os.getppid())})
     if comm.rank == 0:
         table = pd.DataFrame({"seconds": seconds}).describe()
@@ -63,6 +68,8 @@ def main():
                     "ranks": comm.size,
                     "seconds": seconds,
                     "max": table["seconds"]["max"],
+                    "processor": processor,
+                    "sleeps": sleeps,
                     "bytes": sum({pid: n for each in memory for pid, n in each.items()}.values()),
                 }
             ),

@@ -1,5 +1,6 @@
 /* Looking through the tables that ld.so itself uses. See next_definition.h. */
 #include "base/next_definition.h"
+#include "base/object.h"
 #include "base/text.h"
 
 #include <dlfcn.h>
@@ -25,8 +26,8 @@ struct tables {
 
 struct search {
     const char *name;
-    uintptr_t own;
-    int after; /* the caller's object */
+    const void *own; /* code of the caller's object */
+    int after;       /* that object */
     void *found;
 };
 
@@ -100,14 +101,17 @@ static const ElfW(Sym) * find_sysv(const struct tables *t, const char *name)
     return NULL;
 }
 
-static int holds(const struct dl_phdr_info *object, uintptr_t address)
+static const ElfW(Sym) * find_in(const struct dl_phdr_info *object, const char *name)
 {
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &object->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && address - (object->dlpi_addr + p->p_vaddr) < p->p_memsz)
-            return 1;
-    }
-    return 0;
+    struct tables t = tables_of(object);
+    if (!t.symbols || !t.strings || object->dlpi_addr == getauxval(AT_SYSINFO_EHDR))
+        return NULL; /* the kernel's own object is nobody's to link with */
+    return t.gnu ? find_gnu(&t, name) : t.sysv ? find_sysv(&t, name) : NULL;
+}
+
+int is_defined_by(const struct dl_phdr_info *object, const char *name)
+{
+    return find_in(object, name) != NULL;
 }
 
 static int look(struct dl_phdr_info *object, size_t size, void *context)
@@ -115,25 +119,20 @@ static int look(struct dl_phdr_info *object, size_t size, void *context)
     struct search *search = context;
     (void)size;
     if (!search->after) {
-        search->after = holds(object, search->own);
+        search->after = object_has(object, search->own);
         return 0;
     }
-    struct tables t = tables_of(object);
-    if (!t.symbols || !t.strings || object->dlpi_addr == getauxval(AT_SYSINFO_EHDR))
-        return 0; /* the kernel's own object is nobody's to link with */
-    const ElfW(Sym) *s = t.gnu    ? find_gnu(&t, search->name)
-                         : t.sysv ? find_sysv(&t, search->name)
-                                  : NULL;
+    const ElfW(Sym) *s = find_in(object, search->name);
     if (!s)
         return 0;
-    search->found = (void *)(t.base + s->st_value);
+    search->found = (void *)(object->dlpi_addr + s->st_value);
     return 1;
 }
 
 void *next_definition(const char *name)
 {
     static const char here;
-    struct search search = {.name = name, .own = (uintptr_t)&here};
+    struct search search = {.name = name, .own = &here};
     dl_iterate_phdr(look, &search);
     return search.found;
 }

@@ -15,6 +15,11 @@ void *next_function(const char *name) __attribute__((visibility("hidden")));
  * (IFUNC). */
 void *next_definition(const char *name) __attribute__((visibility("hidden")));
 
+/* Whether one object has a function or variable, as dl_iterate_phdr() tells of it. */
+struct dl_phdr_info;
+int is_defined_by(const struct dl_phdr_info *object, const char *name)
+    __attribute__((visibility("hidden")));
+
 /* Whether an object that is loaded has a function or variable, or refers to that of another one. */
 int is_defined_by_any(const char *name) __attribute__((visibility("hidden")));
 int is_used_by_any(const char *name) __attribute__((visibility("hidden")));

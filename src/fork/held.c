@@ -1,52 +1,42 @@
 /* What libraries hold of their own files. See held.h. */
 #include "fork/held.h"
+#include "base/object.h"
 #include "base/sys.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 _Static_assert(HELD_END - HELD_FROM == 64, "a bit each");
 static uint64_t held;
 
-/* The object whose code is at `code`, and how long its file is at least. */
-struct object {
-    uintptr_t code;
-    const char *path;
-    off_t length;
+struct own_file {
+    const void *caller; /* code */
+    int fd;
+    int is; /* whether that is open of the caller's own file */
 };
-
-static int look(struct dl_phdr_info *one, size_t size, void *context)
-{
-    struct object *found = context;
-    off_t length = 0;
-    int has_code = 0;
-    (void)size;
-    for (int i = 0; i < one->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = one->dlpi_phdr + i;
-        if (part->p_type != PT_LOAD)
-            continue;
-        has_code |= found->code - (one->dlpi_addr + part->p_vaddr) < part->p_memsz;
-        if (length < (off_t)(part->p_offset + part->p_filesz))
-            length = (off_t)(part->p_offset + part->p_filesz);
-    }
-    if (!has_code)
-        return 0;
-    found->path = *one->dlpi_name ? one->dlpi_name : "/proc/self/exe"; /* the program has no name */
-    found->length = length;
-    return 1;
-}
 
 /* An interpreter opens thousands of files while a template warms, and its own file may lie on a
  * shared file system. So that is looked up only for a file that is long enough to be it. */
+static int look(struct dl_phdr_info *object, size_t size, void *context)
+{
+    struct own_file *asked = context;
+    const char *name = *object->dlpi_name ? object->dlpi_name : "/proc/self/exe";
+    struct stat file, own;
+    (void)size;
+    if (!object_has(object, asked->caller))
+        return 0;
+    asked->is = sys_fstat(asked->fd, &file) == 0 && S_ISREG(file.st_mode) &&
+                (uint64_t)file.st_size >= object_length(object) && sys_stat(name, &own) == 0 &&
+                file.st_dev == own.st_dev && file.st_ino == own.st_ino;
+    return 1;
+}
+
 static int is_own_file(int fd, const void *caller)
 {
-    struct object object = {.code = (uintptr_t)caller};
-    struct stat file, own;
-    return dl_iterate_phdr(look, &object) && sys_fstat(fd, &file) == 0 && S_ISREG(file.st_mode) &&
-           file.st_size >= object.length && sys_stat(object.path, &own) == 0 &&
-           file.st_dev == own.st_dev && file.st_ino == own.st_ino;
+    struct own_file asked = {.caller = caller, .fd = fd};
+    dl_iterate_phdr(look, &asked);
+    return asked.is;
 }
 
 int held_apart(int fd, const void *caller)
