@@ -4,6 +4,7 @@
 #include "view/watch.h"
 #include "view/late.h"
 #include "view/handoff.h"
+#include "base/object.h"
 #include "base/sys.h"
 #include "base/text.h"
 
@@ -41,11 +42,27 @@ void watch_note(const char *what, const char *detail)
     errno = saved;
 }
 
+struct named {
+    const void *code;
+    const char *name;
+};
+
+static int look_for_name(struct dl_phdr_info *object, size_t size, void *context)
+{
+    struct named *asked = context;
+    (void)size;
+    if (!object_has(object, asked->code))
+        return 0;
+    asked->name = *object->dlpi_name ? object->dlpi_name : program_invocation_name;
+    return 1;
+}
+
 /* The name of the object that the address lies in, or "". */
 static const char *object_at(const void *address)
 {
-    Dl_info object;
-    return dladdr(address, &object) && object.dli_fname ? object.dli_fname : "";
+    struct named asked = {.code = address, .name = ""};
+    dl_iterate_phdr(look_for_name, &asked);
+    return asked.name;
 }
 
 /* "libffi" if that asks, which has reasons of its own: rules.py says which. */

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import subprocess
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from mpi_world import ENVIRONMENT, tools
@@ -77,20 +76,13 @@ def asked(world: World):
     """What is asked of usleep by a program that waits in a library of some name."""
     tells = compile_c(TELLS, world.base / "tells.so", "-shared")
 
-    def program(library: str) -> Path:
-        mine = ["-DOPEN_MPI"] if library in ("libmpi.so", "libmpi.so.40") else []
-        file = compile_c(
-            WAITS, world.tree / library / library, "-shared", f"-Wl,-soname,{library}", *mine
-        )
-        return compile_c(
-            CALLS, world.tree / library / "app",
-            f"-Wl,{file}", f"-Wl,-rpath,{file.parent}",
-        )  # fmt: skip
-
     def run(start, library: str, *numbers: int) -> list[int]:
-        app = world.tree / library / "app"
+        folder = world.tree / library
+        app = folder / "app"
         if not app.exists():
-            program(library)
+            mine = ["-DOPEN_MPI"] if library in ("libmpi.so", "libmpi.so.40") else []
+            file = compile_c(WAITS, folder / library, "-shared", f"-Wl,-soname,{library}", *mine)
+            compile_c(CALLS, app, f"-Wl,{file}", f"-Wl,-rpath,{folder}")
             world.put()
         env = {**os.environ, "LD_PRELOAD": str(tells)}
         done = start(app, *map(str, numbers), env=env)

@@ -254,6 +254,34 @@ def test_what_happens_is_the_module_s_whose_import_was_announced(world: World) -
     assert said == [("", "A"), ("pkg.one", "B"), ("pkg", "C"), ("", "D")]
 
 
+def test_a_library_may_wait_as_it_loads_for_a_thread_that_asks(world: World) -> None:
+    """ld.so is held by who executes constructors: nothing may ask it then from another thread."""
+    source = r"""
+    #include <pthread.h>
+    #include <sched.h>
+    #include <sys/random.h>
+    static void *ask(void *unused)
+    {
+        char bytes[8];
+        cpu_set_t cpus;
+        getrandom(bytes, sizeof bytes, 0);
+        sched_getaffinity(0, sizeof cpus, &cpus);
+        return unused;
+    }
+    __attribute__((constructor)) static void begin(void)
+    {
+        pthread_t thread;
+        pthread_create(&thread, NULL, ask, NULL);
+        pthread_join(thread, NULL);
+    }
+    """
+    library = compile_c(source, world.base / "libasks.so", "-shared", "-pthread")
+    main = "#include <dlfcn.h>\nint main(int n, char **v) { return n > 9 || !dlopen(v[1], 2); }"
+    exe = compile_c(main, world.base / "p", "-ldl")
+    said = events(watch(world.base, exe, library, timeout=20)[0], exe)
+    assert {("random", str(library)), ("cpus", str(library))} <= set(said)
+
+
 def test_variables_are_told_apart_and_not_told(world: World) -> None:
     def digests(salt: str, **values: str) -> dict[str, str]:
         folder = world.base / "-".join([salt, *values.values()])
