@@ -27,6 +27,12 @@ int opened_besides(int listener, char *words, size_t size)
     return 0;
 }
 
+void opened_close_at_exec(void)
+{
+    for (int fd = 3; fd < LOOKED_AT; fd++)
+        sys_fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 void opened_let_go(void)
 {
     int nothing = sys_open("/dev/null", O_RDWR | O_CLOEXEC, 0);

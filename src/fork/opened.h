@@ -8,6 +8,10 @@
  * left open would take the place of a rank's own. In words, then. */
 int opened_besides(int listener, char *words, size_t size);
 
+/* Before the process executes itself once more: all that opened_besides() looks at, and what held.h
+ * names, is closed then. */
+void opened_close_at_exec(void);
+
 /* Lets go of 0 to 2: what the rank process that started the template has open is not kept open. */
 void opened_let_go(void);
 

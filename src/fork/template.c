@@ -70,7 +70,10 @@ size_t template_again(char *buf, size_t size)
     text_number(&value, (uint64_t)t.pid, 10);
     text_add(&value, ":");
     text_number(&value, (uint64_t)t.expected, 10);
-    if (t.listener < 0 || value.full || sys_fcntl(t.listener, F_SETFD, 0) != 0)
+    if (t.listener < 0 || value.full)
+        return 0;
+    opened_close_at_exec();
+    if (sys_fcntl(t.listener, F_SETFD, 0) != 0)
         return 0;
     own_as_started(t.self.ignored);
     return value.len;

@@ -28,6 +28,7 @@ ODD = {
     "an alarm was set before main": "alarm(99);",
     "the environment was changed before main": 'setenv("ADDED", "1", 1);',
     "something that was loaded keeps open: /dev/zero": 'open("/dev/zero", O_RDONLY | O_CLOEXEC);',
+    "something that was loaded keeps open: /dev/null": 'open("/dev/null", O_RDONLY);',
 }  # fmt: skip
 
 
