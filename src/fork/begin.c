@@ -130,6 +130,16 @@ static int start_template(struct asking *a)
     return err;
 }
 
+/* Why no template is started for this command, or NULL. */
+static const char *another_came_first(const struct asking *a)
+{
+    char first[sizeof a->name] = "";
+    if (!a->job->only_one || symlinkat(a->name, a->folder, "fork-first") == 0)
+        return NULL;
+    ssize_t n = readlinkat(a->folder, "fork-first", first, sizeof first - 1);
+    return n > 0 && strcmp(first, a->name) == 0 ? NULL : "its command line is not the node's first";
+}
+
 /* The first rank process of a command starts its template; if that is gone, nobody starts another.
  * A connected socket, or -errno; -EINVAL with *doubt: the program may not be one. */
 static int reach_template(struct asking *a, const char **doubt)
@@ -143,7 +153,8 @@ static int reach_template(struct asking *a, const char **doubt)
     int err = flock(lock, LOCK_EX) == 0 ? 0 : -errno;
     struct stat there;
     if (err == 0 && fstatat(a->folder, a->name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
-        *doubt = a->job->doubt(a->job->context);
+        *doubt = another_came_first(a);
+        *doubt = *doubt ? *doubt : a->job->doubt(a->job->context);
         err = *doubt ? -EINVAL : start_template(a);
     }
     close(lock);

@@ -18,6 +18,7 @@ struct fork_job {
     const char *pins;     /* for BRG_FORK_PINS_VARIABLE, or NULL */
     char *const *program; /* its words */
     int n_local;          /* ranks of this node, or 0: not known */
+    int only_one;         /* a node has no template for a second command: wrappers may make many */
     /* Why the program would not stop where a template does, or NULL. Asked only by who is about to
      * start one, as it looks at files. */
     const char *(*doubt)(void *context);

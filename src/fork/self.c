@@ -138,6 +138,9 @@ static void read_schedule(struct fork_self *self)
     self->policy = (int32_t)sys_call(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
     sys_call(SYS_sched_getparam, 0, (long)&priority, 0, 0, 0, 0);
     self->priority = priority;
+    if (sys_call(SYS_get_mempolicy, (long)&self->memory_policy, (long)self->memory, 8 * SELF_MEMORY,
+                 0, 0, 0) < 0)
+        self->memory_policy = -1;
     self->io_priority = (int32_t)sys_call(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0, 0, 0, 0, 0);
 }
 
@@ -209,6 +212,11 @@ static long set_schedule(const struct fork_self *mine, const struct fork_self *w
     if (memcmp(mine->processors, wanted->processors, sizeof mine->processors) != 0)
         err = sys_call(SYS_sched_setaffinity, 0, sizeof wanted->processors,
                        (long)wanted->processors, 0, 0, 0);
+    if (err >= 0 && wanted->memory_policy >= 0 &&
+        (mine->memory_policy != wanted->memory_policy ||
+         memcmp(mine->memory, wanted->memory, sizeof mine->memory) != 0))
+        err = sys_call(SYS_set_mempolicy, wanted->memory_policy, (long)wanted->memory,
+                       8 * SELF_MEMORY + 1, 0, 0, 0);
     if (err >= 0 && (mine->policy != wanted->policy || mine->priority != wanted->priority))
         err = sys_call(SYS_sched_setscheduler, 0, wanted->policy, (long)&priority, 0, 0, 0);
     if (err >= 0 && mine->nice != wanted->nice)
@@ -246,7 +254,7 @@ int self_become(const struct fork_self *mine, const struct fork_self *wanted, in
     *what = "its process group";
     long err = set_group(wanted, joined);
     if (err == 0) {
-        *what = "its priority";
+        *what = "its priority, processors or memory policy";
         err = set_schedule(mine, wanted);
     }
     if (err == 0 && mine->oom_score != wanted->oom_score) {

@@ -13,8 +13,9 @@
 
 enum {
     SELF_NAMESPACES = 7,
-    SELF_LIMITS = 16,      /* RLIM_NLIMITS */
-    SELF_PROCESSORS = 1024 /* bytes of a set of processors: 8,192 of them */
+    SELF_LIMITS = 16,       /* RLIM_NLIMITS */
+    SELF_PROCESSORS = 1024, /* bytes of a set of processors: 8,192 of them */
+    SELF_MEMORY = 128       /* bytes of a set of NUMA nodes: 1,024 of them, as many as Linux has */
 };
 
 struct fork_self {
@@ -29,6 +30,8 @@ struct fork_self {
     struct rlimit limits[SELF_LIMITS]; /* that of the stack must be the same */
     uint64_t blocked;                  /* signal mask */
     uint8_t processors[SELF_PROCESSORS];
+    uint8_t memory[SELF_MEMORY]; /* set_mempolicy(2), as numactl sets it */
+    int32_t memory_policy;       /* -1: not known */
     int32_t nice, policy, priority, io_priority, oom_score, umask;
     int32_t pid, group, session, terminal; /* terminal: device number, 0: none */
 };

@@ -114,8 +114,10 @@ static void add_fork(struct json *j, const struct brg_state *s)
     const struct brg_fork *f = &s->fork;
     if (!f->taken && !f->n_words && !f->warm_ns)
         return;
-    json_add(j, "{\"saved_bytes\":%" PRIu64 ",\"warm_ns\":%" PRIu64 ",\"why\":", f->saved_bytes,
-             f->warm_ns);
+    json_add(j,
+             "{\"forked\":%u,\"refused\":%u,\"saved_bytes\":%" PRIu64 ",\"warm_ns\":%" PRIu64
+             ",\"why\":",
+             f->forked, f->refused, f->saved_bytes, f->warm_ns);
     if (f->taken)
         json_add_string(j, f->why, strnlen(f->why, sizeof f->why));
     else

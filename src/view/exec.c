@@ -1,5 +1,6 @@
 /* Executing programs. See exec.h. */
 #include "view/exec.h"
+#include "view/behind.h"
 #include "view/program.h"
 #include "view/record.h"
 #include "base/search.h"
@@ -36,11 +37,25 @@ static int exec_resolved(const struct program *p, char *const argv[], char *cons
     return call(p->path, args, envp);
 }
 
+/* brigade-rank, in front of what may be the program behind this wrapper; it executes what is not.
+ * Returns only on failure. */
+static void exec_behind(const char *rank, const char *path, char *const argv[], char *const envp[],
+                        exec_call *call)
+{
+    size_t n = exec_count(argv);
+    if (n > EXEC_MANY)
+        return;
+    char **args = alloca((n + BEHIND_FRONT + 1) * sizeof *args);
+    behind_arguments(path, argv, args);
+    call(rank, args, envp);
+}
+
 int exec_path(const struct view *v, const char *path, char *const argv[], char *const envp[],
               exec_call *call)
 {
     struct program p;
     struct program_env e;
+    char rank[PATH_MAX];
     size_t n = exec_count(envp);
     if (v->mode == VIEW_OFF || n >= EXEC_MANY)
         return call(path, argv, envp);
@@ -57,6 +72,8 @@ int exec_path(const struct view *v, const char *path, char *const argv[], char *
     }
     if (v->mode == VIEW_RECORD)
         record_flush(v);
+    if (behind_is_near(v, &p, path, argv, rank))
+        exec_behind(rank, path, argv, envp, call);
     if (p.path) {
         exec_resolved(&p, argv, envp, call);
         if (errno == E2BIG || errno == ENOEXEC)

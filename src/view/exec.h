@@ -1,6 +1,6 @@
 /* execve and execvp as a program under the view sees them. For the hooks and for the wrapper.
  *
- * Safe between vfork and exec: only the stack is used (about 30 KiB).
+ * Safe between vfork and exec: only the stack is used (about 35 KiB).
  */
 #ifndef BRG_VIEW_EXEC_H
 #define BRG_VIEW_EXEC_H

@@ -1,5 +1,6 @@
 /* Starting programs: from node memory, and with the view kept in the child. */
 #include "view/hooks.h"
+#include "view/behind.h"
 #include "view/exec.h"
 #include "view/program.h"
 #include "base/search.h"
@@ -143,6 +144,13 @@ int hook_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_action
     /* a relative path counts from where the actions may have gone */
     int known = path[0] == '/' || v->mode == VIEW_RECORD;
     PLAN(v, path, known, envp, &p);
+    char rank[PATH_MAX];
+    if (plan_err == 0 && known && behind_is_near(v, &p, path, argv, rank)) {
+        char **args = alloca((exec_count(argv) + BEHIND_FRONT + 1) * sizeof *args);
+        behind_arguments(path, argv, args);
+        if (REAL(posix_spawn)(pid, rank, actions, attributes, args, envp) == 0)
+            return 0;
+    }
     if (plan_err == 0 && p.path) {
         size_t n = exec_count(argv), at = 0;
         char **args = alloca((n + PROGRAM_FRONT + 1) * sizeof *args);

@@ -54,6 +54,7 @@ void fork_become(struct view *v, const struct template_request *r)
     v->startup_over = 0;
     v->slot->forked = BRG_FORK_DONE;
     __atomic_fetch_add(&v->slot->processes, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&v->state->fork.forked, 1, __ATOMIC_RELAXED);
 }
 
 void fork_over(struct view *v)

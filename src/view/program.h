@@ -13,7 +13,7 @@
 
 enum {
     PROGRAM_FRONT = 8,
-    PROGRAM_ENV = 16,
+    PROGRAM_ENV = 20,
     PROGRAM_DROP = 16,
     PROGRAM_ARENA = 8192
 };

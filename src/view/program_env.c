@@ -1,14 +1,19 @@
 /* The environment of a program that is about to be executed. See program.h. */
+#include "view/behind.h"
 #include "view/handoff.h"
 #include "view/program.h"
+#include "view/record.h"
+#include "fork/begin.h"
 #include "base/sys.h"
 #include "base/text.h"
 
 #include <unistd.h>
 
 /* Variables that a child must have; of lists only our own element. */
-static const char *const kept[] = {"BRIGADE_STAGE", "BRIGADE_STATE",  "BRIGADE_SLOT",
-                                   "BRIGADE_VIEW",  "BRIGADE_STRICT", "BRIGADE_RECORD"};
+static const char *const kept[] = {
+    "BRIGADE_STAGE", "BRIGADE_STATE",          "BRIGADE_SLOT",
+    "BRIGADE_VIEW",  "BRIGADE_STRICT",         "BRIGADE_RECORD",
+    BRG_RECORD_FORK, BRG_FORK_BEHIND_VARIABLE, BRG_FORK_PINS_VARIABLE};
 static const char *const of_this_node[] = {"BRIGADE_STAGE", "BRIGADE_STATE", "BRIGADE_SLOT",
                                            "BRIGADE_RECORD"};
 static const struct {
@@ -46,6 +51,16 @@ static const char *element_with(const char *list, const char *part)
         list += n + (list[n] != '\0');
     }
     return NULL;
+}
+
+/* The length of all elements with `part` that stand at the start of a list: a library of ours, and
+ * in a trial the one that watches. */
+static size_t elements_with(const char *list, const char *part)
+{
+    size_t n = first_element(list);
+    while (list[n] && element_with(list + n + 1, part) == list + n + 1)
+        n += 1 + first_element(list + n + 1);
+    return n;
 }
 
 static void add_entry(struct program_env *e, struct text *arena, const char *name, const char *ours,
@@ -183,12 +198,21 @@ void program_env_alone(const struct view *v, char *const envp[], int everything,
         e->drop[e->n_drop++] = of_this_node[i];
 }
 
+/* Whether this process was started with the library that watches. */
+static int is_watched(const struct view *v)
+{
+    const char *list = view_env(v, "LD_PRELOAD");
+    return list && element_with(list, BRG_WATCH_NAME);
+}
+
 void program_env(const struct view *v, char *const envp[], struct program_env *e)
 {
     struct text arena = text_in(e->arena, sizeof e->arena);
     e->n_add = e->n_drop = 0;
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const char *entry = view_env_entry(v, kept[i]);
+        if (text_same(kept[i], BRG_RECORD_FORK) && !is_watched(v))
+            continue;
         if (entry && !find_env(envp, kept[i]))
             e->add[e->n_add++] = entry;
     }
@@ -196,7 +220,8 @@ void program_env(const struct view *v, char *const envp[], struct program_env *e
         const char *now = find_env(envp, lists[i].name), *start = view_env(v, lists[i].name);
         const char *ours = start ? element_with(start, lists[i].mark) : NULL;
         if (ours && !(now && element_with(now, lists[i].mark)))
-            prepend(e, &arena, lists[i].name, lists[i].saved, ours, first_element(ours), now);
+            prepend(e, &arena, lists[i].name, lists[i].saved, ours,
+                    elements_with(ours, lists[i].mark), now);
     }
     keep_python(v, envp, e, &arena);
 }

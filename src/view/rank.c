@@ -2,6 +2,7 @@
  *
  *   brigade-rank --record DIR [--watch SALT] [--python-view DIR] [--] PROGRAM ARGS...   a trial
  *   brigade-rank --job ID [--view LIST] [--fork KIND] [--strict] [--] PROGRAM ARGS...     a job
+ *   brigade-rank --behind FILE -- PROGRAM ARGS...         in it, what a wrapper executes (behind.h)
  *   brigade-rank --probe BASE                             what this node allows, as JSON
  *   brigade-rank --inspect PROGRAM            `joins`, or `apart` if our libraries cannot reach it
  *
@@ -15,17 +16,15 @@
 #include "base/static_start.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "fork/begin.h"
-#include "fork/width.h"
-#include "view/exec.h"
+#include "view/behind.h"
 #include "view/handoff.h"
 #include "view/look.h"
 #include "view/namespace.h"
 #include "view/probe.h"
 #include "view/program.h"
 #include "view/rank_env.h"
+#include "view/rank_fork.h"
 #include "view/record.h"
-#include "view/stoppable.h"
 #include "view/trace.h"
 
 #include <errno.h>
@@ -36,13 +35,15 @@
 
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
-    "                    [--fork python|main|preinit [--fork-pins HEX]] [--watch SALT]\n"
-    "                    [--python-view DIR] [--] PROGRAM [ARGS...]\n"
+    "                    [--fork python|main|preinit [--fork-pins HEX] [--fork-behind WORD]]\n"
+    "                    [--watch SALT] [--python-view DIR] [--] PROGRAM [ARGS...]\n"
+    "       brigade-rank --behind FILE -- PROGRAM [ARGS...]\n"
     "       brigade-rank --probe BASE\n"
     "       brigade-rank --inspect PROGRAM\n";
 
 struct options {
-    const char *record, *watch, *job, *views, *fork, *fork_pins, *python_view, *probe, *inspect;
+    const char *record, *watch, *job, *views, *python_view, *probe, *inspect, *behind;
+    struct behind fork; /* no kind: not to be forked; no word: nothing stands in front of it */
     int strict;
     char **program;
 };
@@ -53,16 +54,18 @@ static const char default_views[] = "interpose,python";
 static int parse(char **argv, struct options *o)
 {
     for (argv++; *argv && (*argv)[0] == '-'; argv++) {
-        const char **value = text_same(*argv, "--record")        ? &o->record
-                             : text_same(*argv, "--watch")       ? &o->watch
-                             : text_same(*argv, "--job")         ? &o->job
-                             : text_same(*argv, "--view")        ? &o->views
-                             : text_same(*argv, "--fork")        ? &o->fork
-                             : text_same(*argv, "--fork-pins")   ? &o->fork_pins
-                             : text_same(*argv, "--python-view") ? &o->python_view
-                             : text_same(*argv, "--probe")       ? &o->probe
-                             : text_same(*argv, "--inspect")     ? &o->inspect
-                                                                 : NULL;
+        const char **value = text_same(*argv, "--record")          ? &o->record
+                             : text_same(*argv, "--watch")         ? &o->watch
+                             : text_same(*argv, "--job")           ? &o->job
+                             : text_same(*argv, "--view")          ? &o->views
+                             : text_same(*argv, "--fork")          ? &o->fork.kind
+                             : text_same(*argv, "--fork-pins")     ? &o->fork.pins
+                             : text_same(*argv, "--fork-behind")   ? &o->fork.word
+                             : text_same(*argv, BRG_BEHIND_OPTION) ? &o->behind
+                             : text_same(*argv, "--python-view")   ? &o->python_view
+                             : text_same(*argv, "--probe")         ? &o->probe
+                             : text_same(*argv, "--inspect")       ? &o->inspect
+                                                                   : NULL;
         if (text_same(*argv, "--")) {
             argv++;
             break;
@@ -173,12 +176,6 @@ static int record_search(struct view *v, const char *folder)
     return start_ns && setenv(BRG_RECORD_SHARED, shared, 1) == 0 ? 0 : -EIO;
 }
 
-static int is_strict(void)
-{
-    const char *strict = getenv("BRIGADE_STRICT");
-    return strict && text_same(strict, "1");
-}
-
 /* Enters the job's namespace if `views` ask for it. Returns the views that are left to set up. */
 static const char *enter_namespace(const struct view *v, const char *views)
 {
@@ -192,7 +189,7 @@ static const char *enter_namespace(const struct view *v, const char *views)
     int err = namespace_enter(v, job, &why);
     if (err == 0)
         return views;
-    if (is_strict()) {
+    if (rank_is_strict()) {
         fprintf(stderr, "brigade: strict: --view namespace: %s (%s)\n", namespace_words(why),
                 strerror(-err));
         exit(125);
@@ -239,7 +236,7 @@ static int prepare_job(struct view *v, const struct options *o, const char *fold
     err = lib.full || py.full ? -ENAMETOOLONG : rank_env_set(views, libraries, python, 0);
     if (err < 0)
         return err;
-    v->strict = is_strict();
+    v->strict = rank_is_strict();
     if (!rank_env_names(views, "namespace") || rank_env_names(views, "interpose"))
         return 0;
     v->mode = VIEW_OFF;
@@ -256,63 +253,6 @@ static int prepare(struct view *v, const struct options *o)
     if (o->strict)
         setenv("BRIGADE_STRICT", "1", 1);
     return o->record ? prepare_trial(v, o, folder) : prepare_job(v, o, folder);
-}
-
-/* What is executed when all is prepared: in this process, or in one that becomes the template. */
-struct program_start {
-    const struct view *view;
-    char *const *program;
-    const char *fork; /* kind of template, or NULL */
-};
-
-static void start_program(void *context)
-{
-    const struct program_start *start = context;
-    exec_search(start->view, start->program[0], getenv("PATH"), start->program, environ, execve);
-}
-
-static const char *doubt_program(void *context)
-{
-    struct program_start *start = context;
-    return text_same(start->fork, "python")
-               ? stoppable_python(start->view, &start->program, getenv("PATH"))
-               : stoppable(start->view, *start->program, getenv("PATH"));
-}
-
-static void note_refusal(const struct view *v, const char *why)
-{
-    struct brg_fork *f = &v->state->fork;
-    v->slot->forked = BRG_FORK_REFUSED;
-    if (__atomic_exchange_n(&f->taken, 1, __ATOMIC_RELAXED) == 0)
-        snprintf(f->why, sizeof f->why, "%s", why);
-}
-
-/* Has the rank forked, and stands for it; comes back if it is to be started in the ordinary way. */
-static void fork_rank(const struct view *v, const struct options *o)
-{
-    char folder[PATH_MAX];
-    struct program_start start = {v, o->program, o->fork};
-    struct text t = text_in(folder, sizeof folder);
-    const char *state = getenv("BRIGADE_STATE");
-    if (!state || v->mode != VIEW_SERVE)
-        return;
-    text_bytes(&t, state, strlen(state) - strlen("/state"));
-    struct fork_job job = {.folder = folder,
-                           .kind = o->fork,
-                           .pins = o->fork_pins,
-                           .program = o->program,
-                           .n_local = fork_width(),
-                           .doubt = doubt_program,
-                           .execute = start_program,
-                           .context = &start};
-    const char *why = fork_stand_in(&job);
-    if (!why)
-        return;
-    note_refusal(v, why);
-    if (is_strict()) {
-        fprintf(stderr, "brigade: strict: --fork: %s\n", why);
-        exit(125);
-    }
 }
 
 int main(int argc, char **argv)
@@ -334,14 +274,16 @@ int main(int argc, char **argv)
         own_folder(folder, sizeof folder);
         return probe_print(folder, o.probe);
     }
-    if (prepare(&view, &o) < 0) {
+    struct rank_program program = {&view, o.behind, o.program, o.fork};
+    if (o.behind) {
+        rank_fork_behind(&view, &program);
+    } else if (prepare(&view, &o) < 0) {
         view.mode = VIEW_OFF;
         rank_env_clear();
-    } else if (o.fork && o.job) {
-        fork_rank(&view, &o);
+    } else if (o.fork.kind && o.job) {
+        rank_fork_or_leave(&program);
     }
-    struct program_start start = {&view, o.program, NULL};
-    start_program(&start);
+    rank_execute(&program);
     int err = errno;
     fprintf(stderr, "brigade-rank: %s: %s\n", o.program[0], strerror(err));
     return err == ENOENT || err == ENOTDIR ? 127 : 126;

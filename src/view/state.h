@@ -78,6 +78,8 @@ struct brg_fork {   /* what became of --fork on a node */
     uint32_t n_words;
     uint64_t saved_bytes; /* that ranks share with their template: measured once, 0: never */
     uint64_t warm_ns;     /* that the template took */
+    uint32_t forked;      /* atomic; processes: of a launcher's, several have one slot */
+    uint32_t refused;     /* likewise, that were to be forked */
     char why[120];        /* of the first rank that was refused */
     char words[360];      /* of the template, for the report: JSON, or empty */
 };

@@ -101,12 +101,13 @@ static char *const *without_env(const char *python, const char *path, char *cons
     return words;
 }
 
-const char *stoppable_python(const struct view *v, char *const **program, const char *path_list)
+const char *stoppable_python(const struct view *v, const char *file, char *const **program,
+                             const char *path_list)
 {
     struct file f;
     char head[BINARY_HEAD];
     const char *interpreter, *argument;
-    if (!find(v, **program, path_list, &f) || !read_head(f.where, head, sizeof head))
+    if (!find(v, file, path_list, &f) || !read_head(f.where, head, sizeof head))
         return not_found;
     if (!program_of_script(head, &interpreter, &argument))
         return stoppable_interpreter(v, f.name, path_list);

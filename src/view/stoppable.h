@@ -9,8 +9,9 @@
 const char *stoppable(const struct view *v, const char *file, const char *path_list);
 
 /* The same of a program that is to be a Python: one itself, or a script that names one as its
- * interpreter. If the script names `env NAME`, *program becomes what env would execute, in memory
- * that stays. */
-const char *stoppable_python(const struct view *v, char *const **program, const char *path_list);
+ * interpreter. If the script names `env NAME`, *program, its words, become what env would execute,
+ * in memory that stays. */
+const char *stoppable_python(const struct view *v, const char *file, char *const **program,
+                             const char *path_list);
 
 #endif

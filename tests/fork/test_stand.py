@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import platform
 import resource
 import shutil
 import signal
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 from processes import until
 from standing import DRIVER, WHAT_I_AM, Ranks, Setup
+
+_SET_MEMPOLICY, _BIND = 238 if platform.machine() == "x86_64" else 237, 2
 
 
 def as_told(text: str) -> dict[str, Any]:
@@ -37,6 +40,12 @@ def priorities_of_its_own() -> None:
     os.nice(3)
     os.sched_setaffinity(0, os.sched_getaffinity(0))
     Path("/proc/self/oom_score_adj").write_text("700")
+
+
+def memory_of_its_own() -> None:
+    """As `numactl --membind=0`; nothing where the kernel has no NUMA, or forbids it."""
+    nodes = (ctypes.c_ulong * 16)(1)
+    ctypes.CDLL(None).syscall(_SET_MEMPOLICY, _BIND, nodes, 1025)
 
 
 def signals_of_its_own() -> None:
@@ -67,6 +76,7 @@ def a_session_of_its_own() -> None:
         None,
         limits_of_its_own,
         priorities_of_its_own,
+        memory_of_its_own,
         signals_of_its_own,
         descriptors_of_its_own,
         a_mask_of_its_own,

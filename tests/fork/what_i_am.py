@@ -21,6 +21,14 @@ def opened():
     return found
 
 
+def memory_policy():
+    try:
+        with open("/proc/self/numa_maps") as mappings:
+            return mappings.readline().split()[1]
+    except OSError:
+        return None  # a kernel without NUMA
+
+
 what = {
     "environment": dict(sorted(os.environ.items())),
     "arguments": sys.argv[1:],
@@ -31,6 +39,7 @@ what = {
     "nice": os.nice(0),
     "processors": sorted(os.sched_getaffinity(0)),
     "policy": os.sched_getscheduler(0),
+    "memory": memory_policy(),
     "oom": open("/proc/self/oom_score_adj").read(),
     "status": status("SigBlk", "SigIgn", "Uid", "Groups", "CapEff", "NoNewPrivs", "Seccomp"),
     "own_session": os.getsid(0) == os.getpid(),

@@ -44,15 +44,19 @@ def process(
     rank: int | None = 0,
     pid: int = 100,
     parent: int = 1,
-    exe: str = "/usr/bin/program",
+    exe: str = "",
     cwd: str | os.PathLike[str] = "/",
     argv: Iterable[str] = ("program",),
     env: dict[str, str] | None = None,
     host: str = "n0",
     tail: bytes = b"",
 ) -> Path:
-    """Write the record file of one process; `tail` is appended as it is."""
+    """Write the record file of one process, a Python if its interpreter is among the records;
+    `tail` is appended as it is."""
     folder.mkdir(exist_ok=True)
+    records = list(records)
+    is_python = any(one.startswith(b"interpreter\0") for one in records)
+    exe = exe or f"/usr/bin/{'python3' if is_python else 'program'}"
     words = list(argv)
     parts = [
         record("process", exe, status=pid, by=str(parent), extra="" if rank is None else str(rank)),

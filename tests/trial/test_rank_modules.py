@@ -7,7 +7,7 @@ from pathlib import Path
 from made import INTERPRETER, process, record
 
 from brigade.fork.plan import of_trial
-from brigade.trial.modules import Event, Execution, differing, rank_modules, rank_numbers
+from brigade.trial.modules import Event, Execution, count_programs, differing, rank_modules
 from brigade.trial.record import load
 
 PYTHON = record("interpreter", "/v/bin/python", extra=INTERPRETER % ("/v", "/v"))
@@ -55,17 +55,17 @@ def test_an_object_is_loaded_in_the_execution_that_has_not_ended(tmp_path: Path)
     assert rank.loaded == [("", "/0"), ("a", "/a"), ("b", "/b"), ("a", "/a2"), ("", "/1")]
 
 
-def test_a_rank_is_its_first_python_process(tmp_path: Path) -> None:
+def test_a_rank_is_the_program_behind_its_shell(tmp_path: Path) -> None:
     process(tmp_path, [], rank=1, pid=10, exe="/bin/sh")
-    process(tmp_path, [PYTHON, WATCH, imported("main", 1)], rank=1, pid=11)
-    process(tmp_path, [PYTHON, WATCH, imported("child", 1)], rank=1, pid=12)
+    process(tmp_path, [PYTHON, WATCH, imported("main", 1)], rank=1, pid=11, parent=10)
+    process(tmp_path, [PYTHON, WATCH, imported("child", 1)], rank=1, pid=12, parent=10)
     process(tmp_path, [PYTHON, WATCH, imported("main", 1)], rank=0, pid=13)
     process(tmp_path, [], rank=2, pid=14)
     trial = load(tmp_path)
     ranks = rank_modules(trial)
     assert [rank.rank for rank in ranks] == [0, 1]
     assert [[e.module for e in rank.executions] for rank in ranks] == [["main"], ["main"]]
-    assert rank_numbers(trial) == {0, 1, 2}
+    assert count_programs(trial) == 3
     plan = of_trial(trial)
     assert plan is not None and "not every rank" in plan.left["main"].why
 

@@ -61,6 +61,8 @@ def _module(plan: Plan, module: Module) -> Iterator[str]:
 def _overview(plan: Plan) -> Iterator[str]:
     total = len(plan.modules)
     yield f"{len(plan.warm)} of {total} modules are warm (a trial of {plan.ranks} ranks)"
+    if plan.behind:
+        yield f"of {plan.behind}, which a wrapper or launcher starts"
     causes: dict[str, list[str]] = {}
     for name in plan.left:
         causes.setdefault(plan.chain(name)[-1], []).append(name)
@@ -77,6 +79,8 @@ def _program(plan: ProgramPlan) -> Iterator[str]:
     yield f"{plan.program}: {_STOPPED[plan.kind]}"
     if plan.why:
         yield f"  {plan.why}"
+    if plan.behind:
+        yield "  a wrapper or launcher starts it"
     yield f"  {plan.objects} libraries before main (a trial of {plan.ranks} ranks)"
     for what, detail, why in plan.seen:
         yield f"  constructors: {what}{' ' if detail else ''}{detail}{f': {why}' if why else ''}"
@@ -89,6 +93,7 @@ def as_json(plan: Plan | ProgramPlan, names: list[str]) -> str:
     if not names:
         whole = {
             "ranks": plan.ranks,
+            "behind": plan.behind,
             "warm": [module.name for module in plan.warm],
             "left": {name: _told(plan, name) for name in plan.left},
         }

@@ -24,7 +24,15 @@ from brigade.fork.libraries import note
 from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, TOGETHER, Rule, rule_for
 from brigade.fork.words import event_words
-from brigade.trial.modules import Event, RankModules, differing, rank_modules, rank_numbers
+from brigade.trial.modules import (
+    Event,
+    RankModules,
+    behind,
+    count_programs,
+    differing,
+    rank_modules,
+)
+from brigade.trial.programs import is_interpreter
 from brigade.trial.record import Trial
 
 VERSION = 1
@@ -57,11 +65,13 @@ class Module:
 
 @dataclass
 class Plan:
-    """What is warm and what is left. `modules`: all, in order; those without a place come last."""
+    """What is warm and what is left. `modules`: all, in order; those without a place come last.
+    `behind`: what the program is known by, if wrappers stand in front of it (trial.modules)."""
 
     modules: list[Module]
     left: dict[str, Left]
     ranks: int = 0
+    behind: str = ""
 
     @property
     def warm(self) -> list[Module]:
@@ -94,6 +104,7 @@ class Plan:
             "version": VERSION,
             "kind": "python",
             "ranks": self.ranks,
+            "behind": self.behind,
             "warm": len(self.warm),
             "left": {name: list(left) for name, left in self.left.items()},
             "modules": [
@@ -140,7 +151,15 @@ def of_trial(trial: Trial) -> Plan | ProgramPlan | None:
         return None
     ranks = rank_modules(trial)
     note(ranks)
-    return make(ranks, len(rank_numbers(trial))) if ranks else of_programs(trial)
+    plan = make(ranks, count_programs(trial)) if ranks else of_programs(trial)
+    plan.behind = behind(trial)
+    if (
+        isinstance(plan, ProgramPlan)
+        and plan.kind == "plain"
+        and any(is_interpreter(process) for process in trial.processes)
+    ):
+        plan.why = "what is started is no Python, and no wrapper that is known, but starts one"
+    return plan
 
 
 def make(
@@ -367,7 +386,7 @@ def from_json(value: Mapping[str, Any]) -> Plan:
         for name, origin, imports in value["modules"]
     ]
     left = {name: Left(*words) for name, words in value["left"].items()}
-    return Plan(modules, left, value["ranks"])
+    return Plan(modules, left, value["ranks"], value["behind"])
 
 
 def pinned(plan: Plan, warm: Iterable[str] = (), leave: Iterable[str] = ()) -> Plan:
@@ -397,7 +416,7 @@ def pinned(plan: Plan, warm: Iterable[str] = (), leave: Iterable[str] = ()) -> P
     for name in leave:
         for inside in _inside(name, modules):
             own[inside] = Left("the user says so (--fork-leave)")
-    return Plan(plan.modules, _spread(own, modules), plan.ranks)
+    return Plan(plan.modules, _spread(own, modules), plan.ranks, plan.behind)
 
 
 def _inside(package: str, names: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Where a program that is no Python can be stopped, to be forked for each rank of a node.
 
-    trial's records -> first_processes -> of_programs -> ProgramPlan -> meta["fork"]
+    trial's records -> first_programs -> of_programs -> ProgramPlan -> meta["fork"]
 
 `main`: before main, with all constructors done once, if nothing that they did is one rank's own;
 `preinit`: before any constructor, when only the libraries are loaded and relocated; `plain`: not at
@@ -25,7 +25,7 @@ from brigade.fork.libraries import is_libc
 from brigade.fork.rules import rule_for
 from brigade.fork.words import event_words, variable_words
 from brigade.trial.invocation import invocation, is_python
-from brigade.trial.modules import Event, RankModules, differing, first_processes, of_process
+from brigade.trial.modules import Event, RankModules, differing, first_programs, of_process
 from brigade.trial.record import Process, Trial
 
 VERSION = 1
@@ -37,7 +37,7 @@ _MAIN = "main"  # the event that says that main is next
 @dataclass
 class ProgramPlan:
     """Where the ranks' program is stopped. `why`: why not before main, or why not at all. `seen`:
-    what its constructors did, and why it is harmless or ""."""
+    what its constructors did, and why it is harmless or "". `behind`: as of a `Plan`."""
 
     kind: str
     why: str = ""
@@ -45,6 +45,7 @@ class ProgramPlan:
     objects: int = 0  # that are loaded before main
     ranks: int = 0
     seen: list[tuple[str, str, str]] = field(default_factory=list)  # what, detail, why harmless
+    behind: str = ""
 
     def knows(self, name: str) -> bool:
         """No module, as none is imported."""
@@ -62,6 +63,7 @@ class ProgramPlan:
             "program": self.program,
             "objects": self.objects,
             "ranks": self.ranks,
+            "behind": self.behind,
             "seen": [list(one) for one in self.seen],
         }
 
@@ -70,8 +72,9 @@ def from_json(value: Mapping[str, Any]) -> ProgramPlan:
     """The plan that an image's description holds."""
     seen = [(what, detail, why) for what, detail, why in value["seen"]]
     return ProgramPlan(
-        value["kind"], value["why"], value["program"], value["objects"], value["ranks"], seen
-    )
+        value["kind"], value["why"], value["program"], value["objects"], value["ranks"], seen,
+        value["behind"],
+    )  # fmt: skip
 
 
 def of_programs(
@@ -83,7 +86,7 @@ def of_programs(
     "": `reads_environment`; `starts_first`, whether its constructors run before all others'."""
     uncertain = uncertain or reads_environment
     starts_first = starts_first or asks_to_be_first
-    first = first_processes(trial)
+    first = first_programs(trial)
     if not first:
         return ProgramPlan("plain", "the trial recorded no process")
     ranks = [of_process(rank, first[rank]) for rank in sorted(first)]

@@ -34,9 +34,11 @@ def words(course: Course, views: list[str]) -> list[str]:
     """The wrapper's words; none if this program's ranks cannot be forked, with the reason in
     `course.fork_why`. Raises UsageError for pins that cannot be had, BrigadeError if strict."""
     settings = course.settings
-    if not settings.fork or (course.launch and course.launch.ranks == 1):
-        return []  # nobody to share with; nodes with one rank find that out for themselves
     plan = course.meta.get("fork")
+    behind = str(plan["behind"]) if plan else ""
+    alone = course.launch and course.launch.ranks == 1 and not behind  # it may be a launcher
+    if not settings.fork or alone:
+        return []  # nobody to share with; nodes with one rank find that out for themselves
     kind = plan.get("kind", "python") if plan else "plain"
     if kind != "python" and (settings.fork_warm or settings.fork_leave):
         raise UsageError(
@@ -47,7 +49,8 @@ def words(course: Course, views: list[str]) -> list[str]:
     else:
         why = _IMAGE_WITHOUT if settings.image else _NO_PLAN
     if plan and not why:
-        return ["--fork", kind, *(_pins(plan, settings) if kind == "python" else [])]
+        pins = _pins(plan, settings) if kind == "python" else []
+        return ["--fork", kind, *pins, *(["--fork-behind", behind] if behind else [])]
     if settings.strict:
         raise BrigadeError(f"--fork: {why}")
     course.fork_why = why

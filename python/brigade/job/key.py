@@ -4,7 +4,8 @@ The key covers what decides start-up look-ups and is known before the start: the
 interpreter also the script, the variables and options that steer the search for libraries and
 modules, what the user asked to cover, and the build of Brigade: parts of it lie in the image, and
 its trial decided what else does. Arguments after the script do not count: the same image
-serves other inputs, and what they need beyond it is a miss, not an error.
+serves other inputs, and what they need beyond it is a miss, not an error. Behind a wrapper or a
+launcher the program itself counts, as far as the command line shows it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 
 from brigade.paths import cache_dir, native
-from brigade.trial.invocation import invocation, is_python
+from brigade.trial.invocation import LAUNCHERS, invocation, is_python
 
 _SEARCH_VARIABLES = (
     "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX",
@@ -38,6 +39,7 @@ def image_path(
         native("build-id").read_text(),
         os.path.abspath(executable),
         *called.script,
+        *_wrapped(program, called.script, environment),
         *sorted(map(os.path.abspath, cover)),
     ]
     parts += [f"{name}={environment.get(name)}" for name in _SEARCH_VARIABLES]
@@ -49,5 +51,22 @@ def image_path(
         ]
     digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=8)
     words = [os.path.basename(executable), *(os.path.basename(word) for word in called.script)]
+    words += [os.path.basename(word) for word in _wrapped(program, called.script, environment)[-1:]]
     label = re.sub(r"[^A-Za-z0-9._]+", "-", words[-1])[:40].strip("-") or "image"
     return str(cache_dir() / "images" / f"{label}-{digest.hexdigest()}.brg")
+
+
+def _wrapped(program: list[str], script: list[str], environment: Mapping[str, str]) -> list[str]:
+    """What a wrapper is to execute, with the script of that, if it shows: the first word behind it
+    that is a program, or a file of Python."""
+    if is_python(program[0]) and not any(os.path.basename(word) in LAUNCHERS for word in script):
+        return []
+    for at, word in enumerate(program[1:], 1):
+        if word.startswith("-") or "=" in word or os.path.abspath(word) in script:
+            continue
+        if word.endswith(".py") and os.path.isfile(word):
+            return [os.path.abspath(word)]
+        found = shutil.which(word, path=environment.get("PATH"))
+        if found:
+            return [os.path.abspath(found), *invocation(program[at:]).script]
+    return []

@@ -20,11 +20,14 @@ def summary(
 ) -> dict[str, Any] | None:
     """How many ranks were forked, what that saved, what was warm, and why others were started in
     the ordinary way; None if it was not asked for, or each node had one rank. `nowhere`: why none
-    was asked for. `plan`: of the image."""
+    was asked for. `plan`: of the image, if it was."""
     slots = [slot for node in nodes for slot in node.get("slots", []) if "forked" in slot]
     told = [(node["host"], node["fork"]) for node in nodes if node.get("fork")]
-    if not slots and not told and not nowhere:
+    shared = any(len(node.get("slots", [])) > 1 for node in nodes)
+    behind = str(plan["behind"]) if plan and shared else ""
+    if not slots and not told and not nowhere and not behind:
         return None
+    asked = bool(slots or told)
     words = {host: _words(one["words"]) for host, one in told}
     modules = [int(one["warm"]) for one in words.values() if "warm" in one]
     dropped: dict[str, str] = {}
@@ -34,7 +37,12 @@ def summary(
         "kind": next((str(one["kind"]) for one in words.values() if "kind" in one), "python"),
         "nowhere": nowhere,
         "before_main": str(plan["why"]) if plan and plan.get("kind") == "preinit" else "",
-        "ranks": sum(1 for slot in slots if slot["forked"]),
+        "not_met": "" if asked or nowhere else behind,
+        "ranks": max(
+            sum(1 for slot in slots if slot["forked"]),
+            sum(int(one.get("forked", 0)) for _, one in told),  # of a launcher's, one slot
+        ),
+        "refused": sum(int(one.get("refused", 0)) for _, one in told),
         "plain": sorted(slot["rank"] for slot in slots if not slot["forked"]),
         "why": {host: one["why"] for host, one in told if one["why"]},
         "warm_seconds": max((one["warm_ns"] for _, one in told), default=0) / 1e9,
@@ -59,6 +67,8 @@ def facts(fork: dict[str, Any] | None) -> list[str]:
         return []
     if fork["nowhere"]:
         return [f"no rank was forked: {fork['nowhere']}"]
+    if fork["not_met"]:
+        return [f"no rank was forked: its wrapper started no {fork['not_met']}"]
     once = _ONCE.get(fork["kind"], f"{fork['modules']:,} modules imported once a node")
     lines = [f"{fork['ranks']:,} ranks forked, {once}"]
     if fork["before_main"]:
@@ -68,8 +78,9 @@ def facts(fork: dict[str, Any] | None) -> list[str]:
         lines.append(f"warming {fork['warm_seconds']:.2f} s")
     if fork["saved_bytes"]:
         lines.append(f"{size(max(fork['saved_bytes'].values()))} of memory saved a node")
-    if fork["plain"]:
-        lines.append(f"{len(fork['plain']):,} started in the ordinary way:")
+    plain = max(len(fork["plain"]), fork["refused"])
+    if plain:
+        lines.append(f"{plain:,} started in the ordinary way:")
         lines += [f"  {why} ({host})" for host, why in list(fork["why"].items())[:_SHOWN]]
     for module, why in list(fork["dropped"].items())[:_SHOWN]:
         lines.append(f"left to each rank: {module}: {why}")

@@ -39,7 +39,9 @@ def report(course: Course) -> dict[str, Any]:
         "namespace": _namespace(nodes, course.settings.view == "auto"),
         "image": _image(course),
         "staging": _staging(course.staged, course.stays_on_disk),
-        "fork": fork.summary(nodes, course.fork_why, course.meta.get("fork")),
+        "fork": fork.summary(
+            nodes, course.fork_why, course.meta.get("fork") if course.settings.fork else None
+        ),
         "startup": _startup(slots, course.launched_ns),
         "operations": _operations(slots, course.meta),
         "misses": _misses(nodes),

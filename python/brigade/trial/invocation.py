@@ -16,6 +16,11 @@ _INTERPRETERS = {
     "sh": "o",
 }  # fmt: skip
 _PYTHONS = ("python", "pypy")
+#: Of Python's launchers that start one process a GPU, known even where a node has several.
+LAUNCHERS = frozenset(
+    "torchrun torch.distributed.run torch.distributed.launch accelerate deepspeed"
+    " deepspeed.launcher.launch accelerate.commands.launch".split()
+)
 
 
 class Invocation(NamedTuple):
@@ -36,8 +41,9 @@ def is_python(path: str) -> bool:
     return interpreter_of(path) in _PYTHONS
 
 
-def invocation(program: list[str]) -> Invocation:
-    """Of a program and its arguments; nothing of one that is no known interpreter."""
+def invocation(program: list[str], cwd: str = "") -> Invocation:
+    """Of a program and its arguments, in the folder `cwd` ("": this process's); nothing of one
+    that is no known interpreter."""
     name = interpreter_of(program[0])
     found = Invocation([], [])
     i = 1 if name else len(program)
@@ -63,5 +69,5 @@ def invocation(program: list[str]) -> Invocation:
                 i += not rest
                 break
     if i < len(program):
-        found.script.append(os.path.abspath(program[i]))
+        found.script.append(os.path.abspath(os.path.join(cwd, program[i])))
     return found

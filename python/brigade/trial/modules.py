@@ -1,7 +1,8 @@
 """What modules did while they were imported, of each rank: the records of a trial for `--fork`.
 
-docs/design/0023-fork.md says what is recorded. A rank is here the first Python process of that
-rank: children that it starts are programs of their own.
+docs/design/0023-fork.md says what is recorded. A rank is here the program of a rank, if that is a
+Python, or each of several that a launcher started (programs.py): other children are programs of
+their own.
 
 What must stay true: events of a rank stand in the order in which they happened first; a process
 that was not watched is said not to be, because nothing can be concluded from its silence.
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from brigade.trial.programs import called, is_interpreter, programs
 from brigade.trial.record import Process, Trial
 
 
@@ -52,26 +54,40 @@ class RankModules:
 
 
 def rank_modules(trial: Trial) -> list[RankModules]:
-    """Each rank of the trial that has a Python process, or the only process without a rank."""
-    chosen: dict[int, Process] = {}
-    for process in trial.processes:  # in the order in which they started
-        rank = 0 if process.rank is None else process.rank
-        if rank not in chosen and any(r.kind == "interpreter" for r in process.records):
-            chosen[rank] = process
-    return [of_process(rank, chosen[rank]) for rank in sorted(chosen)]
+    """Each rank of the trial whose program is a Python; numbered anew where a launcher started
+    several as one rank."""
+    chosen = [
+        (rank, process)
+        for rank, processes in sorted(programs(trial).items())
+        for process in processes
+        if is_interpreter(process)
+    ]
+    if len({rank for rank, _ in chosen}) < len(chosen):
+        chosen = [(number, process) for number, (_, process) in enumerate(chosen)]
+    return [of_process(rank, process) for rank, process in chosen]
 
 
-def first_processes(trial: Trial) -> dict[int, Process]:
-    """What the launcher started as each rank, or the first process without a rank."""
+def count_programs(trial: Trial) -> int:
+    """All programs of all ranks, with or without Python."""
+    return sum(map(len, programs(trial).values()))
+
+
+def first_programs(trial: Trial) -> dict[int, Process]:
+    """The program of each rank, or the first that its launcher started."""
+    return {rank: processes[0] for rank, processes in programs(trial).items()}
+
+
+def behind(trial: Trial) -> str:
+    """What the program is known by (`called`) if wrappers or a launcher stand in front of it; "" if
+    it is what was started, or the ranks of the trial do not agree."""
     first: dict[int, Process] = {}
-    for process in trial.processes:  # in the order in which they started
+    for process in trial.processes:
         first.setdefault(process.rank or 0, process)
-    return first
-
-
-def rank_numbers(trial: Trial) -> set[int]:
-    """All ranks of the trial, with or without Python."""
-    return {process.rank or 0 for process in trial.processes}
+    found = programs(trial)
+    words = {called(process) for processes in found.values() for process in processes}
+    if len(words) != 1 or any(found[rank][0] is first[rank] for rank in found):
+        return ""
+    return words.pop()
 
 
 def of_process(rank: int, process: Process) -> RankModules:

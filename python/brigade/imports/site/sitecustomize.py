@@ -32,6 +32,7 @@ def _restore(environ, folder):
             b"FORK",
             b"FORK_SOCKET",
             b"FORK_HASH",
+            b"FORK_BEHIND",
             b"FORK_LEFT",
             b"FORK_PINS",
             b"RECORD_FORK",

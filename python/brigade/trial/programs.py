@@ -1,0 +1,128 @@
+"""Which of a rank's processes is its program: wrappers that stand in front of it are passed over.
+
+    srun ./select_gpu numactl -N 0 python train.py     select_gpu, numactl, then python: the program
+    srun --ntasks-per-node=1 torchrun train.py         torchrun, and below it one python a GPU
+
+A wrapper is a shell, or a command that becomes another one (`FRONTS`). What a shell starts counts
+if it does not become another program itself: of several, what imports or loads most. A launcher is
+a Python program that starts several others of one command line. Pure: no file is looked at.
+
+What must stay true: a program that no wrapper stands in front of is the rank's first process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import groupby
+
+from brigade.trial.invocation import LAUNCHERS, invocation
+from brigade.trial.record import Process, Trial
+
+SHELLS = frozenset("sh dash bash ash zsh ksh tcsh csh busybox".split())
+#: Commands that end by executing another one, and are no measuring instruments: those would no
+#: longer see the program, if it were forked by another process.
+FRONTS = frozenset(
+    "chrt env hwloc-bind ionice linux32 linux64 nice nohup numactl setarch setsid stdbuf taskset"
+    " timeout".split()
+)
+MODULE = "module:"
+
+
+def programs(trial: Trial) -> dict[int, list[Process]]:
+    """The program of each rank, or those that its launcher started; 0 without a rank."""
+    by_rank: dict[int, list[Process]] = {}
+    for process in trial.processes:  # in the order in which they started
+        by_rank.setdefault(process.rank or 0, []).append(process)
+    hosts = [processes[0].host for processes in by_rank.values()]
+    return {
+        rank: _Rank(processes, hosts.count(processes[0].host) == 1).programs()
+        for rank, processes in by_rank.items()
+    }
+
+
+def is_interpreter(process: Process) -> bool:
+    """Whether a process is a Python whose imports were recorded; a program of another name that has
+    Python inside has a `main` of its own."""
+    return os.path.basename(process.exe).startswith("python") and any(
+        record.kind == "interpreter" for record in process.records
+    )
+
+
+def called(process: Process) -> str:
+    """What a program is known by when it is started again: a Python's script as an absolute path,
+    or `module:NAME`; "" of what comes by -c or standard input. The file of any other program."""
+    if not is_interpreter(process):
+        return process.exe
+    script = invocation(process.argv, process.cwd).script if process.argv else []
+    if script[:1] == ["-m"]:
+        return MODULE + script[1]
+    return script[0] if len(script) == 1 else ""
+
+
+class _Rank:
+    """The processes of one rank, in the order of their start. `alone`: the only rank of a node."""
+
+    def __init__(self, processes: list[Process], alone: bool) -> None:
+        self.processes = processes
+        self.alone = alone
+
+    def programs(self) -> list[Process]:
+        first = self.processes[0]
+        return self._below(first) or [first]
+
+    def _below(self, process: Process) -> list[Process]:
+        """What a process is, or became, or started, that is no wrapper; nothing if it is one."""
+        name = os.path.basename(process.exe)
+        if name in SHELLS or name in FRONTS:
+            following = self._following(process)
+            if following:
+                return self._below(following)
+            return max((self._below(child) for child in self._started(process)), key=_weight,
+                       default=[])  # fmt: skip
+        return self._launched(process) or [process]
+
+    def _launched(self, process: Process) -> list[Process]:
+        """What a launcher in Python started: of one command line, more than once."""
+        known = not LAUNCHERS.isdisjoint(map(os.path.basename, process.argv[1:4]))
+        if not is_interpreter(process) or not (known or self.alone):
+            return []
+        below = [program for child in self._started(process) for program in self._below(child)]
+        below = [program for program in below if is_interpreter(program) and called(program)]
+        families = [
+            list(family)
+            for _, family in groupby(sorted(below, key=_words), key=_words)
+        ]  # fmt: skip
+        return max((f for f in families if len(f) > 1), key=_weight, default=[])
+
+    def _following(self, process: Process) -> Process | None:
+        """The image that a process executed in its own place."""
+        later = [p for p in self._images(process) if p.start_ns > process.start_ns]
+        return later[0] if later else None
+
+    def _images(self, process: Process) -> list[Process]:
+        return [p for p in self.processes if (p.host, p.pid) == (process.host, process.pid)]
+
+    def _started(self, process: Process) -> Iterator[Process]:
+        """The first images of its children."""
+        following = self._following(process)
+        for child in self.processes:
+            is_child = (child.host, child.parent) == (process.host, process.pid)
+            ours = child.start_ns >= process.start_ns and not (
+                following and child.start_ns >= following.start_ns
+            )
+            if is_child and ours and self._images(child)[0] is child:
+                yield child
+
+
+def _words(process: Process) -> list[str]:
+    return [called(process), *process.argv[1:]]
+
+
+def _weight(processes: list[Process]) -> tuple[int, int]:
+    """Modules that were executed, objects that were loaded, by the first of them."""
+    records = processes[0].records if processes else []
+    return (
+        sum(record.kind == "imported" and record.status > 0 for record in records),
+        sum(record.kind == "load" for record in records),
+    )

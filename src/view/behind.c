@@ -1,0 +1,85 @@
+/* Programs behind wrappers. See behind.h. */
+#include "view/behind.h"
+#include "base/sys.h"
+#include "base/text.h"
+
+#include <elf.h>
+#include <unistd.h>
+
+static int is_python(const char *path)
+{
+    return text_starts(text_base(path), "python");
+}
+
+/* Whether one of the arguments is `word`, or has it for its last part. */
+static int has_argument(char *const argv[], const char *word)
+{
+    for (size_t i = 1; argv[0] && argv[i]; i++)
+        if (text_same(argv[i], word) || text_same(text_base(argv[i]), word))
+            return 1;
+    return 0;
+}
+
+/* Whether the file that `path` leads to is called `name`. */
+static int leads_to(const char *path, const char *name)
+{
+    char link[64], real[PATH_MAX];
+    struct text t = text_in(link, sizeof link);
+    int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    text_add(&t, "/proc/self/fd/");
+    text_number(&t, (uint64_t)fd, 10);
+    long n = sys_readlink(link, real, sizeof real - 1);
+    sys_close(fd);
+    real[n > 0 ? n : 0] = '\0';
+    return text_same(text_base(real), name);
+}
+
+static int looks_like(const struct program *p, const char *path, char *const argv[],
+                      const char *kind, const char *word)
+{
+    const char *name = text_base(word);
+    if (!text_starts(kind, "python "))
+        return p->path ? text_same(text_base(p->path), name) : leads_to(path, name);
+    if (text_starts(word, BRG_BEHIND_MODULE))
+        return is_python(path) && has_argument(argv, word + sizeof BRG_BEHIND_MODULE - 1);
+    return text_same(text_base(path), name) || (is_python(path) && has_argument(argv, name));
+}
+
+/* Whether the kernel will execute the file: brigade-rank could not say in time that it does not. */
+static int can_be_executed(const char *path)
+{
+    char head[SELFMAG] = "";
+    int fd =
+        sys_access(path, X_OK) == 0 ? sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0) : -1;
+    long n = fd < 0 ? 0 : sys_read(fd, head, sizeof head);
+    if (fd >= 0)
+        sys_close(fd);
+    return n == SELFMAG && (memcmp(head, ELFMAG, SELFMAG) == 0 || memcmp(head, "#!", 2) == 0);
+}
+
+int behind_is_near(const struct view *v, const struct program *p, const char *path,
+                   char *const argv[], char rank[PATH_MAX])
+{
+    const char *kind = v->mode == VIEW_SERVE ? view_env(v, BRG_FORK_BEHIND_VARIABLE) : NULL;
+    const char *word = kind ? strchr(kind, ' ') : NULL;
+    if (!word || p->alone || !argv || !argv[0] || !looks_like(p, path, argv, kind, word + 1))
+        return 0;
+    struct text t = text_in(rank, PATH_MAX);
+    text_bytes(&t, v->root, v->root_len);
+    text_add(&t, "/.brigade/bin/brigade-rank");
+    return !t.full && sys_access(rank, X_OK) == 0 && can_be_executed(p->path ? p->path : path);
+}
+
+void behind_arguments(const char *path, char *const argv[], char **args)
+{
+    size_t at = 0;
+    args[at++] = (char *)"brigade-rank";
+    args[at++] = (char *)BRG_BEHIND_OPTION;
+    args[at++] = (char *)path;
+    args[at++] = (char *)"--";
+    for (size_t i = 0; argv[i]; i++)
+        args[at++] = argv[i];
+    args[at] = NULL;
+}

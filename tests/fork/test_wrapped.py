@@ -1,0 +1,226 @@
+"""Programs behind wrappers and launchers are forked like those that stand there themselves; what
+only looks like the program of the trial is started as ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from program_world import KINDS, ProgramSite
+
+APP = """\
+import email.message, json, os, subprocess, sys
+with open("/proc/self/cmdline") as file:
+    words = file.read()
+line = json.dumps({
+    "argv": sys.argv, "parent": os.getppid(), "words": words,
+    "left": sorted(name for name in os.environ if name.startswith("BRIGADE_F")),
+    "own": os.environ.get("OWN", ""), "modules": len(sys.modules),
+    "child": sys.argv[-1] == "child" and subprocess.run(
+        [sys.executable, *sys.argv[:-1], "none"], capture_output=True, text=True).stdout,
+    "me": os.getpid(),
+})
+os.write(1, f"{line}\\n".encode())
+"""
+EXEC = (
+    '#!/bin/sh\nexport OWN="$BRIGADE_RANK"\n[ "$INSTEAD" ] && eval "$INSTEAD"\nexec $FRONT "$@"\n'
+)
+STAYS = '#!/bin/sh\nOWN=$(echo "$BRIGADE_RANK") "$@"\nstatus=$?\ntrue\nexit $status\n'
+LAUNCHER = """\
+import os, subprocess, sys
+os.environ["LOCAL_WORLD_SIZE"] = "3"
+started = [subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, "OWN": str(n)},
+                            start_new_session=n == 1) for n in range(3)]
+sys.exit(max(one.wait() for one in started))
+"""
+
+
+class Wrapped:
+    """A folder with wrappers and a Python program, and what a job of them said."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        (base / "node").mkdir()
+        for name, text in (("exec.sh", EXEC), ("stays.sh", STAYS), ("launch.py", LAUNCHER)):
+            self.write(name, text)
+        self.write("app.py", f"#!{sys.executable}\n{APP}")
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+            "BRIGADE_CACHE": str(base / "cache"),
+            "BRIGADE_NODE_DIR": str(base / "node"),
+            "BRIGADE_PATIENCE": "60",
+            "FRONT": "",
+        }
+
+    def write(self, name: str, text: str) -> None:
+        (self.base / name).parent.mkdir(exist_ok=True)
+        (self.base / name).write_text(text)
+        (self.base / name).chmod(0o755)
+
+    def run(self, *words: str, ranks: int = 3, **env: str) -> subprocess.CompletedProcess[str]:
+        front = [sys.executable, "-m", "brigade", "run", "-q", "--fork", "-n", str(ranks)]
+        front += ["--json", str(self.base / "report.json"), "--trial-quiet", "2", "--"]
+        job = subprocess.Popen(
+            [*front, *words], env={**self.environment, **env}, cwd=self.base,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.starter = job.pid
+        out, err = job.communicate(timeout=120)
+        return subprocess.CompletedProcess(words, job.returncode, out, err)
+
+    def said(self, *words: str, **options: Any) -> list[dict[str, Any]]:
+        done = self.run(*words, **options)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def fork(self) -> dict[str, Any]:
+        return json.loads((self.base / "report.json").read_text())["fork"]
+
+    def forked(self, said: list[dict[str, Any]]) -> int:
+        """How many ranks have the template for their parent, as the report says."""
+        parents = [one["parent"] for one in said]
+        ranks = self.fork()["ranks"]
+        assert self.starter not in parents and max(map(parents.count, parents)) == ranks
+        return ranks
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Wrapped:
+    return Wrapped(tmp_path)
+
+
+FRONTS = {
+    "exec": ["./exec.sh", sys.executable],
+    "a shell that stays": ["./stays.sh", sys.executable, "-u"],
+    "sh -c": ["sh", "-c", '"$@"; exit $?', "sh", sys.executable],
+    "env": ["env", "OWN=", sys.executable, "-W", "ignore"],
+    "several": ["nice", "-n", "1", "./exec.sh", "stdbuf", "-oL", sys.executable],
+    "the script itself": ["./exec.sh"],
+}
+
+
+@pytest.mark.parametrize("front", FRONTS.values(), ids=FRONTS)
+def test_the_program_of_a_wrapper_is_forked(site: Wrapped, front: list[str]) -> None:
+    script = "app.py" if front[-1] != "./exec.sh" else "./app.py"
+    words = [*front, script, "x y"]
+    site.said(*words)
+    said = site.said(*words)
+    assert site.forked(said) == 3 and site.fork()["modules"] > 5, site.fork()
+    assert site.fork()["refused"] == 0
+    plain = subprocess.run(
+        words, env={**site.environment, "BRIGADE_RANK": "0"}, cwd=site.base, check=True,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    wanted = json.loads(plain.stdout)
+    for one in said:
+        assert one["left"] == []
+        assert [one[k] for k in ("argv", "words", "modules")] == [
+            wanted[k] for k in ("argv", "words", "modules")
+        ]
+    owns = sorted(one["own"] for one in said)
+    assert owns == (["0", "1", "2"] if wanted["own"] else ["", "", ""])
+
+
+def test_a_module_is_forked_and_its_children_are_not(site: Wrapped) -> None:
+    site.write("pack/app.py", APP)
+    site.write("pack/__init__.py", "")
+    words = ["./exec.sh", sys.executable, "-m", "pack.app", "x"]
+    site.said(*words)
+    assert site.forked(site.said(*words)) == 3
+    words = ["./exec.sh", sys.executable, "app.py", "child"]
+    said = site.said(*words)
+    assert site.forked(said) == 3
+    assert [json.loads(one["child"])["parent"] for one in said] == [one["me"] for one in said]
+
+
+def test_what_a_launcher_starts_is_forked(site: Wrapped) -> None:
+    """One rank for the job: three processes that share a node."""
+    words = [sys.executable, "launch.py", "app.py", "x"]
+    site.said(*words, ranks=1)
+    said = site.said(*words, ranks=1)
+    assert site.forked(said) == 3 == len(said) and site.fork()["modules"] > 5
+    assert sorted(one["own"] for one in said) == ["0", "1", "2"]
+
+
+def test_other_programs_of_the_wrapper_are_not_forked(site: Wrapped) -> None:
+    words = ["./exec.sh", sys.executable]
+    site.said(*words, "app.py")
+    other = site.base / "other/app.py"
+    site.write("other/app.py", APP)
+    for instead, argv in (
+        (f"exec {sys.executable} {other} x", [str(other), "x"]),
+        (
+            f"exec {sys.executable} -c 'import runpy; runpy.run_path(\"app.py\")' app.py",
+            ["app.py"] * 2,
+        ),
+        (f"exec {sys.executable} -X dev --check-hash-based-pycs never app.py", ["app.py"]),
+    ):
+        said = site.said(*words, "app.py", INSTEAD=instead)
+        assert [one["argv"] for one in said] == [argv] * 3
+        told = site.fork()
+        assert (told["ranks"], told["not_met"]) == (0, f"{site.base}/app.py"), told
+
+
+def test_a_node_has_one_template_whatever_its_ranks_are_told(site: Wrapped) -> None:
+    words = ["./exec.sh", sys.executable, "app.py"]
+    site.said(*words)
+    said = site.said(*words, INSTEAD='set -- "$@" "$OWN"')
+    assert sorted(one["argv"][-1] for one in said) == ["0", "1", "2"]
+    told = site.fork()
+    assert (told["ranks"], told["refused"]) == (1, 2), told
+    assert list(told["why"].values()) == ["its command line is not the node's first"]
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_a_traced_program_is_not_forked(site: Wrapped) -> None:
+    words = ["./exec.sh", sys.executable, "app.py"]
+    site.said(*words)
+    assert site.forked(site.said(*words)) == 3
+    trace = site.base / "trace"
+    said = site.said(*words, FRONT=f"strace -qq -ff -e trace=getppid -o {trace}")
+    assert site.fork()["ranks"] == 0
+    assert all("getppid()" in Path(f"{trace}.{one['me']}").read_text() for one in said)
+
+
+def test_what_cannot_be_executed_fails_as_ever(site: Wrapped) -> None:
+    words = ["./stays.sh", "./app.py"]
+    site.said(*words)
+    for broken in (0o644, 0o755):
+        (site.base / "app.py").write_text("#!/nowhere/python\n" if broken == 0o755 else APP)
+        (site.base / "app.py").chmod(broken)
+        plain = subprocess.run(
+            words, env=site.environment, cwd=site.base, capture_output=True, text=True, check=False
+        )
+        done = site.run(*words)
+        assert plain.returncode and done.returncode == plain.returncode
+        assert plain.stderr.strip().rpartition(": ")[2] in done.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_of_c_is_forked_behind_its_wrapper(tmp_path: Path, kind: str) -> None:
+    asks = "own = getpid();" if kind == "preinit" else "own = 3;"
+    text = 'printf("%s %d %d\\n", argv[1], getppid(), own == 3 || own == getpid()); return 0;'
+    site = ProgramSite(tmp_path).make(text, asks)
+    wrapper = tmp_path / "wrap.sh"
+    wrapper.write_text('#!/bin/sh\necho "in $BRIGADE_RANK" > /dev/null\n"$@"\nexit $?\n')
+    wrapper.chmod(0o755)
+    site.app.rename(tmp_path / "bin/real")
+    site.app.symlink_to("real")  # the trial knows it by its file
+    for _ in range(2):
+        command = site.command("word")
+        command[-2:-2] = [str(wrapper)]
+        done = subprocess.run(
+            command, env=site.environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [(word, right) for word, _, right in lines] == [("word", "1")] * 3
+    told = site.fork()
+    assert (told["kind"], told["ranks"], told["refused"]) == (kind, 3, 0), told
+    assert len({parent for _, parent, _ in lines}) == 1
