@@ -6,10 +6,13 @@ free memory is written to and given back (support/memory.py).
 
     python bench/forkwide.py --import torch --ranks 64,256 --repeats 3
     python bench/forkwide.py --import numpy,scipy.stats --ranks 8
+    python bench/forkwide.py --python venv/bin/python --ranks 8 \
+        --launcher 'venv/bin/torchrun --nproc-per-node={ranks}'
 
 Seconds are from the launch of the first process, or of `brigade run`, to the last rank's line: its
 own start and warming are counted in. Memory is the ranks' and the template's proportional set size
-(PSS) by rank, when all have imported. The first run's trial is made before, and told apart; and two
+(PSS) by rank, when all have imported. With --launcher its own start is counted in, and its memory
+is not. The first run's trial is made before, and told apart; and two
 more starts are, after which images do not grow any more. Writes OUT/forkwide.json (raw samples) and
 prints medians. Needs a Python with what is imported (--python).
 """
@@ -78,6 +81,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--import", dest="modules", default="torch", metavar="MODULES")
     parser.add_argument("--python", default=sys.executable, help="the Python that imports them")
+    parser.add_argument("--launcher", default="", help="what starts {ranks} of them on a node")
     parser.add_argument("--ranks", type=numbers, default=[16, 64])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--variants", type=words(), default=["plain", "fork"])
@@ -121,7 +125,7 @@ class Place:
         self.lines.write_bytes(b"")
         gate = os.open(self.gate, os.O_RDWR)  # for writing alone it would wait for a reader
         begin = time.time()
-        jobs = 1 if variant in BRIGADE else ranks
+        jobs = 1 if variant in BRIGADE or self.options.launcher else ranks
         job, environment = self._job(variant, ranks), self._environment(variant)
         started = [subprocess.Popen(job, env=environment) for _ in range(jobs)]
         try:
@@ -168,10 +172,13 @@ class Place:
 
     def _job(self, variant: str, ranks: int) -> list[str]:
         program = [self.options.python, str(self.program)]
+        if self.options.launcher:
+            program[:1] = self.options.launcher.format(ranks=ranks).split()
         if variant not in BRIGADE:
             return program
+        width = 1 if self.options.launcher else ranks
         brigade = [sys.executable, "-m", "brigade", "run", "--quiet", "--json", str(self.report)]
-        return [*brigade, *BRIGADE[variant], "-n", str(ranks), "--", *program]
+        return [*brigade, *BRIGADE[variant], "-n", str(width), "--", *program]
 
     def _wait(
         self, ranks: int, begin: float, started: list[subprocess.Popen[bytes]]
