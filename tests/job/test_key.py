@@ -75,3 +75,38 @@ def test_python_with_an_option_that_steers_its_search_has_another_image(option):
     assert image_path(plain, []) == image_path(with_u, [])
     assert image_path(plain, []) != image_path(["python", *option.split(), "/a.py"], [])
     assert image_path(["/a.out", option], []) == image_path(["/a.out"], [])
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Two wrappers and two programs, each of which can be executed, and two scripts."""
+    for name in ("wrap", "torchrun", "one", "two"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    for name in ("a.py", "b.py", "in.dat"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "others"),
+    [
+        ("./wrap ./one in.dat", "./wrap ./two in.dat"),
+        ("sh wrap ./one", "sh wrap ./two"),
+        ("./wrap -n 1 A=2 python3 a.py", "./wrap -n 1 A=2 python3 b.py"),
+        ("./wrap python3 -m pkg", "./wrap python3 -m other"),
+        ("./torchrun --nproc 2 a.py", "./torchrun --nproc 2 b.py"),
+        ("python3 -m torch.distributed.run a.py", "python3 -m torch.distributed.run b.py"),
+    ],
+)
+def test_another_program_behind_a_wrapper_has_another_image(programs, words, others):
+    one, other = image_path(words.split(), []), image_path(others.split(), [])
+    assert one != other
+    assert one == image_path([*words.split(), "more", "./two"], [])
+    assert Path(one).name.partition("-")[0] in ("one", "a.py", "pkg")
+
+
+def test_what_a_python_program_is_told_makes_no_other_image(programs):
+    base = image_path(["python3", "a.py"], [])
+    assert base == image_path(["python3", "a.py", "./one", "b.py"], [])
+    assert image_path(["./one", "in.dat"], []) == image_path(["./one", "none.dat"], [])
