@@ -2,6 +2,7 @@
 #include "view/behind.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "view/binary.h"
 
 #include <elf.h>
 #include <unistd.h>
@@ -47,16 +48,22 @@ static int looks_like(const struct program *p, const char *path, char *const arg
     return text_same(text_base(path), name) || (is_python(path) && has_argument(argv, name));
 }
 
-/* Whether the kernel will execute the file: brigade-rank could not say in time that it does not. */
+/* Whether the kernel will execute the file, and a script's interpreter: brigade-rank could not say
+ * in time that it does not. */
 static int can_be_executed(const char *path)
 {
-    char head[SELFMAG] = "";
+    char head[BINARY_HEAD];
+    const char *interpreter, *argument;
     int fd =
         sys_access(path, X_OK) == 0 ? sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0) : -1;
-    long n = fd < 0 ? 0 : sys_read(fd, head, sizeof head);
+    long n = fd < 0 ? 0 : sys_read(fd, head, sizeof head - 1);
     if (fd >= 0)
         sys_close(fd);
-    return n == SELFMAG && (memcmp(head, ELFMAG, SELFMAG) == 0 || memcmp(head, "#!", 2) == 0);
+    if (n < SELFMAG)
+        return 0;
+    head[n] = '\0';
+    return memcmp(head, ELFMAG, SELFMAG) == 0 ||
+           (program_of_script(head, &interpreter, &argument) && sys_access(interpreter, X_OK) == 0);
 }
 
 int behind_is_near(const struct view *v, const struct program *p, const char *path,
@@ -69,7 +76,7 @@ int behind_is_near(const struct view *v, const struct program *p, const char *pa
     struct text t = text_in(rank, PATH_MAX);
     text_bytes(&t, v->root, v->root_len);
     text_add(&t, "/.brigade/bin/brigade-rank");
-    return !t.full && sys_access(rank, X_OK) == 0 && can_be_executed(p->path ? p->path : path);
+    return !t.full && sys_access(rank, X_OK) == 0 && (p->path || can_be_executed(path));
 }
 
 void behind_arguments(const char *path, char *const argv[], char **args)

@@ -22,8 +22,9 @@ line = json.dumps({
     "argv": sys.argv, "parent": os.getppid(), "words": words,
     "left": sorted(name for name in os.environ if name.startswith("BRIGADE_F")),
     "own": os.environ.get("OWN", ""), "modules": len(sys.modules),
-    "child": sys.argv[-1] == "child" and subprocess.run(
-        [sys.executable, *sys.argv[:-1], "none"], capture_output=True, text=True).stdout,
+    "child": sys.argv[-1] == "child" and "CHILD" not in os.environ and subprocess.run(
+        [sys.executable, *sys.argv], env={**os.environ, "CHILD": "1"}, capture_output=True,
+        text=True).stdout,
     "me": os.getpid(),
 })
 os.write(1, f"{line}\\n".encode())
@@ -36,7 +37,7 @@ LAUNCHER = """\
 import os, subprocess, sys
 os.environ["LOCAL_WORLD_SIZE"] = "3"
 started = [subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, "OWN": str(n)},
-                            start_new_session=n == 1) for n in range(3)]
+                            start_new_session=True) for n in range(3)]
 sys.exit(max(one.wait() for one in started))
 """
 
@@ -137,6 +138,7 @@ def test_a_module_is_forked_and_its_children_are_not(site: Wrapped) -> None:
     said = site.said(*words)
     assert site.forked(said) == 3
     assert [json.loads(one["child"])["parent"] for one in said] == [one["me"] for one in said]
+    assert site.fork()["refused"] == 0
 
 
 def test_what_a_launcher_starts_is_forked(site: Wrapped) -> None:
@@ -189,17 +191,20 @@ def test_a_traced_program_is_not_forked(site: Wrapped) -> None:
 
 
 def test_what_cannot_be_executed_fails_as_ever(site: Wrapped) -> None:
-    words = ["./stays.sh", "./app.py"]
+    words = ["./exec.sh", "./app.py"]
     site.said(*words)
-    for broken in (0o644, 0o755):
-        (site.base / "app.py").write_text("#!/nowhere/python\n" if broken == 0o755 else APP)
-        (site.base / "app.py").chmod(broken)
+    for name, text, mode in (("one", APP, 0o644), ("two", "#!/nowhere/python\n", 0o755)):
+        site.write(f"{name}/app.py", text)
+        (site.base / name / "app.py").chmod(mode)
+        env = {"INSTEAD": f"{name}/app.py; exit $?"}
         plain = subprocess.run(
-            words, env=site.environment, cwd=site.base, capture_output=True, text=True, check=False
-        )
-        done = site.run(*words)
+            words, env={**site.environment, **env}, cwd=site.base, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        done = site.run(*words, **env)
         assert plain.returncode and done.returncode == plain.returncode
-        assert plain.stderr.strip().rpartition(": ")[2] in done.stderr
+        why = plain.stderr.strip().rpartition(": ")[2]
+        assert done.stderr.count(why) == 3 and "brigade-rank" not in done.stderr
 
 
 @pytest.mark.parametrize("kind", KINDS)
