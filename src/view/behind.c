@@ -71,7 +71,10 @@ int behind_is_near(const struct view *v, const struct program *p, const char *pa
 {
     const char *kind = v->mode == VIEW_SERVE ? view_env(v, BRG_FORK_BEHIND_VARIABLE) : NULL;
     const char *word = kind ? strchr(kind, ' ') : NULL;
-    if (!word || p->alone || !argv || !argv[0] || !looks_like(p, path, argv, kind, word + 1))
+    if (!word || p->alone || !argv || !argv[0])
+        return 0;
+    word += text_starts(word + 1, BRG_BEHIND_SEVERAL) ? sizeof BRG_BEHIND_SEVERAL : 1;
+    if (!looks_like(p, path, argv, kind, word))
         return 0;
     struct text t = text_in(rank, PATH_MAX);
     text_bytes(&t, v->root, v->root_len);

@@ -90,14 +90,20 @@ static int is_file(const struct view *v, const char *file, const char *word)
     return !moved && realpath(where, real) && text_same(real, word);
 }
 
+static int are_several(const struct behind *b)
+{
+    return text_starts(b->word, BRG_BEHIND_SEVERAL);
+}
+
 int behind_is(const struct view *v, const struct behind *b, const char *file, char *const argv[])
 {
+    const char *word = b->word + (are_several(b) ? sizeof BRG_BEHIND_SEVERAL - 1 : 0);
     int is_searched = !strchr(file, '/');
     if (!text_same(b->kind, "python"))
-        return is_searched ? text_same(file, text_base(b->word)) : is_file(v, file, b->word);
-    if (is_searched ? text_same(file, text_base(b->word)) : names(file, b->word))
+        return is_searched ? text_same(file, text_base(word)) : is_file(v, file, word);
+    if (is_searched ? text_same(file, text_base(word)) : names(file, word))
         return 1; /* a script that is executed itself */
-    return text_starts(text_base(file), "python") && runs(argv, b->word);
+    return text_starts(text_base(file), "python") && runs(argv, word);
 }
 
 int behind_leave(const struct behind *b)
@@ -125,10 +131,12 @@ int behind_take(struct behind *b)
     return 0;
 }
 
-int behind_width(void)
+int behind_width(const struct behind *b)
 {
     const char *text = getenv("LOCAL_WORLD_SIZE");
     int launched = text ? atoi(text) : 0, width = fork_width();
+    if (are_several(b) && !launched)
+        return 0;
     return launched > width ? launched : width;
 }
 

@@ -4,8 +4,8 @@
 
 #include "view/view.h"
 
-/* What the wrapper's processes are told: how the program is forked, what it is known by, and the
- * user's wishes, or NULL. */
+/* What the wrapper's processes are told: how the program is forked, what it is known by
+ * (BRG_FORK_BEHIND_VARIABLE), and the user's wishes, or NULL. */
 struct behind {
     const char *kind, *word, *pins;
 };
@@ -20,9 +20,9 @@ int behind_leave(const struct behind *b);
 /* Out of it, so that children of the program are not taken for it. 0, or -ENOENT. */
 int behind_take(struct behind *b);
 
-/* How many ranks this node has: those that a launcher like torchrun tells its processes, or as
+/* How many of it this node has: those that a launcher like torchrun tells its processes, or as
  * fork_width() says; 0: not known. */
-int behind_width(void);
+int behind_width(const struct behind *b);
 
 /* Whether a debugger or tracer has this process: it would lose the rank. */
 int behind_is_traced(void);

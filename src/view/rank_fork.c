@@ -66,7 +66,7 @@ static void fork_rank(const struct rank_program *p)
                            .kind = p->fork.kind,
                            .pins = p->fork.pins,
                            .program = p->words,
-                           .n_local = p->file ? behind_width() : fork_width(),
+                           .n_local = p->file ? behind_width(&p->fork) : fork_width(),
                            .only_one = p->file != NULL,
                            .doubt = doubt,
                            .execute = execute,

@@ -35,7 +35,6 @@ EXEC = (
 STAYS = '#!/bin/sh\nOWN=$(echo "$BRIGADE_RANK") "$@"\nstatus=$?\ntrue\nexit $status\n'
 LAUNCHER = """\
 import os, subprocess, sys
-os.environ["LOCAL_WORLD_SIZE"] = "3"
 started = [subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, "OWN": str(n)},
                             start_new_session=True) for n in range(3)]
 sys.exit(max(one.wait() for one in started))
@@ -141,11 +140,12 @@ def test_a_module_is_forked_and_its_children_are_not(site: Wrapped) -> None:
     assert site.fork()["refused"] == 0
 
 
-def test_what_a_launcher_starts_is_forked(site: Wrapped) -> None:
-    """One rank for the job: three processes that share a node."""
+@pytest.mark.parametrize("told", [{}, {"LOCAL_WORLD_SIZE": "3"}], ids=["untold", "told"])
+def test_what_a_launcher_starts_is_forked(site: Wrapped, told: dict[str, str]) -> None:
+    """One rank for the job: three processes that share a node, whether or not they are told."""
     words = [sys.executable, "launch.py", "app.py", "x"]
-    site.said(*words, ranks=1)
-    said = site.said(*words, ranks=1)
+    site.said(*words, ranks=1, **told)
+    said = site.said(*words, ranks=1, **told)
     assert site.forked(said) == 3 == len(said) and site.fork()["modules"] > 5
     assert sorted(one["own"] for one in said) == ["0", "1", "2"]
 

@@ -108,6 +108,7 @@ def test_a_launchers_processes_are_the_programs(
     site.add("python3 -c pool", imports("a"), pid=14, parent=10, rank=0)
     site.add("app", exe="/opt/app", pid=20, rank=1, host=host)
     assert len(site.chosen()) == found
+    assert behind(site.trial()) == ""  # the ranks do not agree
     assert [one.rank for one in rank_modules(site.trial())] == list(range(found))
 
 
@@ -131,3 +132,10 @@ def test_what_a_python_is_known_by(words: str, name: str) -> None:
         "n0", 1, 1, exe="/usr/bin/python3.11", cwd="/w", argv=words.split(), records=records
     )
     assert called(one) == name
+
+
+def test_several_of_a_launcher_are_said_to_be(site: Site) -> None:
+    site.add("python3 start.py", imports("a"))
+    for pid in (11, 12):
+        site.add("python3 t.py", imports("a", "b"), pid=pid, parent=10, cwd="/w")
+    assert behind(site.trial()) == "several /w/t.py"

@@ -10,6 +10,7 @@ from typing import Any
 
 from brigade.fork.plan import Module, Plan
 from brigade.fork.program import ProgramPlan
+from brigade.trial.modules import SEVERAL
 
 _STOPPED = {
     "main": "stopped before main: libraries are loaded, and constructors run, once per node",
@@ -62,7 +63,7 @@ def _overview(plan: Plan) -> Iterator[str]:
     total = len(plan.modules)
     yield f"{len(plan.warm)} of {total} modules are warm (a trial of {plan.ranks} ranks)"
     if plan.behind:
-        yield f"of {plan.behind}, which a wrapper or launcher starts"
+        yield f"of {plan.behind.removeprefix(SEVERAL)}, which a wrapper or launcher starts"
     causes: dict[str, list[str]] = {}
     for name in plan.left:
         causes.setdefault(plan.chain(name)[-1], []).append(name)

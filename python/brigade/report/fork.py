@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from brigade.report.table import size
+from brigade.trial.modules import SEVERAL
 
 _SHOWN = 5
 _ONCE = {
@@ -37,7 +38,7 @@ def summary(
         "kind": next((str(one["kind"]) for one in words.values() if "kind" in one), "python"),
         "nowhere": nowhere,
         "before_main": str(plan["why"]) if plan and plan.get("kind") == "preinit" else "",
-        "not_met": "" if asked or nowhere else behind,
+        "not_met": "" if asked or nowhere else behind.removeprefix(SEVERAL),
         "ranks": max(
             sum(1 for slot in slots if slot["forked"]),
             sum(int(one.get("forked", 0)) for _, one in told),  # of a launcher's, one slot

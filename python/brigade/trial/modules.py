@@ -77,9 +77,13 @@ def first_programs(trial: Trial) -> dict[int, Process]:
     return {rank: processes[0] for rank, processes in programs(trial).items()}
 
 
+SEVERAL = "several "
+
+
 def behind(trial: Trial) -> str:
-    """What the program is known by (`called`) if wrappers or a launcher stand in front of it; "" if
-    it is what was started, or the ranks of the trial do not agree."""
+    """What the program is known by (`called`) if wrappers or a launcher stand in front of it, after
+    `SEVERAL` if that starts more than one; "" if it is what was started, or the ranks of the trial
+    do not agree."""
     first: dict[int, Process] = {}
     for process in trial.processes:
         first.setdefault(process.rank or 0, process)
@@ -87,7 +91,8 @@ def behind(trial: Trial) -> str:
     words = {called(process) for processes in found.values() for process in processes}
     if len(words) != 1 or any(found[rank][0] is first[rank] for rank in found):
         return ""
-    return words.pop()
+    several = SEVERAL if any(len(processes) > 1 for processes in found.values()) else ""
+    return several + words.pop()
 
 
 def of_process(rank: int, process: Process) -> RankModules:
