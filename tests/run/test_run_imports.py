@@ -48,7 +48,7 @@ def loaded_at_launch(site: Site) -> set[str]:
         timeout=120,
     )
     staged, modules = json.loads(found.read_text())
-    assert staged and site.report()["image"]["trial"] is None
+    assert staged and site.report()["image"]["trial"] is None, site.report()["image"]
     return set(modules)
 
 

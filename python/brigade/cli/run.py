@@ -17,6 +17,7 @@ Examples:
   brigade run -- mpirun -n 64 --hostfile hosts ./solver input.nml
   brigade run -n 8 -- python app.py                  one machine, no MPI needed
   brigade run --fork -- srun -n 64 python app.py     import once per node, fork the ranks
+  brigade run --fork -- srun -n 64 ./select_gpu python app.py     wrappers stay in front
   brigade run --view namespace -- srun -n 64 ./static-solver
   brigade run --json report.json --keep -- srun …    keep the image staged for the next job
   brigade run --trial-command 'srun -n 2 python app.py --steps 0' -- srun -n 512 python app.py
