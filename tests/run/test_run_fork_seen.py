@@ -101,9 +101,10 @@ TOOLS = {
     "work(); sys.setprofile(None); print(seen)",
     "cProfile": "import cProfile, pstats\np = cProfile.Profile(); p.runcall(work)\n"
     "print(sorted((k[2], v[0]) for k, v in pstats.Stats(p).stats.items()))",
-    "faulthandler": "import faulthandler\nfaulthandler.dump_traceback(sys.stdout, False)\n"
-    "import signal; faulthandler.register(signal.SIGUSR1, sys.stdout, False)\n"
-    "sys.stdout.flush(); os.kill(os.getpid(), signal.SIGUSR1)",
+    "faulthandler": "import faulthandler\nfrom_it, to_us = os.pipe()  # it writes word by word\n"
+    "faulthandler.dump_traceback(to_us, False)\n"
+    "import signal; faulthandler.register(signal.SIGUSR1, to_us, False)\n"
+    "os.kill(os.getpid(), signal.SIGUSR1); os.write(1, os.read(from_it, 4096))",
     "tracemalloc": "import tracemalloc\ntracemalloc.start(); x = [work() for _ in range(99)]\n"
     "print(len(tracemalloc.take_snapshot().filter_traces(\n"
     "    [tracemalloc.Filter(True, '*app.py')]).traces) > 0)",
