@@ -13,8 +13,8 @@
 #include "view/program.h"
 
 /* "KIND WORD", with KIND as of BRG_FORK_VARIABLE (fork/begin.h). WORD of Python is a script, as an
- * absolute path, or BRG_BEHIND_MODULE and the name of a module; of other programs, their file. After
- * BRG_BEHIND_SEVERAL it is started more than once by each rank that the node's launcher knows. */
+ * absolute path, or BRG_BEHIND_MODULE and the name of a module; of other programs, their file.
+ * BRG_BEHIND_SEVERAL before WORD: each rank that the node's launcher knows starts more than one. */
 #define BRG_FORK_BEHIND_VARIABLE "BRIGADE_FORK_BEHIND"
 #define BRG_BEHIND_SEVERAL "several "
 #define BRG_BEHIND_MODULE "module:"
