@@ -1,5 +1,6 @@
 /* Programs behind wrappers. See behind.h. */
 #include "view/behind.h"
+#include "base/search.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "view/binary.h"
@@ -22,27 +23,22 @@ static int has_argument(char *const argv[], const char *word)
 }
 
 /* Whether the file that `path` leads to is called `name`. */
-static int leads_to(const char *path, const char *name)
+static int leads_to(const struct view *v, const char *path, const char *name)
 {
-    char link[64], real[PATH_MAX];
-    struct text t = text_in(link, sizeof link);
-    int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
-    if (fd < 0)
-        return 0;
-    text_add(&t, "/proc/self/fd/");
-    text_number(&t, (uint64_t)fd, 10);
-    long n = sys_readlink(link, real, sizeof real - 1);
-    sys_close(fd);
-    real[n > 0 ? n : 0] = '\0';
-    return text_same(text_base(real), name);
+    char real[PATH_MAX];
+    int staged, fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
+    long n = view_fd_path(v, fd, real, sizeof real, &staged);
+    if (fd >= 0)
+        sys_close(fd);
+    return n > 0 && text_same(text_base(real), name);
 }
 
-static int looks_like(const struct program *p, const char *path, char *const argv[],
-                      const char *kind, const char *word)
+static int looks_like(const struct view *v, const struct program *p, const char *path,
+                      char *const argv[], const char *kind, const char *word)
 {
     const char *name = text_base(word);
     if (!text_starts(kind, "python "))
-        return p->path ? text_same(text_base(p->path), name) : leads_to(path, name);
+        return p->path ? text_same(text_base(p->path), name) : leads_to(v, path, name);
     if (text_starts(word, BRG_BEHIND_MODULE))
         return is_python(path) && has_argument(argv, word + sizeof BRG_BEHIND_MODULE - 1);
     return text_same(text_base(path), name) || (is_python(path) && has_argument(argv, name));
@@ -54,8 +50,7 @@ static int can_be_executed(const char *path)
 {
     char head[BINARY_HEAD];
     const char *interpreter, *argument;
-    int fd =
-        sys_access(path, X_OK) == 0 ? sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0) : -1;
+    int fd = search_is_program(path) == 0 ? sys_open(path, O_RDONLY | O_CLOEXEC, 0) : -1;
     long n = fd < 0 ? 0 : sys_read(fd, head, sizeof head - 1);
     if (fd >= 0)
         sys_close(fd);
@@ -63,7 +58,8 @@ static int can_be_executed(const char *path)
         return 0;
     head[n] = '\0';
     return memcmp(head, ELFMAG, SELFMAG) == 0 ||
-           (program_of_script(head, &interpreter, &argument) && sys_access(interpreter, X_OK) == 0);
+           (program_of_script(head, &interpreter, &argument) &&
+            search_is_program(interpreter) == 0);
 }
 
 int behind_is_near(const struct view *v, const struct program *p, const char *path,
@@ -74,7 +70,7 @@ int behind_is_near(const struct view *v, const struct program *p, const char *pa
     if (!word || p->alone || !argv || !argv[0])
         return 0;
     word += text_starts(word + 1, BRG_BEHIND_SEVERAL) ? sizeof BRG_BEHIND_SEVERAL : 1;
-    if (!looks_like(p, path, argv, kind, word))
+    if (!looks_like(v, p, path, argv, kind, word))
         return 0;
     struct text t = text_in(rank, PATH_MAX);
     text_bytes(&t, v->root, v->root_len);

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +12,14 @@ from typing import Any
 
 import pytest
 from program_world import KINDS, ProgramSite
+from world_of_c import program
 
 APP = """\
 import email.message, json, os, subprocess, sys
 with open("/proc/self/cmdline") as file:
     words = file.read()
+with open("/proc/self/status") as file:
+    tracer = next(int(line.split()[1]) for line in file if line.startswith("TracerPid:"))
 line = json.dumps({
     "argv": sys.argv, "parent": os.getppid(), "words": words,
     "left": sorted(name for name in os.environ if name.startswith("BRIGADE_F")),
@@ -25,7 +27,7 @@ line = json.dumps({
     "child": sys.argv[-1] == "child" and "CHILD" not in os.environ and subprocess.run(
         [sys.executable, *sys.argv], env={**os.environ, "CHILD": "1"}, capture_output=True,
         text=True).stdout,
-    "me": os.getpid(),
+    "me": os.getpid(), "tracer": tracer,
 })
 os.write(1, f"{line}\\n".encode())
 """
@@ -38,6 +40,26 @@ import os, subprocess, sys
 started = [subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, "OWN": str(n)},
                             start_new_session=True) for n in range(3)]
 sys.exit(max(one.wait() for one in started))
+"""
+# executes its arguments in a child that it traces, as a debugger does, and ends as that ends
+TRACER = r"""
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        execvp(words[1], words + 1);
+        _exit(127);
+    }
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status))
+        ptrace(PTRACE_CONT, child, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
+    return count < 2 || WEXITSTATUS(status);
+}
 """
 
 
@@ -179,15 +201,13 @@ def test_a_node_has_one_template_whatever_its_ranks_are_told(site: Wrapped) -> N
     assert list(told["why"].values()) == ["its command line is not the node's first"]
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 def test_a_traced_program_is_not_forked(site: Wrapped) -> None:
     words = ["./exec.sh", sys.executable, "app.py"]
     site.said(*words)
     assert site.forked(site.said(*words)) == 3
-    trace = site.base / "trace"
-    said = site.said(*words, FRONT=f"strace -qq -ff -e trace=getppid -o {trace}")
-    assert site.fork()["ranks"] == 0
-    assert all("getppid()" in Path(f"{trace}.{one['me']}").read_text() for one in said)
+    said = site.said(*words, FRONT=str(program(site.base / "tracer", source=TRACER)))
+    assert site.fork()["ranks"] == 0 and len(said) == 3
+    assert all(one["tracer"] == one["parent"] > 0 for one in said)
 
 
 def test_what_cannot_be_executed_fails_as_ever(site: Wrapped) -> None:

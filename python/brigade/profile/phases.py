@@ -27,6 +27,7 @@ from brigade.profile.story import Story
 from brigade.profile.syspath import is_script, script_of
 from brigade.trace.events import Event
 from brigade.trial.mounts import is_under
+from brigade.trial.programs import SHELLS
 
 #: What an interpreter reads before its script whatever the script is. -c and -m have no script
 #: file: their imports begin with the first module that is not one of these.
@@ -46,7 +47,6 @@ _LOADER = re.compile(r"/etc/ld\.so\.[a-z.]+|.*\.so[.\d]*|.*/glibc-hwcaps(?:/.*)?
 _INTERPRETERS = re.compile(
     r"(?:python|pypy|perl|ruby|Rscript|R|julia|node|lua|luajit|tclsh|php|octave|guile)[\d.]*"
 )
-_SHELLS = frozenset("sh dash bash zsh ksh tcsh csh busybox".split())
 #: A user's file among installed software is told from it by these folders.
 _INSTALLED = re.compile(r".*/(?:site-packages|dist-packages|lib/python\d[\d.]*)(?:/.*)?")
 
@@ -78,7 +78,7 @@ def _by_loader(event: Event) -> bool:
 
 
 def is_shell(exe: str) -> bool:
-    return os.path.basename(exe) in _SHELLS
+    return os.path.basename(exe) in SHELLS
 
 
 def assign(story: Story, software: Iterable[str] = ()) -> None:

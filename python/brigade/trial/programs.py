@@ -13,13 +13,12 @@ What must stay true: a program that no wrapper stands in front of is the rank's 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from itertools import groupby
 
 from brigade.trial.invocation import LAUNCHERS, invocation
 from brigade.trial.record import Process, Trial
 
-SHELLS = frozenset("sh dash bash ash zsh ksh tcsh csh busybox".split())
+SHELLS = frozenset("sh dash bash zsh ksh tcsh csh busybox".split())
 #: Commands that end by executing another one, and are no measuring instruments: those would no
 #: longer see the program, if it were forked by another process.
 FRONTS = frozenset(
@@ -64,11 +63,18 @@ class _Rank:
     """The processes of one rank, in the order of their start. `alone`: the only rank of a node."""
 
     def __init__(self, processes: list[Process], alone: bool) -> None:
-        self.processes = processes
+        self.first = processes[0]
         self.alone = alone
+        self.images: dict[tuple[str, int], list[Process]] = {}  # of each process
+        self.children: dict[tuple[str, int], list[Process]] = {}  # their first images
+        for process in processes:
+            images = self.images.setdefault((process.host, process.pid), [])
+            if not images:
+                self.children.setdefault((process.host, process.parent), []).append(process)
+            images.append(process)
 
     def programs(self) -> list[Process]:
-        first = self.processes[0]
+        first = self.first
         return self._below(first) or [first]
 
     def _below(self, process: Process) -> list[Process]:
@@ -97,22 +103,19 @@ class _Rank:
 
     def _following(self, process: Process) -> Process | None:
         """The image that a process executed in its own place."""
-        later = [p for p in self._images(process) if p.start_ns > process.start_ns]
+        images = self.images[process.host, process.pid]
+        later = [p for p in images if p.start_ns > process.start_ns]
         return later[0] if later else None
 
-    def _images(self, process: Process) -> list[Process]:
-        return [p for p in self.processes if (p.host, p.pid) == (process.host, process.pid)]
-
-    def _started(self, process: Process) -> Iterator[Process]:
-        """The first images of its children."""
+    def _started(self, process: Process) -> list[Process]:
+        """Its children: those of this image, not of what it became."""
         following = self._following(process)
-        for child in self.processes:
-            is_child = (child.host, child.parent) == (process.host, process.pid)
-            ours = child.start_ns >= process.start_ns and not (
-                following and child.start_ns >= following.start_ns
-            )
-            if is_child and ours and self._images(child)[0] is child:
-                yield child
+        return [
+            child
+            for child in self.children.get((process.host, process.pid), [])
+            if child.start_ns >= process.start_ns
+            and not (following and child.start_ns >= following.start_ns)
+        ]
 
 
 def _words(process: Process) -> list[str]:
