@@ -12,6 +12,10 @@ from brigade.job.key import image_path
 from brigade.trial.invocation import invocation
 
 
+def kept(words, cover, environment=None):
+    return image_path([words], cover, environment)
+
+
 @pytest.mark.parametrize(
     ("program", "script"),
     [
@@ -33,15 +37,15 @@ def test_script_is_what_the_interpreter_runs(program, script):
 
 
 def test_arguments_after_the_script_share_an_image():
-    assert image_path(["python", "/a.py", "1"], []) == image_path(["python", "/a.py", "2"], [])
+    assert kept(["python", "/a.py", "1"], []) == kept(["python", "/a.py", "2"], [])
 
 
 def test_another_script_variable_or_cover_has_another_image():
-    base = image_path(["python", "/a.py"], [], {"PATH": "/bin"})
-    assert base != image_path(["python", "/b.py"], [], {"PATH": "/bin"})
-    assert base != image_path(["python", "/a.py"], [], {"PATH": "/bin", "LD_LIBRARY_PATH": "/l"})
-    assert base != image_path(["python", "/a.py"], ["/data"], {"PATH": "/bin"})
-    assert base == image_path(["python", "/a.py"], [], {"PATH": "/bin", "HOME": "/h"})
+    base = kept(["python", "/a.py"], [], {"PATH": "/bin"})
+    assert base != kept(["python", "/b.py"], [], {"PATH": "/bin"})
+    assert base != kept(["python", "/a.py"], [], {"PATH": "/bin", "LD_LIBRARY_PATH": "/l"})
+    assert base != kept(["python", "/a.py"], ["/data"], {"PATH": "/bin"})
+    assert base == kept(["python", "/a.py"], [], {"PATH": "/bin", "HOME": "/h"})
 
 
 def test_another_build_of_brigade_has_another_image(tmp_path, monkeypatch):
@@ -49,7 +53,7 @@ def test_another_build_of_brigade_has_another_image(tmp_path, monkeypatch):
     paths = set()
     for build in ("one", "two", "one"):
         (tmp_path / "build-id").write_text(build)
-        paths.add(image_path(["python", "/a.py"], []))
+        paths.add(kept(["python", "/a.py"], []))
     assert len(paths) == 2
 
 
@@ -72,9 +76,9 @@ def test_a_build_is_named_by_its_sources(tmp_path, changed):
 @pytest.mark.parametrize("option", ["-I", "-sE", "-S", "-O", "-OO", "-X frozen_modules=off"])
 def test_python_with_an_option_that_steers_its_search_has_another_image(option):
     plain, with_u = ["python", "/a.py"], ["python", "-u", "/a.py"]
-    assert image_path(plain, []) == image_path(with_u, [])
-    assert image_path(plain, []) != image_path(["python", *option.split(), "/a.py"], [])
-    assert image_path(["/a.out", option], []) == image_path(["/a.out"], [])
+    assert kept(plain, []) == kept(with_u, [])
+    assert kept(plain, []) != kept(["python", *option.split(), "/a.py"], [])
+    assert kept(["/a.out", option], []) == kept(["/a.out"], [])
 
 
 @pytest.fixture
@@ -100,13 +104,21 @@ def programs(tmp_path, monkeypatch):
     ],
 )
 def test_another_program_behind_a_wrapper_has_another_image(programs, words, others):
-    one, other = image_path(words.split(), []), image_path(others.split(), [])
+    one, other = kept(words.split(), []), kept(others.split(), [])
     assert one != other
-    assert one == image_path([*words.split(), "more", "./two"], [])
+    assert one == kept([*words.split(), "more", "./two"], [])
     assert Path(one).name.partition("-")[0] in ("one", "a.py", "pkg")
 
 
 def test_what_a_python_program_is_told_makes_no_other_image(programs):
-    base = image_path(["python3", "a.py"], [])
-    assert base == image_path(["python3", "a.py", "./one", "b.py"], [])
-    assert image_path(["./one", "in.dat"], []) == image_path(["./one", "none.dat"], [])
+    base = kept(["python3", "a.py"], [])
+    assert base == kept(["python3", "a.py", "./one", "b.py"], [])
+    assert kept(["./one", "in.dat"], []) == kept(["./one", "none.dat"], [])
+
+
+def test_each_program_of_a_job_counts_and_how_often_does_not(programs):
+    one, two = ["./one", "in.dat"], ["python3", "a.py"]
+    both = image_path([one, two], [])
+    assert both not in (kept(one, []), kept(two, []), image_path([one, ["python3", "b.py"]], []))
+    assert both == image_path([one, two, ["./one", "none.dat"]], [])
+    assert image_path([one, one], []) == kept(one, [])

@@ -12,6 +12,7 @@ from brigade.launch import parse
 from brigade.launch.mpich import MpichLaunch
 from brigade.launch.openmpi import OpenMpiLaunch
 from brigade.launch.srun import SrunLaunch
+from brigade.launch.srun_options import OPTIONS
 
 APP = ["python", "app.py", "-n", "3", "--mpi"]
 
@@ -24,6 +25,9 @@ APP = ["python", "app.py", "-n", "3", "--mpi"]
         ["--nodes=4", "--ntasks=32"],
         ["--nodes", "4", "--ntasks", "32"],
         ["-lN4", "-n", "32", "--mpi=pmix", "--export", "ALL", "-K1", "--exclusive"],
+        ["-k", "-I30", "-n32", "-uK", "--bcast", "--kill-on-bad-exit"],
+        ["--bcast=/tmp/app", "--propagate", "--tasks-per-node", "8", "-n", "32", "--pty"],
+        ["--part", "debug", "--cpu_bind", "none", "--treewidth", "4", "--tasks", "8", "-n32"],
     ],
 )
 def test_srun_program_begins_after_its_options(options):
@@ -32,7 +36,9 @@ def test_srun_program_begins_after_its_options(options):
     assert launch.ranks == 32
     job = launch.job(["W"])
     assert job[-len(APP) - 1 :] == ["W", *APP]
-    assert SrunLaunch(job).ranks == 32
+    assert SrunLaunch(job).options == launch.options
+    known = {*OPTIONS.long_with_value, *OPTIONS.long_flags}
+    assert {option.name for option in launch.options} <= known
 
 
 def test_srun_options_of_the_program_are_not_srun_options():
@@ -83,7 +89,8 @@ def test_srun_per_node_step_has_one_task_on_each_node_of_the_job():
 
 
 @pytest.mark.parametrize(
-    "words", [["srun", "-n1", "a", ":", "-n2", "b"], ["srun", "--multi-prog", "f"]]
+    "words",
+    [["srun", "--multi-prog", "f", ":", "-n2", "b"], ["srun", "--multi-prog", "/missing"]],
 )
 def test_srun_jobs_that_cannot_be_staged_are_refused(words):
     with pytest.raises(UsageError):
@@ -158,3 +165,63 @@ def test_what_must_stand_before_brigade_is_refused_with_the_right_order(words, h
 def test_a_program_with_a_launchers_name_among_its_arguments_is_a_program():
     assert parse("python run.py --with srun".split()).kind == "local"
     assert parse("timeout 60 app".split()).kind == "local"
+
+
+@pytest.mark.parametrize(
+    ("launch", "option"), [(OpenMpiLaunch, "--app"), (MpichLaunch, "-configfile")]
+)
+def test_contexts_of_a_file_are_those_of_the_command_line(tmp_path, launch, option):
+    file = tmp_path / "contexts"
+    file.write_text("# coupled\n-n 2 ./a x\n\n  -np 3 -wdir /w ./b 'y'\n")
+    words = ["mpirun", "-host", "n0,n1", option, str(file)]
+    from_file = launch(words, "/usr/bin/x")
+    written = "mpirun -host n0,n1 -n 2 ./a x : -np 3 -wdir /w ./b 'y'".split()
+    assert from_file.programs == [["./a", "x"], ["./b", "'y'"]] and from_file.ranks == 5
+    assert from_file.job(["W"]) == launch(written, "/usr/bin/x").job(["W"])
+    assert from_file.trial(2, ["W"]) == launch(written, "/usr/bin/x").trial(2, ["W"])
+    assert from_file.job([]) == words
+    with pytest.raises(UsageError, match="missing: No such file"):
+        launch(["mpirun", option, str(tmp_path / "missing")], "/usr/bin/x")
+    file.write_text("# nothing\n")
+    with pytest.raises(UsageError, match="no line names a program"):
+        launch(words, "/usr/bin/x")
+
+
+def test_own_steps_go_to_the_hosts_of_every_context():
+    words = "x -host n0:4 -n 1 ./a : -host n1,n0:2,n2 -n 2 ./b : -n 1 ./c".split()
+    step = OpenMpiLaunch(words, "/usr/bin/x").per_node(["T"])
+    assert step[:3] == ["x", "-host", "n0:4,n1,n2"] and step.count("-host") == 1
+    step = MpichLaunch(words, "/usr/bin/x").per_node(["T"])
+    assert step == "x -host n0:4,n1,n2 -ppn 1 -n 3 T".split()
+    words = "x -n 1 ./a : -H n1 -n 2 ./b".split()
+    assert OpenMpiLaunch(words, "/usr/bin/x").per_node(["T"])[:3] == ["x", "-H", "n1"]
+
+
+def test_orterun_forgets_what_is_said_of_one_context_beside_a_file(tmp_path):
+    (tmp_path / "contexts").write_text("-n 2 ./a\n-n 3 ./b\n")
+    words = "mpirun -x A=1 --mca b c --hostfile h -n 9 --map-by node --app".split()
+    launch = OpenMpiLaunch([*words, str(tmp_path / "contexts")], "/usr/bin/orterun")
+    assert launch.job(["W"]) == ("mpirun --mca b c --map-by node -n 2 W ./a : -n 3 W ./b".split())
+    assert launch.ranks == 5
+
+
+def test_mpirun_trial_of_many_contexts_starts_each_program_once():
+    words = " : ".join(f"-n 4 ./a{i % 2} {i}" for i in range(20)).split()
+    trial = OpenMpiLaunch(["mpirun", *words], "/usr/bin/x").trial(2, ["W"])
+    assert trial[-11:] == "-n 1 W ./a0 0 : -n 1 W ./a1 1".split()
+
+
+def test_mpiexec_takes_hosts_from_a_list_or_a_file_of_the_same_option(tmp_path):
+    hosts = tmp_path / "hosts"
+    hosts.write_text("a\nb\nc\n")
+    for value, nodes in ((str(hosts), "3"), ("a,b", "2")):
+        launch = MpichLaunch(["mpiexec", "-machine", value, "./a"], "/usr/bin/x")
+        assert launch.per_node(["T"])[-2:] == [nodes, "T"]
+
+
+@pytest.mark.parametrize("value", [["A=1"], ["A", "1"]])
+def test_mpiexec_takes_a_variable_as_one_word_or_two(value):
+    words = ["mpiexec", "-genv", *value, "-n", "2", "-env", *value, "./a", "-env", "A", "b"]
+    launch = MpichLaunch(words, "/usr/bin/x")
+    assert launch.programs == [["./a", "-env", "A", "b"]] and launch.ranks == 2
+    assert launch.per_node(["T"])[: 2 + len(value)] == ["mpiexec", "-genv", *value]

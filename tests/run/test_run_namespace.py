@@ -36,14 +36,16 @@ def compiled(folder: Path, *flags: str) -> Path:
 
 def test_only_static_programs_get_the_namespace_by_themselves(tmp_path: Path) -> None:
     static, dynamic = compiled(tmp_path, "-static"), compiled(tmp_path)
-    assert views.automatic([str(static)], has_python=False) == ["namespace", "interpose"]
-    assert views.automatic([str(dynamic)], has_python=False) == ["interpose"]
-    assert views.automatic([sys.executable], has_python=True) == ["interpose", "python"]
+    assert views.automatic([[str(static)]], has_python=False) == ["namespace", "interpose"]
+    assert views.automatic([[str(dynamic)]], has_python=False) == ["interpose"]
+    assert views.automatic([[sys.executable]], has_python=True) == ["interpose", "python"]
+    several = [[str(dynamic)], [str(static), "x"]]
+    assert views.automatic(several, has_python=False) == ["namespace", "interpose"]
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
     for other in (str(script), "no-such-program", "sh"):
-        assert views.automatic([other], has_python=False) == ["interpose"]
+        assert views.automatic([[other]], has_python=False) == ["interpose"]
     with pytest.raises(UsageError):
         views.parse("namespace,overlay")
 

@@ -15,6 +15,7 @@ EPILOG = """\b
 Examples:
   brigade run -- srun -N 4 -n 32 python app.py
   brigade run -- mpirun -n 64 --hostfile hosts ./solver input.nml
+  brigade run -- srun --multi-prog coupled.conf                  each of its programs is served
   brigade run -n 8 -- python app.py                  one machine, no MPI needed
   brigade run --fork -- srun -n 64 python app.py     import once per node, fork the ranks
   brigade run --fork -- srun -n 64 ./select_gpu python app.py     wrappers stay in front

@@ -162,7 +162,7 @@ def _plain(kind: str) -> Diagnosis:
 
 def _slots(evidence: Evidence) -> float:
     """The most slots that Open MPI can have found; infinite where something may say more."""
-    text = " ".join(evidence.words[: len(evidence.words) - len(evidence.program)])
+    text = " ".join(_told(evidence))
     said = any(name in evidence.env for name in _IN_A_JOB)
     said = said or any(name.startswith(("OMPI_MCA", "PRTE_MCA")) for name in evidence.env)
     if _set_up(evidence.env):
@@ -170,6 +170,12 @@ def _slots(evidence: Evidence) -> float:
     if said or re.search(r"-(-?host|H\b|-?machine|-?mca|-?oversub|-?map-by|-?am|-?tune)", text):
         return float("inf")
     return os.cpu_count() or float("inf")
+
+
+def _told(evidence: Evidence) -> list[str]:
+    """The launcher's own words: those before the first program. A file may name that."""
+    words, program = evidence.words, evidence.program[:1]
+    return words[: words.index(program[0])] if program and program[0] in words else words
 
 
 def _set_up(env: Mapping[str, str]) -> bool:
@@ -192,8 +198,7 @@ def _slurm(evidence: Evidence) -> Iterator[Diagnosis]:
     tools = [shutil.which(name, path=evidence.env.get("PATH")) for name in ("sinfo", "scontrol")]
     if "SLURM_JOB_ID" in evidence.env or not all(tools):
         return
-    front = evidence.words[: len(evidence.words) - len(evidence.program)]
-    match = re.search(r"(?:^| )(?:-p ?|--partition[= ])(\S+)", " ".join(front))
+    match = re.search(r"(?:^| )(?:-p ?|--partition[= ])(\S+)", " ".join(_told(evidence)))
     partition = match[1] if match else evidence.env.get("SLURM_PARTITION", "")
     known = slurm.ask(["sinfo", "--noheader", "--format", "%R"], _ANSWER_S).split()
     if not known:

@@ -51,7 +51,7 @@ def offer(word: str | os.PathLike[str] | None, cover: Iterable[str]) -> dict[str
 def _kept(cover: Iterable[str]) -> str:
     """The image that `brigade run` keeps for this program."""
     program = program_of(list(sys.argv), getattr(sys, "orig_argv", None))
-    path = image_path(program, cover)
+    path = image_path([program], cover)
     if not os.path.exists(path):
         raise ImageError(
             f"there is no image for {shlex.join(program)}: {path} is missing",

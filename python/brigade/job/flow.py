@@ -133,7 +133,7 @@ def _stage(
     )
     warn_of(staged, progress)
     if settings.view == "auto":
-        chosen = views.automatic(launch.program, bool(course.meta.get("python")))
+        chosen = views.automatic(launch.programs, bool(course.meta.get("python")))
     course.views = chosen
     folder = stage.staged_folder(staged["image_id"])
     wrapper = [

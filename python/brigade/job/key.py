@@ -29,31 +29,33 @@ _SEARCH_DETAILS = ("frozen_modules", "pycache_prefix")  # of -X
 
 
 def image_path(
-    program: list[str], cover: Iterable[str], environment: Mapping[str, str] | None = None
+    programs: list[list[str]], cover: Iterable[str], environment: Mapping[str, str] | None = None
 ) -> str:
-    """Where the image of `program` is kept, whether or not it exists yet."""
+    """Where the image of `programs` (several in an MPMD job) is kept, whether or not it exists."""
     environment = os.environ if environment is None else environment
+    called = [_called(program, environment) for program in programs]
+    parts = [native("build-id").read_text()]
+    parts += list(dict.fromkeys("\0".join([*words, *options]) for words, options in called))
+    parts += sorted(map(os.path.abspath, cover))
+    parts += [f"{name}={environment.get(name)}" for name in _SEARCH_VARIABLES]
+    digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=8)
+    name = os.path.basename(called[0][0][-1])
+    label = re.sub(r"[^A-Za-z0-9._]+", "-", name)[:40].strip("-") or "image"
+    return str(cache_dir() / "images" / f"{label}-{digest.hexdigest()}.brg")
+
+
+def _called(program: list[str], environment: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """What a command runs, outermost first, and the options of Python's that count."""
     executable = shutil.which(program[0], path=environment.get("PATH")) or program[0]
     called = invocation(program)
-    parts = [
-        native("build-id").read_text(),
-        os.path.abspath(executable),
-        *called.script,
-        *_wrapped(program, called.script, environment),
-        *sorted(map(os.path.abspath, cover)),
+    wrapped = _wrapped(program, called.script, environment)
+    options = [
+        f"-{letter}{value}"
+        for letter, value in sorted(called.options)
+        if letter in _SEARCH_OPTIONS or letter == "X" and value.startswith(_SEARCH_DETAILS)
     ]
-    parts += [f"{name}={environment.get(name)}" for name in _SEARCH_VARIABLES]
-    if is_python(program[0]):
-        parts += [
-            f"-{letter}{value}"
-            for letter, value in sorted(called.options)
-            if letter in _SEARCH_OPTIONS or letter == "X" and value.startswith(_SEARCH_DETAILS)
-        ]
-    digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=8)
-    words = [os.path.basename(executable), *(os.path.basename(word) for word in called.script)]
-    words += [os.path.basename(word) for word in _wrapped(program, called.script, environment)[-1:]]
-    label = re.sub(r"[^A-Za-z0-9._]+", "-", words[-1])[:40].strip("-") or "image"
-    return str(cache_dir() / "images" / f"{label}-{digest.hexdigest()}.brg")
+    words = [os.path.abspath(executable), *called.script, *wrapped]
+    return words, options if is_python(program[0]) else []
 
 
 def _wrapped(program: list[str], script: list[str], environment: Mapping[str, str]) -> list[str]:

@@ -62,7 +62,7 @@ def _cannot_keep(course: Course, error: OSError) -> ImageError:
 
 def _prepare(course: Course, launch: Launch, progress: Progress, early: Early | None) -> None:
     settings = course.settings
-    path = settings.image or image_path(launch.program, settings.cover)
+    path = settings.image or image_path(launch.programs, settings.cover)
     course.image = path
     reason = "--renew" if settings.renew and not settings.image else None
     if reason is None and (settings.image or os.path.exists(path)):
@@ -87,8 +87,8 @@ def _does_not_serve(course: Course) -> str | None:
         return "it holds no contents: it was made for ranks forked on one machine"
     if not settings.fork or settings.image or "fork" in course.meta:
         return None
-    program = course.launch.program if course.launch else []
-    return None if program and views.is_apart(program[0]) else "no plan for --fork"
+    started = views.executables(course.launch.programs) if course.launch else []
+    return None if started and all(map(views.is_apart, started)) else "no plan for --fork"
 
 
 def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason: str) -> None:

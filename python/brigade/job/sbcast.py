@@ -30,9 +30,11 @@ _PATIENCE_S = 600.0  # sbcast says nothing while it carries
 
 
 def possible(launch: Launch) -> bool:
-    """Whether sbcast can be used: inside an allocation, and for steps of srun's."""
+    """Whether sbcast can be used: inside one allocation, and for steps of srun's."""
+    if launch.kind != "srun" or launch.spans_jobs:
+        return False
     inside = launch.slurm_job or os.environ.get("SLURM_JOB_ID")
-    return launch.kind == "srun" and bool(inside) and shutil.which("sbcast") is not None
+    return bool(inside) and shutil.which("sbcast") is not None
 
 
 def put(

@@ -29,10 +29,15 @@ def parse(text: str) -> list[str]:
     return views
 
 
-def automatic(program: list[str], has_python: bool) -> list[str]:
-    """What `auto` is for a program. `has_python`: its image knows about imports."""
+def automatic(programs: list[list[str]], has_python: bool) -> list[str]:
+    """What `auto` is for the programs of a job. `has_python`: their image knows about imports."""
     views = list(AUTO) if has_python else ["interpose"]
-    return ["namespace", *views] if program and is_apart(program[0]) else views
+    return ["namespace", *views] if any(map(is_apart, executables(programs))) else views
+
+
+def executables(programs: list[list[str]]) -> list[str]:
+    """Each program once, without what it is told."""
+    return list(dict.fromkeys(words[0] for words in programs))
 
 
 def is_apart(program: str) -> bool:

@@ -45,7 +45,8 @@ JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=0
 AccountingStorageType=accounting_storage/none
 SelectType=select/linear
-SchedulerType=sched/builtin
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=1
 SlurmdParameters=config_overrides
 ReturnToService=2
 SwitchType=switch/none

@@ -12,6 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from brigade.trial.invocation import invocation
+
+_FEW, _MANY = 8, 16
+
 
 class Launch(ABC):
     """A job as its user would start it."""
@@ -24,8 +28,13 @@ class Launch(ABC):
 
     @property
     @abstractmethod
+    def programs(self) -> list[list[str]]:
+        """Programs and their arguments: several in an MPMD job, in its order."""
+
+    @property
     def program(self) -> list[str]:
-        """Program and arguments (of the first context of an MPMD job)."""
+        """The first of them; empty if there is none."""
+        return next(iter(self.programs), [])
 
     @property
     @abstractmethod
@@ -48,6 +57,12 @@ class Launch(ABC):
         """The same, the first process with our standard input; None if that is not to be had, or
         if there is nothing to be gained by it."""
         return None
+
+    @property
+    def spans_jobs(self) -> bool:
+        """Whether the nodes belong to several jobs of the scheduler's: no MPI of ours starts over
+        all of them."""
+        return False
 
     @property
     def nodes(self) -> int:
@@ -74,6 +89,15 @@ class Launch(ABC):
     def session(self) -> Iterator[None]:
         """Hold whatever lets several steps run on the same nodes."""
         yield
+
+
+def distinct(programs: list[list[str]]) -> list[list[str]]:
+    """Those that a trial starts: all of a few; of many, each program (with its script) once, and
+    not more than a node can well start. What the others look up, an image grows by."""
+    if len(programs) <= _FEW:
+        return programs
+    once = {(words[0], *invocation(words).script): words for words in reversed(programs)}
+    return list(reversed(once.values()))[:_MANY]
 
 
 def library_beside(launcher: str, sonames: list[str]) -> str:

@@ -17,8 +17,8 @@ class LocalLaunch(Launch):
         self._ranks = ranks
 
     @property
-    def program(self) -> list[str]:
-        return self.words
+    def programs(self) -> list[list[str]]:
+        return [self.words]
 
     @property
     def ranks(self) -> int:

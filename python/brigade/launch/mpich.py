@@ -7,22 +7,26 @@ import os
 from brigade.launch.base import count, library_beside
 from brigade.launch.mpmd import MpmdLaunch
 
-# From `mpiexec.hydra --help` of MPICH 4.0 to 4.3: how many words follow an option.
+# From src/pm/hydra/mpiexec/options.c of MPICH 4.0 to 5.0, and what Intel MPI adds to it: how many
+# words follow an option.
 _ARITY = dict.fromkeys(
     (
-        "genvlist f hostfile machinefile machine hosts host wdir configfile envlist n np "
-        "launcher launcher-exec bootstrap bootstrap-exec rmk topolib bind-to binding "
-        "map-by membind demux iface ppn perhost prepend-pattern outfile-pattern "
-        "errfile-pattern nameserver order-nodes localhost usize gpus-per-proc "
-        "gpu-subdevs-per-proc"
+        "arch bind-to binding bootstrap bootstrap-exec bootstrap-exec-args configfile demux "
+        "envlist errfile errfile-pattern f g genvlist gpath gpu-subdevs-per-proc gpus-per-proc "
+        "grr gtool gtoolfile gumask gwdir host hostfile hostlist hosts iface launcher "
+        "launcher-exec localhost machine machinefile machinelist machines map-by membind "
+        "memory-alloc-kinds n nameserver np order-nodes outfile outfile-pattern output-from "
+        "path perhost ppn prepend-pattern rankmap rmk s soft tmpdir topolib umask usize wdir"
     ).split(),
     1,
 ) | {"genv": 2, "env": 2}
-_HOST_FILES = ("f", "hostfile", "machinefile", "machine")
+_HOST_FILES = ("f", "hostfile", "machinefile", "machine")  # the last: of Intel MPI; else a list
+_HOST_LISTS = ("hosts", "host", "hostlist", "machine", "machines", "machinelist")
 _KEPT = frozenset({
-    "genv", "genvlist", "genvnone", "genvall", "hosts", "host", *_HOST_FILES, "wdir", "launcher",
-    "launcher-exec", "bootstrap", "bootstrap-exec", "rmk", "iface", "localhost",
-    "disable-hostname-propagation", "pmi-port", "skip-launch-node",
+    "genv", "genvlist", "genvnone", "genvall", *_HOST_LISTS, *_HOST_FILES, "wdir", "gwdir",
+    "gpath", "gumask", "tmpdir", "launcher", "launcher-exec", "bootstrap-exec-args", "bootstrap",
+    "bootstrap-exec", "rmk", "iface", "localhost", "disable-hostname-propagation", "pmi-port",
+    "skip-launch-node",
 })  # fmt: skip
 
 
@@ -32,7 +36,10 @@ class MpichLaunch(MpmdLaunch):
     kind = "mpiexec"
 
     arity = _ARITY
+    pairs = ("genv", "env")
     kept = _KEPT
+    files = ("configfile",)
+    hosts = ("host",)  # Intel MPI's
 
     @property
     def ranks(self) -> int | None:
@@ -53,11 +60,11 @@ class MpichLaunch(MpmdLaunch):
     def _hosts(self) -> list[str]:
         """The hosts of the job, in the order given, each once."""
         hosts: list[str] = []
-        for option in self.contexts[0][0]:
-            if option.name in ("hosts", "host"):
-                hosts += option.values[0].split(",")
-            elif option.name in _HOST_FILES:
-                hosts += _read_hosts(option.values[0])
+        for option in (option for options, _ in self.contexts for option in options):
+            named = _read_hosts(option.values[0]) if option.name in _HOST_FILES else []
+            if not named and option.name in _HOST_LISTS:
+                named = option.values[0].split(",")
+            hosts += named
         if not hosts and "HYDRA_HOST_FILE" in os.environ:
             hosts = _read_hosts(os.environ["HYDRA_HOST_FILE"])
         if not hosts and os.environ.get("SLURM_JOB_NUM_NODES", "").isdigit():

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection
+
 from brigade.launch.base import count, library_beside
 from brigade.launch.mpmd import MpmdLaunch
 
-# From `mpirun --help full` of Open MPI 4.1 and 5.0: how many words follow an option.
+# From `mpirun --help full` of Open MPI 4.1 and PRRTE's schizo_ompi.c for 5.0: how many words follow
+# an option.
 _ARITY = dict.fromkeys(
     (
-        "am app bind-to c np n N cf cartofile cpu-list cpu-set cpus-per-proc "
-        "cpus-per-rank debugger default-hostfile hnp H host hostfile launch-agent "
-        "machinefile map-by max-restarts max-vm-size npernode npersocket ompi-server "
-        "output-filename path personality ppr prefix preload-files rank-by report-events "
-        "report-pid report-uri rf rankfile stdin timeout tune wd wdir x xml-file xterm "
-        "output dvm-uri runtime-options display pmixmca-file"
+        "am amca app app-pmix-prefix append-env arch bind-to bindto c cartofile cf cpu-list "
+        "cpu-set cpus-per-proc cpus-per-rank debugger default-hostfile display display-topo dvm "
+        "dvm-uri file forward-signals gpu-support H hnp host hostfile initial-errhandler "
+        "launch-agent machinefile map-by mapby max-restarts max-vm-size memory-alloc-kinds n N "
+        "np npernode npersocket ompi-server output output-directory output-filename path "
+        "personality pmixmca-file "
+        "ppr prefix preload-files prepend-env pset rank-by rankby rankfile "
+        "report-events report-pid report-uri rf rtos runtime-options set-env spawn-timeout "
+        "stdin stream-buffering timeout tmpdir tune unset-env wd wdir with-ft x xml-file xterm"
     ).split(),
     1,
-) | {"mca": 2, "gmca": 2, "omca": 2, "prtemca": 2, "pmixmca": 2}
+) | dict.fromkeys(("mca", "gmca", "omca", "gomca", "prtemca", "pmixmca"), 2)
 _KEPT = frozenset({
     "am", "default-hostfile", "H", "host", "hostfile", "machinefile", "launch-agent", "path",
-    "prefix", "noprefix", "tune", "wd", "wdir", "x", "mca", "gmca", "omca", "prtemca", "pmixmca",
-    "allow-run-as-root", "nolocal", "personality", "do-not-resolve",
+    "prefix", "noprefix", "tune", "wd", "wdir", "x", "mca", "gmca", "omca", "gomca", "prtemca",
+    "pmixmca", "allow-run-as-root", "nolocal", "personality", "do-not-resolve", "dvm", "dvm-uri",
+    "tmpdir", "amca", "set-env", "unset-env", "prepend-env", "append-env",
+})  # fmt: skip
+# Options of one context alone.
+_OF_ONE_CONTEXT = frozenset({
+    "c", "H", "host", "hostfile", "machinefile", "n", "np", "path", "prefix", "noprefix",
+    "preload-binary", "preload-files", "s", "wd", "wdir", "x",
 })  # fmt: skip
 
 
@@ -31,6 +44,12 @@ class OpenMpiLaunch(MpmdLaunch):
 
     arity = _ARITY
     kept = _KEPT
+    files = ("app", "file")
+    hosts = ("H", "host")
+
+    def ignored_beside_file(self) -> Collection[str]:
+        behind = os.path.basename(os.path.realpath(self.executable))
+        return _OF_ONE_CONTEXT if behind.startswith("orterun") else ()  # until Open MPI 4
 
     @property
     def ranks(self) -> int | None:

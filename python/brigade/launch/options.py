@@ -7,8 +7,9 @@ started, no file looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from brigade.errors import UsageError
 
@@ -27,17 +28,22 @@ def flatten(options: Iterable[Option]) -> list[str]:
     return [token for option in options for token in option.tokens]
 
 
-def split_getopt(
-    words: list[str],
-    long_with_value: Set[str],
-    short_with_value: Set[str],
-    aliases: Mapping[str, str],
-) -> tuple[list[Option], list[str]]:
-    """Split words in the manner of GNU getopt_long, stopping at the first non-option (as srun
-    does).
+class Getopt(NamedTuple):
+    """What a command knows that reads its words with GNU getopt_long."""
 
-    `-n32`, `-n 32`, `--ntasks=32` and `--ntasks 32` are one option; `aliases` maps its short
-    name to the long one, which `Option.name` then carries. Returns (options, program).
+    short: Mapping[str, str]  # with a value: letter -> name
+    short_optional: Mapping[str, str]  # with one only in the same word
+    short_flags: Mapping[str, str]
+    long_with_value: Set[str]
+    long_flags: Set[str]  # without, or with one in the same word
+    same: Mapping[str, str]  # other names
+
+
+def split_getopt(words: list[str], known: Getopt) -> tuple[list[Option], list[str]]:
+    """Split words as getopt_long does that stops at the first non-option (as srun does).
+
+    `-n32`, `-n 32`, `--ntasks=32`, `--ntasks 32` and `--nta 32` are one option, whose long name
+    `Option.name` carries. Returns (options, program).
     """
     options: list[Option] = []
     i = 0
@@ -49,50 +55,62 @@ def split_getopt(
             break
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
+            name, takes = _long(name, known)
             if equals:
                 options.append(Option(name, (value,), (word,)))
-            elif name in long_with_value:
+            elif takes:
                 value = _value(words, i, word)
                 options.append(Option(name, (value,), (word, value)))
                 i += 1
             else:
                 options.append(Option(name, (), (word,)))
         else:
-            i = _split_short(words, i, short_with_value, aliases, options)
+            i = _split_short(words, i, known, options)
         i += 1
     return options, words[i:]
 
 
-def _split_short(
-    words: list[str],
-    i: int,
-    with_value: Set[str],
-    aliases: Mapping[str, str],
-    options: list[Option],
-) -> int:
-    """One word of short options (`-lu`, `-n32`, `-n 32`); returns the index of its last word."""
+def _long(written: str, known: Getopt) -> tuple[str, bool]:
+    """Name of a long option, which may be shortened, and whether the next word can be its value."""
+    if written in known.long_with_value or written in known.long_flags:
+        meant = {written}
+    else:
+        every = known.long_with_value | known.long_flags
+        meant = {name for name in every if name.startswith(written)} or {written}
+    names = {known.same.get(name, name) for name in meant}
+    return names.pop() if len(names) == 1 else written, meant <= known.long_with_value
+
+
+def _split_short(words: list[str], i: int, known: Getopt, options: list[Option]) -> int:
+    """One word of short options (`-lu`, `-n32`, `-K1`, `-n 32`); the index of its last word."""
     letters = words[i][1:]
     for at, letter in enumerate(letters):
-        name = aliases.get(letter, letter)
-        if letter not in with_value:
-            options.append(Option(name, (), ("-" + letter,)))
-            continue
         rest = letters[at + 1 :]
-        if rest:
-            options.append(Option(name, (rest,), ("-" + letter + rest,)))
+        whole = "-" + letter + rest
+        if letter in known.short:
+            name = known.short[letter]
+            if rest:
+                options.append(Option(name, (rest,), (whole,)))
+                return i
+            value = _value(words, i, "-" + letter)
+            options.append(Option(name, (value,), ("-" + letter, value)))
+            return i + 1
+        if letter in known.short_optional:
+            options.append(Option(known.short_optional[letter], (rest,) if rest else (), (whole,)))
             return i
-        value = _value(words, i, "-" + letter)
-        options.append(Option(name, (value,), ("-" + letter, value)))
-        return i + 1
+        options.append(Option(known.short_flags.get(letter, letter), (), ("-" + letter,)))
     return i
 
 
-def split_words(words: list[str], arity: Mapping[str, int]) -> tuple[list[Option], list[str]]:
+def split_words(
+    words: list[str], arity: Mapping[str, int], pairs: Collection[str] = ()
+) -> tuple[list[Option], list[str]]:
     """Split words in the manner of mpirun and hydra: one or two dashes, values in words of their
     own.
 
-    `arity[name]` says how many words follow an option (0 if it is not listed);
-    `--name=value` is one word. Returns (options, program).
+    `arity[name]` says how many words follow an option (0 if it is not listed), which is one less
+    for those of `pairs` that are followed by NAME=VALUE; `--name=value` is one word. Returns
+    (options, program).
     """
     options: list[Option] = []
     i = 0
@@ -107,6 +125,8 @@ def split_words(words: list[str], arity: Mapping[str, int]) -> tuple[list[Option
             options.append(Option(name, (value,), (word,)))
         else:
             count = arity.get(name, 0)
+            if name in pairs and "=" in _value(words, i, word):
+                count -= 1
             values = tuple(_value(words, i + k, word) for k in range(count))
             options.append(Option(name, values, (word, *values)))
             i += count

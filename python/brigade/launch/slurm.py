@@ -19,10 +19,15 @@ def count_nodes(hosts: str) -> int:
     return len(ask(["scontrol", "show", "hostnames", hosts]).split())
 
 
-def nodes_of(job: str) -> int:
-    """How many nodes a job has; 0 if that cannot be found out."""
-    out = ask(["squeue", "--noheader", "--jobs", job, "--format", "%D"]).strip()
-    return int(out) if out.isdigit() else 0
+def nodes_of(job: str, component: str = "") -> int:
+    """How many nodes a job has, or a component of a heterogeneous one; 0 if that cannot be found
+    out."""
+    out = ask(["squeue", "--noheader", "--jobs", job, "--format", "%i %D"])
+    lines = [line.split() for line in out.splitlines()]
+    known = {words[0]: words[1] for words in lines if len(words) == 2 and words[1].isdigit()}
+    if component:
+        return int(known.get(f"{job}+{component}", 0))
+    return sum(map(int, known.values()))
 
 
 def job_is_over(job: str) -> bool:

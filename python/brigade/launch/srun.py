@@ -10,115 +10,101 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 
 from brigade import interrupt
 from brigade.errors import LauncherError, UsageError
-from brigade.launch import slurm
-from brigade.launch.base import Launch, count
-from brigade.launch.options import Option, flatten, split_getopt
+from brigade.launch import multiprog, slurm
+from brigade.launch.base import Launch, count, distinct
+from brigade.launch.options import Option, flatten, split_contexts, split_getopt
+from brigade.launch.srun_options import ALLOCATION, OPTIONS, PLACE, SHAPE
 
-# From srun(1) and salloc(1) of Slurm 20.11 to 24.05.
-_SHORT = {
-    "A": "account", "b": "begin", "c": "cpus-per-task", "d": "dependency", "D": "chdir",
-    "e": "error", "G": "gpus", "i": "input", "J": "job-name", "L": "licenses", "M": "clusters",
-    "m": "distribution", "n": "ntasks", "N": "nodes", "o": "output", "p": "partition", "q": "qos",
-    "r": "relative", "S": "core-spec", "T": "threads", "t": "time", "W": "wait", "C": "constraint",
-    "w": "nodelist", "x": "exclude", "F": "nodefile", "B": "extra-node-info",
-}  # fmt: skip
-_SHORT_FLAGS = {
-    "E": "preserve-env", "H": "hold", "I": "immediate", "k": "no-kill", "K": "kill-on-bad-exit",
-    "l": "label", "O": "overcommit", "Q": "quiet", "s": "oversubscribe", "u": "unbuffered",
-    "v": "verbose", "X": "disable-status", "Z": "no-allocate", "h": "help", "V": "version",
-}  # fmt: skip
-_LONG_WITH_VALUE = frozenset(_SHORT.values()) | {
-    "accel-bind", "acctg-freq", "bb", "bbf", "bcast", "bcast-exclude", "comment", "container",
-    "cluster-constraint", "cores-per-socket", "cpu-bind", "cpu-freq", "cpus-per-gpu", "deadline",
-    "delay-boot", "environment", "epilog", "export", "export-file", "gid", "gpu-bind", "gpu-freq",
-    "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gres", "gres-flags", "het-group", "hint",
-    "jobid", "mail-type", "mail-user", "mcs-label", "mem", "mem-bind", "mem-per-cpu", "mem-per-gpu",
-    "mincpus", "mpi", "msg-timeout", "network", "ntasks-per-core", "ntasks-per-gpu",
-    "ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres", "open-mode", "power", "prefer",
-    "priority", "profile", "prolog", "reservation", "signal", "slurmd-debug", "sockets-per-node",
-    "switches", "task-epilog", "task-prolog", "thread-spec", "threads-per-core", "time-min", "tmp",
-    "tres-bind", "tres-per-task", "tree-width", "uid", "wckey",
-}  # fmt: skip
-# What salloc understands too: the options that shape an allocation.
-_ALLOCATION = frozenset({
-    "account", "acctg-freq", "bb", "bbf", "begin", "chdir", "cluster-constraint", "clusters",
-    "comment", "constraint", "container", "contiguous", "core-spec", "cores-per-socket", "cpu-freq",
-    "cpus-per-gpu", "cpus-per-task", "deadline", "delay-boot", "dependency", "distribution",
-    "exclude", "exclusive", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket",
-    "gpus-per-task", "gres", "gres-flags", "hint", "hold", "immediate", "job-name", "licenses",
-    "mcs-label", "mem", "mem-per-cpu", "mem-per-gpu", "mincpus", "network", "nice", "nodefile",
-    "nodelist", "nodes", "ntasks", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node",
-    "ntasks-per-socket", "overcommit", "oversubscribe", "partition", "power", "priority", "profile",
-    "qos", "reboot", "reservation", "signal", "sockets-per-node", "spread-job", "switches",
-    "thread-spec", "threads-per-core", "time", "time-min", "tmp", "use-min-nodes", "wckey",
-})  # fmt: skip
-# Left out of our own steps: shape and streams of the user's job, and what acts on its tasks.
-_SHAPE = frozenset({
-    "ntasks", "nodes", "nodelist", "exclude", "nodefile", "relative", "distribution", "cpu-bind",
-    "mem-bind", "ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket",
-    "ntasks-per-tres", "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "gpu-bind",
-    "gres", "tres-per-task", "extra-node-info", "cpus-per-task", "cores-per-socket",
-    "sockets-per-node", "threads-per-core", "hint", "accel-bind", "output", "error", "input",
-    "label", "pty", "multi-prog", "bcast", "send-libs", "prolog", "epilog", "task-prolog",
-    "task-epilog", "wait", "unbuffered", "exact", "exclusive", "spread-job", "verbose",
-    "quit-on-interrupt", "contiguous", "use-min-nodes", "mincpus", "signal", "immediate",
-    "dependency", "begin", "hold",
-})  # fmt: skip
-# Where the job's nodes are: kept by a step that has to be on the same ones.
-_PLACE = frozenset({"nodelist", "exclude", "nodefile", "relative"})
+_ROOM = 32  # words of a command of --multi-prog that what stands before it may have
 _GRANTED = re.compile(r"Granted job allocation (\d+)")
 
 
 class SrunLaunch(Launch):
-    """`srun [options] program`."""
+    """`srun [options] program`, `srun --multi-prog [options] file`, or several components of a
+    heterogeneous step (or job): `srun [options] program : [options] program`."""
 
     kind = "srun"
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
         self.srun = words[0]
-        self.options, self._program = split_getopt(
-            words[1:], _LONG_WITH_VALUE, frozenset(_SHORT), {**_SHORT, **_SHORT_FLAGS}
-        )
-        if ":" in self._program:
-            raise UsageError("heterogeneous srun jobs (':') cannot be staged")
-        if self._value("multi-prog") is not None:
-            raise UsageError("srun --multi-prog jobs cannot be staged")
+        self.components = [split_getopt(part, OPTIONS) for part in split_contexts(words[1:])]
+        self.options, self._program = self.components[0]
         self._job: str | None = None  # the allocation that session() took
+        self._files: TemporaryDirectory[str] | None = None
+        self.entries: list[multiprog.Entry] | None = None  # of a --multi-prog file
+        if any(option.name == "multi-prog" for options, _ in self.components for option in options):
+            if len(self.components) > 1:
+                raise UsageError("srun takes no --multi-prog with several components (':')")
+            self.entries = _read_entries(self._program)
 
-    def _value(self, name: str) -> str | None:
-        values = [o.values[0] if o.values else "" for o in self.options if o.name == name]
+    def _value(self, name: str, component: int = 0) -> str | None:
+        options, _ = self.components[component]
+        values = [o.values[0] if o.values else "" for o in options if o.name == name]
         return values[-1] if values else None
 
     @property
-    def program(self) -> list[str]:
-        return self._program
+    def programs(self) -> list[list[str]]:
+        if self.entries is not None:
+            return [[*entry.words(), *self._program[1:]] for entry in self.entries]
+        return [program for _, program in self.components if program]
 
     @property
     def ranks(self) -> int | None:
-        return count(self._value("ntasks"))
+        counts = [count(self._value("ntasks", at)) for at in range(len(self.components))]
+        if self.entries is not None and counts[0] is None:
+            return max(entry.end for entry in self.entries) or None
+        known = [number for number in counts if number is not None]
+        return sum(known) if len(known) == len(counts) else None
 
     def _step(self, options: list[Option]) -> list[str]:
         in_job = ["--jobid", self._job] if self._job else []
-        return [self.srun, *in_job, *flatten(options)]
+        return [*in_job, *flatten(options)]
 
-    def _own_step(self, nodes: int, tasks: int, keep: frozenset[str] = frozenset()) -> list[str]:
+    def _own_step(
+        self, nodes: int, tasks: int, keep: Set[str] = frozenset(), group: str = ""
+    ) -> list[str]:
         """Takes no processors away from other steps of the allocation, and waits for none."""
-        kept = [o for o in self.options if o.name not in _SHAPE or o.name in keep]
+        kept = [o for o in self.options if o.name not in SHAPE or o.name in keep]
         shape = ["--nodes", str(nodes), "--ntasks", str(tasks), "--overcommit", "--overlap"]
-        return [*self._step(kept), *shape]
+        return [*self._step(kept), *shape, *([f"--het-group={group}"] if group else [])]
 
     def job(self, prefix: list[str]) -> list[str]:
-        return [*self._step(self.options), *prefix, *self._program]
+        if self.entries is not None and prefix:
+            file = self._file(self._program[0], multiprog.written(self.entries, prefix))
+            return [self.srun, *self._step(self.options), file, *self._program[1:]]
+        words = [self.srun]
+        for at, (options, program) in enumerate(self.components):
+            words += [*([":"] if at else []), *self._step(options)]
+            words += [*prefix, *program] if program else []
+        return words
 
     def trial(self, ranks: int, prefix: list[str]) -> list[str]:
         ranks = min(ranks, self.ranks or ranks)
-        return [*self._own_step(1, ranks), "--input", "none", *prefix, *self._program]
+        each = distinct(self.programs)
+        group = next(iter(self._groups()), "")
+        if len(each) == 1:
+            step = self._own_step(1, ranks, group=group)
+            return [self.srun, *step, "--input", "none", *prefix, *each[0]]
+        share = max(1, ranks // len(each))
+        entries = multiprog.one_after_another(each, share)
+        file = self._file("trial", multiprog.written(entries, prefix))
+        step = self._own_step(1, share * len(each), group=group)
+        return [self.srun, *step, "--input", "none", "--multi-prog", file]
+
+    def _file(self, name: str, text: str) -> str:
+        """A file for srun, which reads it on this machine; gone with the session."""
+        self._files = self._files or TemporaryDirectory(prefix="brigade-")
+        path = os.path.join(self._files.name, os.path.basename(name))
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        return path
 
     def per_node(self, tool: list[str]) -> list[str]:
         return self._per_node(tool, "none")
@@ -127,10 +113,37 @@ class SrunLaunch(Launch):
         return self._per_node(tool, "0")
 
     def _per_node(self, tool: list[str], hears: str) -> list[str]:
-        nodes = self._allocated() if self.everywhere else self.nodes
-        place = frozenset[str]() if self.everywhere else _PLACE
         alone = ["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--input", hears]
-        return [*self._own_step(nodes, nodes, place), *alone, *tool]
+        words = [self.srun]
+        for group in self._groups():
+            nodes = self._nodes_of_group(group)
+            step = self._own_step(nodes, nodes, group=group)
+            words += [*([":"] if len(words) > 1 else []), *step, *alone, *tool]
+        if len(words) > 1:
+            return words
+        everywhere = self.everywhere or len(self.components) > 1
+        nodes = self._allocated() if everywhere else self.nodes
+        place = frozenset[str]() if everywhere else PLACE
+        return [self.srun, *self._own_step(nodes, nodes, place), *alone, *tool]
+
+    def _groups(self) -> list[str]:
+        """Components of a heterogeneous job that the step is on; none of an ordinary job."""
+        if not os.environ.get("SLURM_HET_SIZE") and not (self._job and len(self.components) > 1):
+            return []
+        groups: list[str] = []
+        for at in range(len(self.components)):
+            groups += _numbers(self._value("het-group", at) or str(at))
+        return groups
+
+    def _nodes_of_group(self, group: str) -> int:
+        if self._job:
+            return slurm.nodes_of(self._job, group) or 1
+        told = os.environ.get(f"SLURM_JOB_NUM_NODES_HET_GROUP_{group}", "")
+        return int(told) if told.isdigit() else 1
+
+    @property
+    def spans_jobs(self) -> bool:
+        return len(self._groups()) > 1
 
     @property
     def slurm_job(self) -> str | None:
@@ -143,6 +156,8 @@ class SrunLaunch(Launch):
     @property
     def nodes(self) -> int:
         """Number of nodes of the job: as asked for, else those named, else the allocation's."""
+        if len(self.components) > 1 or self.spans_jobs:
+            return sum(map(self._nodes_of_group, self._groups())) or self._allocated()
         asked = self._value("nodes")
         if asked and asked.isdigit():
             return int(asked)
@@ -160,27 +175,26 @@ class SrunLaunch(Launch):
 
     @contextmanager
     def session(self) -> Iterator[None]:
+        try:
+            with self._allocation():
+                yield
+        finally:
+            if self._files:
+                self._files.cleanup()
+                self._files = None
+
+    @contextmanager
+    def _allocation(self) -> Iterator[None]:
+        """One of our own, unless there is one."""
         inside = os.environ.get("SLURM_JOB_ID") or self._value("jobid")
         if inside or self._value("no-allocate") is not None:
             yield
             return
-        kept = [option for option in self.options if option.name in _ALLOCATION]
-        command = ["salloc", "--no-shell", *flatten(kept)]
-        try:
-            said, status = _salloc(command)
-        except FileNotFoundError as error:
-            raise LauncherError("salloc is not in PATH", hint="run inside an allocation") from error
-        granted = _GRANTED.search(said)
-        if status or not granted:
-            interrupt.check()
-            from brigade.failure.launchers import refused
-
-            known = refused(said)
-            raise LauncherError(
-                f"salloc gave no allocation: {said.strip()}",
-                hint=known.mend[0] if known else "`" + " ".join(command) + "` shows it by itself",
-            )
-        self._job = granted.group(1)
+        command = ["salloc", "--no-shell"]
+        for at, (options, _) in enumerate(self.components):
+            kept = [option for option in options if option.name in ALLOCATION]
+            command += [*([":"] if at else []), *flatten(kept)]
+        self._job = _allocated(command)
         try:
             yield
         finally:
@@ -190,7 +204,52 @@ class SrunLaunch(Launch):
     def mpi_library(self, recorded: str | None) -> str:
         """srun serves every MPI: which one, the program says. Without any, each node reads the
         image for itself."""
-        return "none" if self._value("mpi") == "none" else recorded or "auto"
+        if self._value("mpi") == "none" or self.spans_jobs:
+            return "none"
+        return recorded or "auto"
+
+
+def _read_entries(words: list[str]) -> list[multiprog.Entry]:
+    if not words:
+        raise UsageError("srun --multi-prog: no file given")
+    try:
+        with open(words[0], encoding="utf-8", errors="surrogateescape") as file:
+            entries = multiprog.read(file.read())
+        longest = max(len(entry.words()) for entry in entries) + len(words[1:])
+    except (OSError, UsageError) as error:
+        why = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(f"srun --multi-prog {words[0]}: {why}") from error
+    if longest + _ROOM > multiprog.MOST_WORDS:
+        raise UsageError(f"srun --multi-prog {words[0]}: a command of {longest} words is too long")
+    return entries
+
+
+def _numbers(text: str) -> list[str]:
+    """Each number of `0,2-3`."""
+    found: list[str] = []
+    for part in re.findall(r"\d+(?:-\d+)?", text):
+        first, _, last = part.partition("-")
+        found += [str(number) for number in range(int(first), int(last or first) + 1)]
+    return found
+
+
+def _allocated(command: list[str]) -> str:
+    """The number of the job that salloc was granted."""
+    try:
+        said, status = _salloc(command)
+    except FileNotFoundError as error:
+        raise LauncherError("salloc is not in PATH", hint="run inside an allocation") from error
+    granted = _GRANTED.search(said)
+    if status or not granted:
+        interrupt.check()
+        from brigade.failure.launchers import refused
+
+        known = refused(said)
+        raise LauncherError(
+            f"salloc gave no allocation: {said.strip()}",
+            hint=known.mend[0] if known else "`" + " ".join(command) + "` shows it by itself",
+        )
+    return granted.group(1)
 
 
 def _salloc(command: list[str]) -> tuple[str, int]:

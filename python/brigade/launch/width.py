@@ -23,11 +23,11 @@ def resized(words: list[str], ranks: int) -> list[str]:
     for jobs of several programs.
     """
     launch = parse(words)
+    if len(launch.programs) > 1 or isinstance(launch, SrunLaunch) and launch.entries is not None:
+        raise UsageError("a job of several programs has no width that could be changed")
     if isinstance(launch, SrunLaunch):
         return _srun(launch, ranks)
     if isinstance(launch, MpmdLaunch):
-        if len(launch.contexts) > 1:
-            raise UsageError("a job of several programs (':') has no width that could be changed")
         options, program = launch.contexts[0]
         kept = [option for option in options if option.name not in _COUNTS]
         return [launch.launcher, *flatten(kept), "-n", str(ranks), *program]
