@@ -47,6 +47,33 @@ def test_srun_options_of_the_program_are_not_srun_options():
     assert launch.program == ["./app", "-n", "99"]
 
 
+def test_srun_is_asked_for_options_of_the_sites_plug_ins(tmp_path):
+    srun = tmp_path / "srun"
+    srun.write_text(
+        """#!/bin/sh
+echo asked >> "$0.log"
+echo "  -n, --ntasks=ntasks         number of tasks to run"
+echo "Options provided by plugins:"
+echo "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH"
+echo "      --container-remap-root  ask to be remapped to root"
+"""
+    )
+    srun.chmod(0o755)
+    plug_ins = ["--container-remap-root", "--container-image", "ubuntu", "-n", "2"]
+    assert SrunLaunch([str(srun), *plug_ins, *APP]).program == APP
+    assert (tmp_path / "srun.log").exists()
+    (tmp_path / "srun.log").unlink()
+    known = ["--ntasks", "2", "--container-image=ubuntu", "--time-m", "3"]
+    assert SrunLaunch([str(srun), *known, *APP]).program == APP
+    assert not (tmp_path / "srun.log").exists()
+
+
+@pytest.mark.parametrize("words", ["flux run -n 4 ./a", "/usr/bin/jsrun -n 4 ./a", "ibrun ./a"])
+def test_a_launcher_that_is_not_known_is_said_to_be(words):
+    with pytest.raises(UsageError, match="a launcher that Brigade does not know"):
+        parse(words.split())
+
+
 def test_srun_trial_is_small_and_does_not_touch_the_users_files():
     launch = SrunLaunch(
         [

@@ -172,6 +172,30 @@ def test_ranks_of_a_node_share_memory_in_their_namespace(cluster: Cluster, launc
     assert all(answer[1:] == [2, True, True, 1, True] for answer in answers), answers
 
 
+#: Prints what Slurm tells a rank, but for numbers that are others each time; a line is short enough
+#: to arrive as one.
+TOLD = """\
+import json, os
+told = {k[6:]: v for k, v in os.environ.items() if k[:6] == "SLURM_"}
+some = ("PROCID", "JOB_NAME", "CLUSTER_NAME", "JOB_NUM_NODES", "JOB_CPUS_PER_NODE", "SUBMIT_DIR",
+        "SUBMIT_HOST", "JOB_PARTITION", "NTASKS", "NNODES", "TASKS_PER_NODE", "NODELIST")
+of_a_step = {"DISTRIBUTION", "JOB_CPUS_PER_NODE_PACK_GROUP_0"}
+print(json.dumps([*(told.get(name) for name in some), len(told.keys() - of_a_step)]), flush=True)
+"""
+
+
+def test_outside_an_allocation_a_job_is_told_what_it_is_without_brigade(cluster: Cluster) -> None:
+    app = cluster.app.replace("app.py", "told.py")
+    cluster.lab.exec("n0", ["/bin/sh", "-c", f"cat > {app} <<'END'\n{TOLD}END\n"], check=True)
+    program = (f"{cluster.venv}/bin/python", app)
+    launcher = ("srun", "-N2", "-n4", "-t", "5")
+    plain, _, _ = cluster.job(*launcher, program=program, brigade=None)
+    staged, _, report = cluster.job(*launcher, program=program)
+    assert staged == plain and report["unstaged"] is None
+    assert [rank[:2] for rank in plain] == [[str(number), "python"] for number in range(4)]
+    assert None not in plain[0]
+
+
 def test_a_static_program_is_served_whatever_its_width(cluster: Cluster) -> None:
     software, built = f"{cluster.lab.shared}/sw", cluster.reports / "reads"
     compile_it = ["cc", "-x", "c", "-", "-static", "-o", str(built)]

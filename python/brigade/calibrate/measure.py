@@ -23,7 +23,7 @@ from brigade import interrupt
 from brigade.calibrate import client, plan
 from brigade.errors import BrigadeError, LauncherError
 from brigade.job import child
-from brigade.launch.width import held
+from brigade.launch import parse
 from brigade.model import calibration
 from brigade.model.calibration import Point, Request
 from brigade.scratch import scratch
@@ -57,8 +57,8 @@ def measure(
     """Do what the plan says in a scratch folder below `base`, which is removed in any case."""
     start = [*launcher, sys.executable]
     hint = "name a folder with --at that you may write to"
-    with scratch(base, "calibrate", 0o700, hint) as folder, held(start) as words:
-        return _Calibration(made, folder, words[:-1], progress).run()
+    with scratch(base, "calibrate", 0o700, hint) as folder, parse(start).session():
+        return _Calibration(made, folder, launcher, progress).run()
 
 
 class _Calibration:

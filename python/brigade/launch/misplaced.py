@@ -1,7 +1,7 @@
 """Commands that must stand elsewhere than after `brigade run --`.
 
-A trial runs what stands there. Of a command that submits a job, or that runs a launcher in its
-turn, Brigade would run the whole job as a trial, and stage nothing.
+A trial runs what stands there. Of a command that submits a job, that runs a launcher in its turn,
+or that is one unknown to Brigade, it would run the whole job, and stage nothing of use.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ _AROUND = frozenset({
     "chrt", "env", "gdb", "ionice", "nice", "nohup", "numactl", "perf", "setsid", "stdbuf",
     "strace", "taskset", "time", "timeout", "valgrind", "xargs",
 })  # fmt: skip
+# Launchers of other systems, none of which could be tried.
+_FOREIGN = frozenset({
+    "aprun", "ccc_mprun", "flux", "ibrun", "jsrun", "lrun", "mpiexec_mpt", "mpirun_rsh", "palsrun",
+    "yhrun",
+})  # fmt: skip
 
 
 def is_launcher(name: str) -> bool:
@@ -26,6 +31,11 @@ def is_launcher(name: str) -> bool:
 def refuse_misplaced(words: list[str]) -> None:
     """UsageError, with the right order, if the words cannot mean one start of one program."""
     name = os.path.basename(words[0])
+    if name in _FOREIGN:
+        raise UsageError(
+            f"{name} is a launcher that Brigade does not know",
+            hint="where srun, mpirun or mpiexec start the same job, give it one of those",
+        )
     if name in _SUBMIT:
         raise UsageError(
             f"{name} submits a job: `brigade run` goes inside it",

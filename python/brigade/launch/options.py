@@ -7,7 +7,7 @@ started, no file looked at.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,12 +38,20 @@ class Getopt(NamedTuple):
     long_flags: Set[str]  # without, or with one in the same word
     same: Mapping[str, str]  # other names
 
+    def knows(self, written: str) -> bool:
+        """Whether a long option, shortened or not, is one of these."""
+        every = self.long_with_value | self.long_flags
+        return any(name.startswith(written) for name in every)
 
-def split_getopt(words: list[str], known: Getopt) -> tuple[list[Option], list[str]]:
+
+def split_getopt(
+    words: list[str], known: Getopt, told: Callable[[], Set[str]] = frozenset
+) -> tuple[list[Option], list[str]]:
     """Split words as getopt_long does that stops at the first non-option (as srun does).
 
-    `-n32`, `-n 32`, `--ntasks=32`, `--ntasks 32` and `--nta 32` are one option, whose long name
-    `Option.name` carries. Returns (options, program).
+    `-n32`, `-n 32`, `--ntasks=32`, `--ntasks 32` and `--nt 32` are one option, whose long name
+    `Option.name` carries. `told` gives the names of more options that have a value; it is asked if
+    there is one that is not known. Returns (options, program).
     """
     options: list[Option] = []
     i = 0
@@ -55,6 +63,8 @@ def split_getopt(words: list[str], known: Getopt) -> tuple[list[Option], list[st
             break
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
+            if not equals and not known.knows(name):
+                known = known._replace(long_with_value=known.long_with_value | told())
             name, takes = _long(name, known)
             if equals:
                 options.append(Option(name, (value,), (word,)))

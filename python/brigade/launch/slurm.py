@@ -3,6 +3,7 @@ or away."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 _SHORT_S = 10.0
@@ -19,15 +20,16 @@ def count_nodes(hosts: str) -> int:
     return len(ask(["scontrol", "show", "hostnames", hosts]).split())
 
 
-def nodes_of(job: str, component: str = "") -> int:
-    """How many nodes a job has, or a component of a heterogeneous one; 0 if that cannot be found
-    out."""
-    out = ask(["squeue", "--noheader", "--jobs", job, "--format", "%i %D"])
-    lines = [line.split() for line in out.splitlines()]
-    known = {words[0]: words[1] for words in lines if len(words) == 2 and words[1].isdigit()}
-    if component:
-        return int(known.get(f"{job}+{component}", 0))
-    return sum(map(int, known.values()))
+def nodes_of(job: str) -> int:
+    """How many nodes a job has, all its components; 0 if that cannot be found out."""
+    out = ask(["squeue", "--noheader", "--jobs", job, "--format", "%D"])
+    return sum(int(line) for line in out.split() if line.isdigit())
+
+
+def options_with_value(command: str) -> set[str]:
+    """Long options that have a value in the next word, as the command's own help shows them: a
+    site's plug-ins add some (SPANK: --container-image=IMAGE of Pyxis)."""
+    return set(re.findall(r"^ +(?:-\w, )?--([\w-]+)=", ask([command, "--help"]), re.M))
 
 
 def job_is_over(job: str) -> bool:

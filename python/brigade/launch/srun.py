@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
-from brigade import interrupt
-from brigade.errors import LauncherError, UsageError
+from brigade.errors import UsageError
 from brigade.launch import multiprog, slurm
+from brigade.launch.allocation import allocated
 from brigade.launch.base import Launch, count, distinct
 from brigade.launch.options import Option, flatten, split_contexts, split_getopt
 from brigade.launch.srun_options import ALLOCATION, OPTIONS, PLACE, SHAPE
 
 _ROOM = 32  # words of a command of --multi-prog that what stands before it may have
-_GRANTED = re.compile(r"Granted job allocation (\d+)")
 
 
 class SrunLaunch(Launch):
@@ -34,9 +32,13 @@ class SrunLaunch(Launch):
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)
         self.srun = words[0]
-        self.components = [split_getopt(part, OPTIONS) for part in split_contexts(words[1:])]
+        self.components = [
+            split_getopt(part, OPTIONS, lambda: slurm.options_with_value(words[0]))
+            for part in split_contexts(words[1:])
+        ]
         self.options, self._program = self.components[0]
-        self._job: str | None = None  # the allocation that session() took
+        self._job: str | None = None  # one that we are not in
+        self._name: list[str] = []  # of an allocation that session() took: srun's own would have it
         self._files: TemporaryDirectory[str] | None = None
         self.entries: list[multiprog.Entry] | None = None  # of a --multi-prog file
         if any(option.name == "multi-prog" for options, _ in self.components for option in options):
@@ -78,8 +80,8 @@ class SrunLaunch(Launch):
     def job(self, prefix: list[str]) -> list[str]:
         if self.entries is not None and prefix:
             file = self._file(self._program[0], multiprog.written(self.entries, prefix))
-            return [self.srun, *self._step(self.options), file, *self._program[1:]]
-        words = [self.srun]
+            return [self.srun, *self._name, *self._step(self.options), file, *self._program[1:]]
+        words = [self.srun, *self._name]
         for at, (options, program) in enumerate(self.components):
             words += [*([":"] if at else []), *self._step(options)]
             words += [*prefix, *program] if program else []
@@ -128,7 +130,7 @@ class SrunLaunch(Launch):
 
     def _groups(self) -> list[str]:
         """Components of a heterogeneous job that the step is on; none of an ordinary job."""
-        if not os.environ.get("SLURM_HET_SIZE") and not (self._job and len(self.components) > 1):
+        if not os.environ.get("SLURM_HET_SIZE"):
             return []
         groups: list[str] = []
         for at in range(len(self.components)):
@@ -136,8 +138,6 @@ class SrunLaunch(Launch):
         return groups
 
     def _nodes_of_group(self, group: str) -> int:
-        if self._job:
-            return slurm.nodes_of(self._job, group) or 1
         told = os.environ.get(f"SLURM_JOB_NUM_NODES_HET_GROUP_{group}", "")
         return int(told) if told.isdigit() else 1
 
@@ -190,16 +190,15 @@ class SrunLaunch(Launch):
         if inside or self._value("no-allocate") is not None:
             yield
             return
-        command = ["salloc", "--no-shell"]
+        if self._value("job-name") is None and self._program:
+            self._name = ["--job-name", os.path.basename(self._program[0])]
+        words = list(self._name)
         for at, (options, _) in enumerate(self.components):
             kept = [option for option in options if option.name in ALLOCATION]
-            command += [*([":"] if at else []), *flatten(kept)]
-        self._job = _allocated(command)
-        try:
+            words += [*([":"] if at else []), *flatten(kept)]
+        with allocated(words):
             yield
-        finally:
-            job, self._job = self._job, None
-            slurm.ask(["scancel", "--quiet", job])
+        self._name = []
 
     def mpi_library(self, recorded: str | None) -> str:
         """srun serves every MPI: which one, the program says. Without any, each node reads the
@@ -231,41 +230,3 @@ def _numbers(text: str) -> list[str]:
         first, _, last = part.partition("-")
         found += [str(number) for number in range(int(first), int(last or first) + 1)]
     return found
-
-
-def _allocated(command: list[str]) -> str:
-    """The number of the job that salloc was granted."""
-    try:
-        said, status = _salloc(command)
-    except FileNotFoundError as error:
-        raise LauncherError("salloc is not in PATH", hint="run inside an allocation") from error
-    granted = _GRANTED.search(said)
-    if status or not granted:
-        interrupt.check()
-        from brigade.failure.launchers import refused
-
-        known = refused(said)
-        raise LauncherError(
-            f"salloc gave no allocation: {said.strip()}",
-            hint=known.mend[0] if known else "`" + " ".join(command) + "` shows it by itself",
-        )
-    return granted.group(1)
-
-
-def _salloc(command: list[str]) -> tuple[str, int]:
-    """What salloc said, and its status; however long the queue. Told to end it withdraws."""
-    child = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True,
-    )  # fmt: skip
-    try:
-        with interrupt.promptly():
-            said, _ = child.communicate()
-    except BaseException:
-        child.terminate()
-        said, _ = child.communicate()
-        granted = _GRANTED.search(said)
-        if granted:
-            slurm.ask(["scancel", "--quiet", granted.group(1)])
-        raise
-    return said, child.returncode

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from brigade.errors import UsageError
 from brigade.launch import parse
 from brigade.launch.base import Launch, count
@@ -44,18 +41,6 @@ def _srun(launch: SrunLaunch, ranks: int) -> list[str]:
             option = Option("nodes", (str(ranks),), ("--nodes", str(ranks)))
         kept.append(option)
     return [launch.srun, *flatten(kept), "--ntasks", str(ranks), *launch.program]
-
-
-@contextmanager
-def held(words: list[str]) -> Iterator[list[str]]:
-    """The command inside an allocation that is held meanwhile, where each start would otherwise
-    wait in the queue for one of its own."""
-    launch = parse(words)
-    with launch.session():
-        job = launch.slurm_job
-        named = any("jobid" in word for word in words)
-        inside = isinstance(launch, SrunLaunch) and job and not named
-        yield [words[0], "--jobid", str(job), *words[1:]] if inside else words
 
 
 def widths_of(launch: Launch) -> list[int]:

@@ -18,7 +18,7 @@ from brigade.elf import file as elf_file
 from brigade.elf.file import ElfFile, NotElf
 from brigade.errors import BrigadeError, UsageError
 from brigade.launch import parse
-from brigade.launch.width import held, widths_of
+from brigade.launch.width import widths_of
 from brigade.study import copying, evidence, rewrite, shorten
 from brigade.study.plan import Variant, numbers
 from brigade.study.run import Progress, Timing, moved_words, time_all
@@ -69,13 +69,13 @@ def study(wanted: Wanted, progress: Progress) -> Study:
     widths = numbers(wanted.widths, widths_of(launch))
     prefix = prefix_of(launch.program[0])
     found = Study("paths", wanted.words, dict(LABELS), "plain", wanted.timing.until, host=host())
-    with copying.scratch(_place(wanted.at, prefix)) as root, held(wanted.words) as words:
-        plain = Variant("plain", LABELS["plain"], tuple(words))
+    with copying.scratch(_place(wanted.at, prefix)) as root, launch.session():
+        plain = Variant("plain", LABELS["plain"], tuple(wanted.words))
         progress("a traced start of each", 0, len(wanted.variants))
         trace = evidence.traced(plain, root / "trace-plain", wanted.timing)
         found.operations["plain"] = evidence.calls(trace)
         found.facts += _facts(trace)
-        world = World(words, trace, root, prefix, progress)
+        world = World(wanted.words, trace, root, prefix, progress)
         variants = [plain]
         for number, name in enumerate(wanted.variants):
             if name == "plain":

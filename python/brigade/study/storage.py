@@ -12,7 +12,7 @@ from pathlib import Path
 from brigade import interrupt
 from brigade.errors import BrigadeError, UsageError
 from brigade.launch import parse
-from brigade.launch.width import held, widths_of
+from brigade.launch.width import widths_of
 from brigade.study import copying, evidence, rewrite
 from brigade.study.plan import Variant, numbers
 from brigade.study.run import Progress, Timing, moved_words, time_all
@@ -44,8 +44,8 @@ def study(wanted: Wanted, progress: Progress) -> Study:
     _check(wanted.places, folders)
     found = Study("storage", wanted.words, {}, "", wanted.timing.until, host=host())
     with ExitStack() as stack:
-        words = stack.enter_context(held(wanted.words))
-        variants = [Variant("here", "where it is", tuple(words))] if wanted.here else []
+        stack.enter_context(launch.session())
+        variants = [Variant("here", "where it is", tuple(wanted.words))] if wanted.here else []
         roots: dict[str, Path] = {}
         for place in wanted.places:
             root = stack.enter_context(copying.scratch(place))
