@@ -25,8 +25,8 @@ APP = ["python", "app.py", "-n", "3", "--mpi"]
         ["--nodes=4", "--ntasks=32"],
         ["--nodes", "4", "--ntasks", "32"],
         ["-lN4", "-n", "32", "--mpi=pmix", "--export", "ALL", "-K1", "--exclusive"],
-        ["-k", "-I30", "-n32", "-uK", "--bcast", "--kill-on-bad-exit"],
-        ["--bcast=/tmp/app", "--propagate", "--tasks-per-node", "8", "-n", "32", "--pty"],
+        ["-k", "-I30", "-n32", "-uK", "--compress", "--kill-on-bad-exit"],
+        ["--compress=lz4", "--propagate", "--tasks-per-node", "8", "-n", "32", "--pty"],
         ["--part", "debug", "--cpu_bind", "none", "--treewidth", "4", "--tasks", "8", "-n32"],
     ],
 )
@@ -117,7 +117,12 @@ def test_srun_per_node_step_has_one_task_on_each_node_of_the_job():
 
 @pytest.mark.parametrize(
     "words",
-    [["srun", "--multi-prog", "f", ":", "-n2", "b"], ["srun", "--multi-prog", "/missing"]],
+    [
+        ["srun", "--multi-prog", "f", ":", "-n2", "b"],
+        ["srun", "--multi-prog", "/missing"],
+        ["srun", "--bcast", "./a"],
+        ["srun", "--bcast=/tmp/a", "./a"],
+    ],
 )
 def test_srun_jobs_that_cannot_be_staged_are_refused(words):
     with pytest.raises(UsageError):
@@ -154,6 +159,22 @@ def test_mpiexec_counts_hosts_once(tmp_path):
         ["mpiexec", "-f", str(hosts), "-n", "16", "./a"], "/usr/bin/mpiexec.hydra"
     ).per_node(["T"])
     assert step[-3:] == ["-n", "2", "T"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("HYDRA_HOST_FILE", "a:8\nb:8\n"),
+        ("PBS_NODEFILE", "a\na\nb\nb\n"),
+        ("PE_HOSTFILE", "a 8 all.q@a UNDEFINED\nb 8 all.q@b UNDEFINED\n"),
+        ("LSB_MCPU_HOSTS", "a 8 b 8"),
+    ],
+)
+def test_mpiexec_takes_hosts_from_the_batch_system(tmp_path, monkeypatch, variable, text):
+    (tmp_path / "hosts").write_text(text)
+    monkeypatch.setenv(variable, text if variable[0] == "L" else str(tmp_path / "hosts"))
+    launch = MpichLaunch(["mpiexec", "-n", "16", "./a"], "/usr/bin/mpiexec.hydra")
+    assert launch.per_node(["T"])[-3:] == ["-n", "2", "T"]
 
 
 def test_missing_launcher_is_named(monkeypatch):
@@ -222,6 +243,12 @@ def test_own_steps_go_to_the_hosts_of_every_context():
     assert step == "x -host n0:4,n1,n2 -ppn 1 -n 3 T".split()
     words = "x -n 1 ./a : -H n1 -n 2 ./b".split()
     assert OpenMpiLaunch(words, "/usr/bin/x").per_node(["T"])[:3] == ["x", "-H", "n1"]
+
+
+@pytest.mark.parametrize("option", ["-s", "--preload-binary"])
+def test_mpirun_that_starts_a_copy_of_the_program_is_left_alone(option):
+    with pytest.raises(UsageError, match="starts the copy"):
+        OpenMpiLaunch(["mpirun", "-n", "2", "./a", ":", option, "./b"], "/usr/bin/x")
 
 
 def test_orterun_forgets_what_is_said_of_one_context_beside_a_file(tmp_path):

@@ -21,6 +21,7 @@ _ARITY = dict.fromkeys(
     1,
 ) | {"genv": 2, "env": 2}
 _HOST_FILES = ("f", "hostfile", "machinefile", "machine")  # the last: of Intel MPI; else a list
+_HOST_FILE_VARIABLES = ("HYDRA_HOST_FILE", "PBS_NODEFILE", "COBALT_NODEFILE", "PE_HOSTFILE")
 _HOST_LISTS = ("hosts", "host", "hostlist", "machine", "machines", "machinelist")
 _KEPT = frozenset({
     "genv", "genvlist", "genvnone", "genvall", *_HOST_LISTS, *_HOST_FILES, "wdir", "gwdir",
@@ -65,8 +66,9 @@ class MpichLaunch(MpmdLaunch):
             if not named and option.name in _HOST_LISTS:
                 named = option.values[0].split(",")
             hosts += named
-        if not hosts and "HYDRA_HOST_FILE" in os.environ:
-            hosts = _read_hosts(os.environ["HYDRA_HOST_FILE"])
+        for variable in _HOST_FILE_VARIABLES:
+            hosts = hosts or _read_hosts(os.environ.get(variable, ""))
+        hosts = hosts or os.environ.get("LSB_MCPU_HOSTS", "").split()[::2]  # LSF: host slots …
         if not hosts and os.environ.get("SLURM_JOB_NUM_NODES", "").isdigit():
             return [str(node) for node in range(int(os.environ["SLURM_JOB_NUM_NODES"]))]
         return list(dict.fromkeys(host.split(":")[0].strip() for host in hosts if host.strip()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
+from brigade.errors import UsageError
 from brigade.launch.base import count, library_beside
 from brigade.launch.mpmd import MpmdLaunch
 
@@ -46,6 +47,12 @@ class OpenMpiLaunch(MpmdLaunch):
     kept = _KEPT
     files = ("app", "file")
     hosts = ("H", "host")
+
+    def __init__(self, words: list[str], executable: str) -> None:
+        super().__init__(words, executable)
+        named = {option.name for options, _ in self.contexts for option in options}
+        if named & {"s", "preload-binary"}:
+            raise UsageError("mpirun --preload-binary copies the program, and starts the copy")
 
     def ignored_beside_file(self) -> Collection[str]:
         behind = os.path.basename(os.path.realpath(self.executable))

@@ -41,7 +41,10 @@ class SrunLaunch(Launch):
         self._name: list[str] = []  # of an allocation that session() took: srun's own would have it
         self._files: TemporaryDirectory[str] | None = None
         self.entries: list[multiprog.Entry] | None = None  # of a --multi-prog file
-        if any(option.name == "multi-prog" for options, _ in self.components for option in options):
+        named = {option.name for options, _ in self.components for option in options}
+        if "bcast" in named:
+            raise UsageError("srun --bcast would copy Brigade's wrapper in the program's place")
+        if "multi-prog" in named:
             if len(self.components) > 1:
                 raise UsageError("srun takes no --multi-prog with several components (':')")
             self.entries = _read_entries(self._program)
