@@ -9,6 +9,7 @@ import pytest
 
 from brigade.errors import LauncherError, UsageError
 from brigade.launch import parse
+from brigade.launch.misplaced import refuse_script
 from brigade.launch.mpich import MpichLaunch
 from brigade.launch.openmpi import OpenMpiLaunch
 from brigade.launch.srun import SrunLaunch
@@ -279,3 +280,41 @@ def test_mpiexec_takes_a_variable_as_one_word_or_two(value):
     launch = MpichLaunch(words, "/usr/bin/x")
     assert launch.programs == [["./a", "-env", "A", "b"]] and launch.ranks == 2
     assert launch.per_node(["T"])[: 2 + len(value)] == ["mpiexec", "-genv", *value]
+
+
+@pytest.mark.parametrize(
+    ("head", "before"),
+    [
+        ("#!/bin/bash\ncd /tmp\n  srun -N2 ./a\n", "{}"),
+        ("#! /usr/bin/env sh\nA=1 exec timeout 5m mpirun.openmpi -n 2 ./a", "{} more"),
+        ("mpiexec -n 2 ./a\n", "bash -eu {} more"),
+        ("mpiexec -n 2 ./a\n", "sh {}"),
+    ],
+)
+def test_a_script_that_has_its_own_launcher_is_not_tried_as_a_whole(tmp_path, head, before):
+    script = tmp_path / "run.sh"
+    script.write_text(head)
+    with pytest.raises(UsageError, match="^run.sh starts (srun|mpi\\w+.*) itself"):
+        refuse_script(before.format(script).split())
+
+
+def test_a_command_of_a_shell_counts_like_its_script():
+    with pytest.raises(UsageError, match="bash -c starts srun itself"):
+        refuse_script(["bash", "-lc", "srun ./a", "x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("#!/usr/bin/python3\nsrun = 1\n", "{}"),
+        ("#!/bin/sh\n# srun ./a\necho srun ./a\nbrigade run -- srun ./a\nsrun_it x\n", "{}"),
+        ("srun ./a\n", "python3 {}"),
+        ("srun ./a\n", "./app {}"),
+        ("", "bash -e"),
+        ("", "/missing {}"),
+    ],
+)
+def test_what_only_names_a_launcher_is_started(tmp_path, text, before):
+    script = tmp_path / "run.sh"
+    script.write_text(text)
+    refuse_script(before.format(script).split())

@@ -23,6 +23,7 @@ from brigade.job.progress import Progress
 from brigade.job.signals import die_of, passing_on
 from brigade.job.transport import bring, warn_of
 from brigade.launch import Launch, guarded, parse
+from brigade.launch.misplaced import refuse_script
 
 
 def run_job(settings: Settings) -> int:
@@ -46,6 +47,8 @@ def _run(settings: Settings) -> int:
     progress = Progress(settings.quiet)
     try:
         course.launch = parse(settings.words, settings.ranks)
+        if course.launch.kind == "local":
+            refuse_script(settings.words)
     except UsageError as error:
         if settings.ranks is not None:
             raise

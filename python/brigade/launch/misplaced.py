@@ -7,6 +7,9 @@ or that is one unknown to Brigade, it would run the whole job, and stage nothing
 from __future__ import annotations
 
 import os
+import re
+import shutil
+from itertools import dropwhile
 
 from brigade.errors import UsageError
 
@@ -21,6 +24,14 @@ _FOREIGN = frozenset({
     "aprun", "ccc_mprun", "flux", "ibrun", "jsrun", "lrun", "mpiexec_mpt", "mpirun_rsh", "palsrun",
     "yhrun",
 })  # fmt: skip
+_SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
+_STARTS = re.compile(
+    r"^[ \t]*(?:(?:exec|time|env|nohup|timeout[ \t]+\w+|\w+=\S*)[ \t]+)*"
+    r"(srun|(?:mpirun|mpiexec|orterun|prterun)[\w.]*)(?=\s)",
+    re.M,
+)
+_OF_A_SHELL = re.compile(r"#! *\S*?(?:\benv +|/)(?:{})\b".format("|".join(_SHELLS)))
+_HEAD_CHARACTERS = 1 << 16
 
 
 def is_launcher(name: str) -> bool:
@@ -48,3 +59,33 @@ def refuse_misplaced(words: list[str]) -> None:
             f"{name} goes before brigade, not before {inner}",
             hint=f"{' '.join(words[:at])} brigade run -- {inner} …",
         )
+
+
+def refuse_script(words: list[str]) -> None:
+    """UsageError if what is to start without a launcher is a shell's script that has one inside."""
+    named, text = _script(words)
+    found = _STARTS.search(text)
+    if found:
+        raise UsageError(
+            f"{named} starts {found[1]} itself",
+            hint=f"put `brigade run --` before {found[1]} there",
+        )
+
+
+def _script(words: list[str]) -> tuple[str, str]:
+    """What a shell is to run: its name, and its text, as far as one need look."""
+    file = shutil.which(words[0]) or words[0]
+    by_shell = os.path.basename(file) in _SHELLS
+    if by_shell:
+        more = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
+        if not more:
+            return "", ""
+        if any(re.fullmatch(r"-\w*c\w*", option) for option in words[1 : -len(more)]):
+            return f"{words[0]} -c", more[0]
+        file = more[0]
+    try:
+        with open(file, encoding="utf-8", errors="replace") as script:
+            text = script.read(_HEAD_CHARACTERS)
+    except OSError:
+        return "", ""
+    return (os.path.basename(file), text) if by_shell or _OF_A_SHELL.match(text) else ("", "")
