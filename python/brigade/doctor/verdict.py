@@ -21,7 +21,7 @@ _HINTS = {
     "user_namespaces": "the site may allow user namespaces: sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone (Debian), kernel.apparmor_restrict_unprivileged_userns "
     "(Ubuntu); in a container: its seccomp profile",
-    "overlay": "overlay mounts for users need Linux 5.11 or later",
+    "overlay": "overlay mounts for users need Linux 5.11 or later, and its overlay module loaded",
 }
 
 
