@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
 
@@ -92,3 +95,18 @@ class Cluster:
         answers = sorted(json.loads(line) for line in done.stdout.splitlines() if line[:1] == "[")
         told = json.loads(report.read_text()) if brigade is not None else None
         return answers, self.lab.stats().total, told
+
+
+@contextmanager
+def brought_up(name: str) -> Iterator[Cluster]:
+    """A cluster of four nodes with its environment, and no image yet."""
+    reports = Path("/var/tmp") / f"brigade-{name}-{os.getpid()}"  # a folder that nodes share
+    reports.mkdir()
+    lab = Lab.up(name=name, nodes=4)
+    try:
+        cluster = Cluster(lab, reports)
+        cluster.install()
+        yield cluster
+    finally:
+        lab.down()
+        shutil.rmtree(reports)

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 from subprocess import PIPE
 
 import mpich_launcher
 import pytest
-from cluster import Cluster
+from cluster import Cluster, brought_up
 from lab_needs import missing
-
-from brigade.lab import Lab
 
 NAME = "testrun"
 BUDGET = 200  # requests of a whole job, whatever its width
@@ -83,19 +79,11 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory):
-    reports = Path("/var/tmp") / f"brigade-{NAME}-{os.getpid()}"  # a folder that nodes share
-    reports.mkdir()
-    lab = Lab.up(name=NAME, nodes=4)
-    try:
-        cluster = Cluster(lab, reports)
-        cluster.install()
+def cluster():
+    with brought_up(NAME) as cluster:
         _, _, first = cluster.job("srun", "--mpi=pmix", "-N4", "-n4")
         assert first["unstaged"] is None and first["image"]["trial"]
         yield cluster
-    finally:
-        lab.down()
-        shutil.rmtree(reports)
 
 
 def test_a_job_stays_in_its_budget_whatever_its_width(cluster: Cluster) -> None:

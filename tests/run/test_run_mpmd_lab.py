@@ -3,18 +3,14 @@ files, whatever way the launcher is told of them."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from pathlib import Path
 from subprocess import PIPE
 
 import mpich_launcher
 import pytest
-from cluster import Cluster
+from cluster import Cluster, brought_up
 from lab_needs import missing
 
-from brigade.lab import Lab
 from brigade.launch.srun_options import OPTIONS
 
 NAME = "testmpmd"
@@ -31,18 +27,10 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def cluster():
-    reports = Path("/var/tmp") / f"brigade-{NAME}-{os.getpid()}"  # a folder that nodes share
-    reports.mkdir()
-    lab = Lab.up(name=NAME, nodes=4)
-    try:
-        cluster = Cluster(lab, reports)
-        cluster.install()
+    with brought_up(NAME) as cluster:
         for name, text in (("ocean", OCEAN), ("atmosphere", ATMOSPHERE)):
             _write(cluster, f"{name}.py", text + "\nprint()\n")
         yield cluster
-    finally:
-        lab.down()
-        shutil.rmtree(reports)
 
 
 def _write(cluster: Cluster, name: str, text: str) -> str:
