@@ -66,10 +66,12 @@ def test_every_program_of_a_job_is_served(cluster: Cluster, way: str) -> None:
     inside = ("salloc", "-Q", "-N3") if way == "components" else ()
     plain, direct, _ = cluster.job(program=words, inside=inside, brigade=None)
     assert [answer[0] for answer in plain] == ["atmosphere"] * 4 + ["ocean"] * 2
-    for _ in range(2):  # with a trial, and with the image of that
+    for _ in range(2):  # with a trial, where no other way has made the image; and with it
         answers, asked, report = cluster.job(program=words, inside=inside)
         assert answers == plain and report["unstaged"] is None
         assert report["startup"]["ranks"] == 6 and report["misses"]["total"] == 0, report["misses"]
+        if not report["image"]["trial"]:
+            break
     assert not report["image"]["trial"]
     assert asked.requests < BUDGET and direct.requests > 5 * asked.requests
 
@@ -78,9 +80,15 @@ def test_every_program_of_a_job_is_served(cluster: Cluster, way: str) -> None:
 def test_a_heterogeneous_job_is_staged_on_all_its_components(cluster: Cluster, salloc) -> None:
     air, sea = _programs(cluster)
     if salloc:
-        words, inside = ("srun", "--het-group=0,1", *air), ("salloc", "-Q", "-N1", ":", "-N2")
+        words, inside = (
+            ("srun", "--mpi=none", "--het-group=0,1", *air),
+            ("salloc", "-Q", "-N1", ":", "-N2"),
+        )
     else:
-        words, inside = ("srun", "-N1", "-n3", *air, ":", "-N2", "-n2", *sea), ()
+        words, inside = (
+            ("srun", "--mpi=none", "-N1", "-n3", *air, ":", "--mpi=none", "-N2", "-n2", *sea),
+            (),
+        )
     plain, _, _ = cluster.job(program=words, inside=inside, brigade=None)
     answers, _, report = cluster.job(program=words, inside=inside)
     assert answers == plain and len(plain) == (3 if salloc else 5)

@@ -122,7 +122,7 @@ class SrunLaunch(Launch):
         words = [self.srun]
         for group in self._groups():
             nodes = self._nodes_of_group(group)
-            step = self._own_step(nodes, nodes, group=group)
+            step = [*self._own_step(nodes, nodes, group=group), "--mpi=none"]
             words += [*([":"] if len(words) > 1 else []), *step, *alone, *tool]
         if len(words) > 1:
             return words
