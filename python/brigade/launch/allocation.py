@@ -47,7 +47,7 @@ def allocated(options: list[str]) -> Iterator[None]:
                 salloc.wait()
                 interrupt.check()
                 raise _refused(command, _text(said))
-            with _environ({**os.environ, **told}):
+            with _environ(told):
                 yield
         finally:
             _give_back(salloc, said)

@@ -12,6 +12,7 @@ import shutil
 from itertools import dropwhile
 
 from brigade.errors import UsageError
+from brigade.trial.invocation import SHELLS
 
 MPI_NAMES = ("mpirun", "mpiexec", "orterun", "prterun")
 _SUBMIT = frozenset({"sbatch", "salloc", "qsub", "bsub", "msub", "oarsub"})
@@ -24,13 +25,12 @@ _FOREIGN = frozenset({
     "aprun", "ccc_mprun", "flux", "ibrun", "jsrun", "lrun", "mpiexec_mpt", "mpirun_rsh", "palsrun",
     "yhrun",
 })  # fmt: skip
-_SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 _STARTS = re.compile(
     r"^[ \t]*(?:(?:exec|time|env|nohup|timeout[ \t]+\w+|\w+=\S*)[ \t]+)*"
     r"(srun|(?:mpirun|mpiexec|orterun|prterun)[\w.]*)(?=\s)",
     re.M,
 )
-_OF_A_SHELL = re.compile(r"#! *\S*?(?:\benv +|/)(?:{})\b".format("|".join(_SHELLS)))
+_OF_A_SHELL = re.compile(r"#! *\S*?(?:\benv +|/)(?:{})\b".format("|".join(SHELLS)))
 _HEAD_CHARACTERS = 1 << 16
 
 
@@ -75,7 +75,7 @@ def refuse_script(words: list[str]) -> None:
 def _script(words: list[str]) -> tuple[str, str]:
     """What a shell is to run: its name, and its text, as far as one need look."""
     file = shutil.which(words[0]) or words[0]
-    by_shell = os.path.basename(file) in _SHELLS
+    by_shell = os.path.basename(file) in SHELLS
     if by_shell:
         more = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
         if not more:

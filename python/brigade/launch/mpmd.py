@@ -9,11 +9,17 @@ Open MPI's mpirun and MPICH's mpiexec share all of this; they differ in their op
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from brigade.errors import UsageError
 from brigade.launch.base import Launch, distinct
-from brigade.launch.options import Option, flatten, split_contexts, split_words
+from brigade.launch.options import (
+    Option,
+    flatten,
+    join_contexts,
+    split_contexts,
+    split_words,
+)
 
 
 class MpmdLaunch(Launch):
@@ -71,14 +77,14 @@ class MpmdLaunch(Launch):
     def job(self, prefix: list[str]) -> list[str]:
         if not prefix:
             return self.words
-        parts = [(flatten(options), program) for options, program in self.contexts]
-        return _joined([self.launcher], parts, prefix)
+        parts = [[*flatten(options), *prefix, *program] for options, program in self.contexts]
+        return [self.launcher, *join_contexts(parts)]
 
     def trial(self, ranks: int, prefix: list[str]) -> list[str]:
         programs = distinct(self.programs)
         share = max(1, min(ranks, self.ranks or ranks) // len(programs))
-        parts = [(["-n", str(share)], program) for program in programs]
-        return _joined(self._own_step(), parts, prefix)
+        parts = [["-n", str(share), *prefix, *program] for program in programs]
+        return [*self._own_step(), *join_contexts(parts)]
 
     @abstractmethod
     def _own_step(self) -> list[str]:
@@ -97,11 +103,3 @@ class MpmdLaunch(Launch):
             once.setdefault(host.partition(":")[0], host)
         others = [option for option in options if option.name not in self.hosts]
         return [*flatten(others), named[0].tokens[0], ",".join(once.values())]
-
-
-def _joined(
-    words: list[str], parts: Iterable[tuple[list[str], list[str]]], prefix: list[str]
-) -> list[str]:
-    for at, (options, program) in enumerate(parts):
-        words = [*words, *([":"] if at else []), *options, *prefix, *program]
-    return words

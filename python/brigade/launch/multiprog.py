@@ -57,12 +57,7 @@ def written(entries: Iterable[Entry], prefix: Iterable[str]) -> str:
     """The file with the words of `prefix` before each command; they have a line of their own, for
     Slurm refuses long ones."""
     front = " ".join(map(quoted, prefix))
-    return "".join(
-        f"{entry.ranks} {front} \\\n{entry.command}\n"
-        if front
-        else f"{entry.ranks} {entry.command}\n"
-        for entry in entries
-    )
+    return "".join(f"{entry.ranks} {front} \\\n{entry.command}\n" for entry in entries)
 
 
 def one_after_another(programs: Iterable[list[str]], share: int) -> list[Entry]:

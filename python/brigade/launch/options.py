@@ -155,6 +155,14 @@ def split_contexts(words: list[str]) -> list[list[str]]:
     return contexts
 
 
+def join_contexts(contexts: Iterable[list[str]]) -> list[str]:
+    """One command line again, with ':' between."""
+    words: list[str] = []
+    for at, context in enumerate(contexts):
+        words += [*([":"] if at else []), *context]
+    return words
+
+
 def _value(words: list[str], i: int, option: str) -> str:
     if i + 1 >= len(words):
         raise UsageError(f"the launcher's option {option} lacks its value")

@@ -17,7 +17,7 @@ from brigade.errors import UsageError
 from brigade.launch import multiprog, slurm
 from brigade.launch.allocation import allocated
 from brigade.launch.base import Launch, count, distinct
-from brigade.launch.options import Option, flatten, split_contexts, split_getopt
+from brigade.launch.options import Option, flatten, join_contexts, split_contexts, split_getopt
 from brigade.launch.srun_options import ALLOCATION, OPTIONS, PLACE, SHAPE
 
 _ROOM = 32  # words of a command of --multi-prog that what stands before it may have
@@ -84,11 +84,11 @@ class SrunLaunch(Launch):
         if self.entries is not None and prefix:
             file = self._file(self._program[0], multiprog.written(self.entries, prefix))
             return [self.srun, *self._name, *self._step(self.options), file, *self._program[1:]]
-        words = [self.srun, *self._name]
-        for at, (options, program) in enumerate(self.components):
-            words += [*([":"] if at else []), *self._step(options)]
-            words += [*prefix, *program] if program else []
-        return words
+        parts = [
+            [*self._step(options), *(prefix if program else []), *program]
+            for options, program in self.components
+        ]
+        return [self.srun, *self._name, *join_contexts(parts)]
 
     def trial(self, ranks: int, prefix: list[str]) -> list[str]:
         ranks = min(ranks, self.ranks or ranks)
@@ -119,13 +119,11 @@ class SrunLaunch(Launch):
 
     def _per_node(self, tool: list[str], hears: str) -> list[str]:
         alone = ["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--input", hears]
-        words = [self.srun]
-        for group in self._groups():
-            nodes = self._nodes_of_group(group)
-            step = [*self._own_step(nodes, nodes, group=group), "--mpi=none"]
-            words += [*([":"] if len(words) > 1 else []), *step, *alone, *tool]
-        if len(words) > 1:
-            return words
+        sizes = {group: self._nodes_of_group(group) for group in self._groups()}
+        if sizes:
+            steps = [self._own_step(size, size, group=group) for group, size in sizes.items()]
+            parts = [[*step, "--mpi=none", *alone, *tool] for step in steps]
+            return [self.srun, *join_contexts(parts)]
         everywhere = self.everywhere or len(self.components) > 1
         nodes = self._allocated() if everywhere else self.nodes
         place = frozenset[str]() if everywhere else PLACE
@@ -195,13 +193,15 @@ class SrunLaunch(Launch):
             return
         if self._value("job-name") is None and self._program:
             self._name = ["--job-name", os.path.basename(self._program[0])]
-        words = list(self._name)
-        for at, (options, _) in enumerate(self.components):
-            kept = [option for option in options if option.name in ALLOCATION]
-            words += [*([":"] if at else []), *flatten(kept)]
-        with allocated(words):
-            yield
-        self._name = []
+        parts = [
+            flatten(option for option in options if option.name in ALLOCATION)
+            for options, _ in self.components
+        ]
+        try:
+            with allocated([*self._name, *join_contexts(parts)]):
+                yield
+        finally:
+            self._name = []
 
     def mpi_library(self, recorded: str | None) -> str:
         """srun serves every MPI: which one, the program says. Without any, each node reads the

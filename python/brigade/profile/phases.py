@@ -26,8 +26,8 @@ from collections.abc import Iterable
 from brigade.profile.story import Story
 from brigade.profile.syspath import is_script, script_of
 from brigade.trace.events import Event
+from brigade.trial.invocation import SHELLS
 from brigade.trial.mounts import is_under
-from brigade.trial.programs import SHELLS
 
 #: What an interpreter reads before its script whatever the script is. -c and -m have no script
 #: file: their imports begin with the first module that is not one of these.

@@ -16,6 +16,7 @@ _INTERPRETERS = {
     "sh": "o",
 }  # fmt: skip
 _PYTHONS = ("python", "pypy")
+SHELLS = frozenset("sh dash bash zsh ksh tcsh csh busybox".split())
 #: Of Python's launchers that start one process a GPU, known even where a node has several.
 LAUNCHERS = frozenset(
     "torchrun torch.distributed.run torch.distributed.launch accelerate deepspeed"

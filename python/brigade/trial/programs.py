@@ -15,10 +15,9 @@ from __future__ import annotations
 import os
 from itertools import groupby
 
-from brigade.trial.invocation import LAUNCHERS, invocation
+from brigade.trial.invocation import LAUNCHERS, SHELLS, invocation
 from brigade.trial.record import Process, Trial
 
-SHELLS = frozenset("sh dash bash zsh ksh tcsh csh busybox".split())
 #: Commands that end by executing another one, and are no measuring instruments: those would no
 #: longer see the program, if it were forked by another process.
 FRONTS = frozenset(
