@@ -1,5 +1,5 @@
 /* Words to standard output and standard error, which a rank that is forked later would not say, or
- * say a second time. See watch.h.
+ * say a second time. Nothing is no word: a constructor of TensorFlow prints "". See watch.h.
  */
 #include "view/watch.h"
 #include "base/sys.h"
@@ -23,7 +23,8 @@ static void note_stream(const FILE *stream)
 ssize_t watch_write(int fd, const void *bytes, size_t n)
 {
     const struct watched_calls *real = watch_real();
-    note_fd(fd);
+    if (n > 0)
+        note_fd(fd);
     return real->write ? real->write(fd, bytes, n) : sys_write(fd, bytes, n);
 }
 
@@ -38,13 +39,15 @@ ssize_t watch_writev(int fd, const struct iovec *parts, int n)
  * that is not there is one that nobody could call. */
 size_t watch_fwrite(const void *bytes, size_t size, size_t n, FILE *stream)
 {
-    note_stream(stream);
+    if (size > 0 && n > 0)
+        note_stream(stream);
     return watch_real()->fwrite(bytes, size, n, stream);
 }
 
 int watch_fputs(const char *text, FILE *stream)
 {
-    note_stream(stream);
+    if (*text)
+        note_stream(stream);
     return watch_real()->fputs(text, stream);
 }
 
@@ -80,26 +83,34 @@ void watch_perror(const char *text)
 
 int watch_vprintf(const char *format, va_list args)
 {
-    note_fd(1);
-    return watch_real()->vprintf(format, args);
+    int n = watch_real()->vprintf(format, args);
+    if (n != 0)
+        note_fd(1);
+    return n;
 }
 
 int watch_vfprintf(FILE *stream, const char *format, va_list args)
 {
-    note_stream(stream);
-    return watch_real()->vfprintf(stream, format, args);
+    int n = watch_real()->vfprintf(stream, format, args);
+    if (n != 0)
+        note_stream(stream);
+    return n;
 }
 
 int watch___vprintf_chk(int flag, const char *format, va_list args)
 {
-    note_fd(1);
-    return watch_real()->__vprintf_chk(flag, format, args);
+    int n = watch_real()->__vprintf_chk(flag, format, args);
+    if (n != 0)
+        note_fd(1);
+    return n;
 }
 
 int watch___vfprintf_chk(FILE *stream, int flag, const char *format, va_list args)
 {
-    note_stream(stream);
-    return watch_real()->__vfprintf_chk(stream, flag, format, args);
+    int n = watch_real()->__vfprintf_chk(stream, flag, format, args);
+    if (n != 0)
+        note_stream(stream);
+    return n;
 }
 
 /* What has its arguments in `...` is what has them in a va_list. */

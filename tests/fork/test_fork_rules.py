@@ -161,6 +161,16 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("opentelemetry.baggage", "random", "*"): ("opentelemetry.baggage", ""),
     ("opentelemetry.trace.propagation", "random", "*"): ("opentelemetry.trace.propagation", ""),
     ("uvloop.loop", "library", "*/uvloop/loop*"): ("uvloop.loop", ""),
+    ("tensorflow*", "clock", "*"): ("tensorflow.python.framework.ops", ""),
+    ("tensorflow*", "cpus", "*"): ("tensorflow.python.platform._pywrap_cpu_feature_guard", ""),
+    ("tensorflow*", "pid", "thread"): ("tensorflow.python.pywrap_tensorflow", ""),
+    ("tensorflow*", "library", "*/libtensorflow_framework.so*"): (
+        "tensorflow.python.platform._pywrap_cpu_feature_guard",
+        "",
+    ),
+    ("absl.testing.absltest", "pid", ""): ("absl.testing.absltest", ""),
+    ("absl.testing.absltest", "random", "*"): ("absl.testing.absltest", ""),
+    ("absl.testing.absltest", "write", "*"): ("absl.testing.absltest", ""),
 }
 
 
@@ -211,6 +221,7 @@ def two_ranks(folder: Path, python: str, module: str, before: str = "") -> list[
             **kept,
             "BRIGADE_RANK": str(rank),
             "MPLCONFIGDIR": str(home / "matplotlib"),
+            "TF_CPP_MIN_LOG_LEVEL": "1",  # TensorFlow writes to stderr otherwise
             "PYTHONPATH": str(folder),
             "PYTHONPYCACHEPREFIX": "" if module != "shown" else str(home / "__pycache__"),
         }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from warm_world import Warm
 
-from brigade.fork.plan import pins_text
+from brigade.fork.pins import pins_text
 
 SAY = "import sys\nprint('MODULE' in sys.modules); import csv, MODULE; print(list(sys.modules))"
 

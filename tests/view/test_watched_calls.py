@@ -96,6 +96,11 @@ int main(int argc, char **argv)
     DO("printf") printf("%d %s %f\n", argc, do_, 1.5);
     DO("stderr") fprintf(stderr, "%d\n", argc);
     DO("fwrite") fwrite("x", 1, 1, stdout);
+    DO("nothing") {
+        const char *volatile none = "";
+        printf("%s", none); fprintf(stderr, "%s", none); fputs(none, stdout);
+        fwrite("x", 1, 0, stdout); if (write(1, "x", 0) != 0) return 1;
+    }
     DO("a stream of a file") { FILE *f = tmpfile(); fprintf(f, "x"); fclose(f); }
     else return 2;
     return 0;
@@ -147,6 +152,7 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
     "printf": [("output", "1")],
     "stderr": [("output", "2")],
     "fwrite": [("output", "1")],
+    "nothing": [],
     "a stream of a file": [],
 }
 

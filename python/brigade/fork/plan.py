@@ -425,17 +425,3 @@ def _inside(package: str, names: Iterable[str]) -> list[str]:
 
 def _is_in(package: str, name: str) -> bool:
     return name == package or name.startswith(package + ".")
-
-
-def pins(plan: Plan, wanted: Plan) -> dict[str, str]:
-    """What a template must know to follow `wanted` where its image says `plan`: module -> why it is
-    left, "" if it is warm. Only differences."""
-    told = {name: left.why for name, left in wanted.left.items() if name not in plan.left}
-    told.update({name: "" for name in plan.left if name not in wanted.left})
-    return told
-
-
-def pins_text(told: Mapping[str, str]) -> str:
-    """The same as the value of `BRIGADE_FORK_PINS`; "" if nothing differs."""
-    words = "\0".join(word for name, why in told.items() for word in (name, why))
-    return words.encode("utf-8", "backslashreplace").hex()

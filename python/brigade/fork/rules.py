@@ -60,6 +60,9 @@ _FOLDER = "looks where temporary files go, and does so again"
 _OWN = "of all variables only its own count"
 _KEYS = "names of what it keeps in contexts, which are compared within a process only"
 _MAPS = "what lies where in its memory, which is the same in a process that is forked"
+_METRICS = (
+    "since when its metrics, its store of Google's and a line of its log that is not shown count"
+)
 _LIBFFI = "libffi looks whether the kernel forbids code that is made while it runs"
 
 RULES = (
@@ -224,6 +227,14 @@ RULES = (
     Rule("opentelemetry.baggage", "random", _KEYS),
     Rule("opentelemetry.trace.propagation", "random", _KEYS),
     Rule("uvloop.loop", "library", _COMMANDS, detail="*/uvloop/loop*"),
+    Rule("tensorflow*", "clock", _METRICS),
+    Rule("tensorflow*", "cpus", _COUNTED),
+    Rule("tensorflow*", "pid", "the main thread's number, which lines of its log name",
+         detail="thread"),
+    Rule("tensorflow*", "library", _COMMANDS, detail="*/libtensorflow_framework.so*"),
+    Rule("absl.testing.absltest", "pid", _FOLDER, detail="", action="tempfile-folder"),
+    Rule("absl.testing.absltest", "random", _FOLDER, action="tempfile-folder"),
+    Rule("absl.testing.absltest", "write", _FOLDER, action="tempfile-folder"),
 )  # fmt: skip
 
 

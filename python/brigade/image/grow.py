@@ -62,7 +62,7 @@ def keep_records(
     """Put a trial's records beside its image, to grow it by."""
     packed = io.BytesIO()
     with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as zipped,
+        gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=3, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w") as tar,
     ):
         for name in sorted(os.listdir(folder)):

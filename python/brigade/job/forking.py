@@ -65,9 +65,10 @@ def _why_plain(plan: dict[str, Any], kind: str, views: list[str]) -> str:
 
 
 def _pins(packed: dict[str, Any], settings: Settings) -> list[str]:
-    from brigade.fork import plan as plans
+    from brigade.fork.pins import pins, pins_text
+    from brigade.fork.plan import from_json, pinned
 
-    plan = plans.from_json(packed)
-    wanted = plans.pinned(plan, settings.fork_warm, settings.fork_leave)
-    text = plans.pins_text(plans.pins(plan, wanted))
+    plan = from_json(packed)
+    wanted = pinned(plan, settings.fork_warm, settings.fork_leave)
+    text = pins_text(pins(plan, wanted))
     return ["--fork-pins", text] if text else []

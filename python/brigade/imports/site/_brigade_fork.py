@@ -34,8 +34,8 @@ _posix = sys.modules["posix"]
 _loads = sys.modules["marshal"].loads
 _now_ns = sys.modules["time"].monotonic_ns
 _VERSION = 1
-# {module: why}, as module NUL why NUL ..., in hexadecimal digits: what a first try found; what the
-# user wishes otherwise than the plan ("": it is warm)
+# {module: why}, coded as brigade/fork/pins.py has it: what a first try found; what the user wishes
+# otherwise than the plan ("": it is warm)
 _LEFT, _PINS = b"BRIGADE_FORK_LEFT", b"BRIGADE_FORK_PINS"
 
 
@@ -191,7 +191,7 @@ class _Template:
         more = self._channel.again()
         if more is None:
             return
-        text = "\0".join([word for name, why in self._found.items() for word in (name, why)])
+        text = "\0".join(["00" + word for pair in self._found.items() for word in pair])
         coded = text.encode("utf-8", "backslashreplace").hex().encode()
         environ = {**self._environ, **more, _LEFT: coded}
         arguments = read_whole("/proc/self/cmdline").split(b"\0")[:-1]
@@ -296,10 +296,14 @@ class _Template:
 
 
 def _words(environ, name):
-    """The pairs of a variable."""
-    text = bytes.fromhex(environ.get(name, b"").decode()).decode("utf-8", "backslashreplace")
-    words = text.split("\0")
-    return dict(zip(words[::2], words[1::2]))
+    """The pairs of a variable, of which each word says how much is as in the pair before."""
+    text = bytes.fromhex(environ.get(name, b"").decode()).decode()
+    pairs, pair = {}, ["", ""]
+    for at, word in enumerate(text.split("\0") if text else ()):
+        pair[at % 2] = pair[at % 2][: int(word[:2], 16)] + word[2:]
+        if at % 2:
+            pairs[pair[0]] = pair[1]
+    return pairs
 
 
 def _pin(plan, pins):

@@ -52,6 +52,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_store",
         "_brigade_end",
         "_brigade_loggers",
+        "_brigade_names",
         "_brigade_warm",
         "_brigade_renew",
         "_brigade_show",

@@ -18,6 +18,7 @@ import sys
 from _brigade_end import Finalizers
 from _brigade_given import Given
 from _brigade_loggers import Loggers
+from _brigade_names import Names
 from _brigade_nodes import (
     ABSENT,
     ATEXIT,
@@ -71,8 +72,7 @@ class Warmer:
         self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
         self.base = set(_modules)
-        self._known = set(_modules)
-        self._size = len(_modules)
+        self._names = Names()
         self.watch = Watch(_IGNORED)
 
     # the run ------------------------------------------------------------------------
@@ -237,8 +237,7 @@ class Warmer:
             self._note_all()
             stack[-1].dep(name)
         node = self.nodes[name] = Node(spec, self.trusted)
-        self._known.add(name)
-        self._size += name not in _modules  # importlib is about to put it there
+        self._names.expect(name)
         parent, _dot, child = name.rpartition(".")
         node.within = any(above.name == parent for above in stack)
         node.before = getattr(_modules.get(parent), "__dict__", {}).get(child, MISSING)
@@ -253,8 +252,7 @@ class Warmer:
             raise
         finally:
             if stack:
-                self._size = -1  # a look at all names, whatever their number
-                self._note_all()
+                self._note_all(ended=True)
                 self._given.note_replaced(node.module, node.ops)
                 changed = self._without_new(self.watch.changes(before, self.watch.look()), before)
                 if changed and blamed == len(self.problems):
@@ -307,20 +305,16 @@ class Warmer:
             self._note()
             node.dep(name)
 
-    def _note(self):
+    def _note(self, ended=False):
         """What changed since the last look is the work of the innermost module."""
         lists = watched_lists()
         if lists != self._lists:
             self._note_lists(lists)
         if self.variables.ops:
             self._note_variables()
-        if len(_modules) != self._size:
+        if ended or self._names.are_otherwise():
             node = self._stack[-1]
-            self._size = len(_modules)
-            if self._known.issuperset(_modules):
-                return
-            for name in [name for name in _modules if name not in self._known]:
-                self._known.add(name)
+            for name in self._names.new():
                 self.extras[name] = None
                 node.ops.append((EXTRA, name))
 
@@ -345,9 +339,9 @@ class Warmer:
                 node.ops.append(op)
         self.variables.ops.clear()
 
-    def _note_all(self):
+    def _note_all(self, ended=False):
         """At an end of an execution, or between two: with what costs more to look at."""
-        self._note()
+        self._note(ended)
         node = self._stack[-1]
         self._given.note(node.ops)
         self._loggers.note(node.ops)

@@ -70,6 +70,7 @@ _TEMPLATE = (
         "_brigade_store",
         "_brigade_end",
         "_brigade_loggers",
+        "_brigade_names",
         "_brigade_warm",
         "_brigade_renew",
         "_brigade_show",
