@@ -164,13 +164,24 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("tensorflow*", "clock", "*"): ("tensorflow.python.framework.ops", ""),
     ("tensorflow*", "cpus", "*"): ("tensorflow.python.platform._pywrap_cpu_feature_guard", ""),
     ("tensorflow*", "pid", "thread"): ("tensorflow.python.pywrap_tensorflow", ""),
-    ("tensorflow*", "library", "*/libtensorflow_framework.so*"): (
+    ("tensorflow*", "library", "*/libtensorflow_*.so*"): (
         "tensorflow.python.platform._pywrap_cpu_feature_guard",
+        "",
+    ),
+    ("tensorflow*", "library", "*/_pywrap_tpu_embedding*"): (
+        "tensorflow.python.tpu._pywrap_tpu_embedding",
         "",
     ),
     ("absl.testing.absltest", "pid", ""): ("absl.testing.absltest", ""),
     ("absl.testing.absltest", "random", "*"): ("absl.testing.absltest", ""),
     ("absl.testing.absltest", "write", "*"): ("absl.testing.absltest", ""),
+}
+
+
+# rules for what not every version does
+TENSORFLOWS = {
+    ("tensorflow*", "thread"): "2.21",
+    ("tensorflow*", "*/_pywrap_tpu_embedding*"): "2.16",
 }
 
 
@@ -222,6 +233,7 @@ def two_ranks(folder: Path, python: str, module: str, before: str = "") -> list[
             "BRIGADE_RANK": str(rank),
             "MPLCONFIGDIR": str(home / "matplotlib"),
             "TF_CPP_MIN_LOG_LEVEL": "1",  # TensorFlow writes to stderr otherwise
+            "SETUPTOOLS_USE_DISTUTILS": "stdlib",  # and older ones import distutils twice
             "PYTHONPATH": str(folder),
             "PYTHONPYCACHEPREFIX": "" if module != "shown" else str(home / "__pycache__"),
         }
@@ -276,6 +288,8 @@ def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
         pytest.skip("needs a libffi without static trampolines")
     if not fits(rule, trial, module) and "CUDA" in rule.why:
         pytest.skip("needs PyTorch for CUDA")
+    if not fits(rule, trial, module) and (rule.modules, rule.detail) in TENSORFLOWS:
+        pytest.skip(f"needs TensorFlow {TENSORFLOWS[rule.modules, rule.detail]} or so")
     assert fits(rule, trial, module), [e for e in trial[0].events if e.module == module]
     assert module not in make(trial).left, make(trial).left[module]
     without = tuple(other for other in RULES if other != rule)
