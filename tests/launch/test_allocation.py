@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import until
 
 from brigade.errors import LauncherError
 from brigade.launch.srun import SrunLaunch
@@ -88,15 +89,8 @@ def test_it_is_given_back_when_brigade_is_ended(
     child = subprocess.Popen(
         [sys.executable, "-c", script], env={**os.environ, "WAIT": wait}, stderr=subprocess.DEVNULL
     )
-    _until(lambda: salloc.exists() and salloc.read_text().split()[-1] in ("pending", "a"))
+    until(lambda: salloc.exists() and salloc.read_text().split()[-1] in ("pending", "a"))
     time.sleep(0.2)
     child.send_signal(end)
     child.wait(20)
-    _until(lambda: salloc.read_text().splitlines()[-1] == ("withdrawn" if wait else "ended 1"))
-
-
-def _until(true, limit_s: float = 10.0) -> None:
-    end = time.monotonic() + limit_s
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: salloc.read_text().splitlines()[-1] == ("withdrawn" if wait else "ended 1"))
