@@ -24,8 +24,8 @@ def _works(python: str, minor: int) -> bool:
     return done.returncode == 0 and done.stdout.strip() == f"(3, {minor})"
 
 
-def _find(minor: int) -> str | None:
+def find(minor: int) -> str | None:
     return next((c for c in _candidates(minor) if _works(c, minor)), None)
 
 
-INTERPRETERS = {f"3.{minor}": path for minor in MINORS if (path := _find(minor))}
+INTERPRETERS = {f"3.{minor}": path for minor in MINORS if (path := find(minor))}

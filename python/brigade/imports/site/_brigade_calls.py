@@ -35,6 +35,8 @@ _USED_LATE = {
     "sys": ("path", "meta_path", "path_hooks", "ps1", "ps2", "last_type", "last_value",
             "last_traceback", "last_exc"),
 }  # fmt: skip
+_bootstrap = sys.modules["_frozen_importlib"]
+_PYTHONS_OWN = _bootstrap.BuiltinImporter, _bootstrap.FrozenImporter
 _MOST = 200_000  # calls between two imports; what is imported after so many is not looked into
 _NUMPY = "numpy.random.mtrand"
 
@@ -134,6 +136,8 @@ class Calls:
             return False  # a lazy one would be loaded by looking at it
         spec = getattr(module, "__spec__", None)
         origin = getattr(spec, "origin", None)
+        if getattr(spec, "loader", None) in _PYTHONS_OWN:
+            return True  # Python 3.8 names no origin of some
         if type(origin) is not str or origin in ("built-in", "frozen"):
             return spec is None or origin is not None  # a namespace package may be anybody's
         library = getattr(_modules.get("os"), "__file__", "").rpartition("/")[0] + "/"

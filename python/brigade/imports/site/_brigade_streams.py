@@ -106,7 +106,7 @@ class Streams:
         raw.name = name
         if buffer is not None:
             buffer.__init__(raw, kind[2] if kind[2] > 1 else _io.DEFAULT_BUFFER_SIZE)
-        lines = buffer is not None and (kind[0] or fd == 2)
+        lines = buffer is not None and (kind[0] or (fd == 2 and sys.version_info >= (3, 9)))
         text.__init__(raw if buffer is None else buffer, encoding, errors, "\n", lines, through)
         text.mode = mode
 
