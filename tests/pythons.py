@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 MINORS = range(9, 16)
 
 
@@ -24,8 +26,16 @@ def _works(python: str, minor: int) -> bool:
     return done.returncode == 0 and done.stdout.strip() == f"(3, {minor})"
 
 
-def find(minor: int) -> str | None:
+def _find(minor: int) -> str | None:
     return next((c for c in _candidates(minor) if _works(c, minor)), None)
 
 
-INTERPRETERS = {f"3.{minor}": path for minor in MINORS if (path := find(minor))}
+def need(minor: int) -> str:
+    """Python 3.`minor`, also one that most tests leave out; without it the test skips."""
+    python = _find(minor)
+    if not python:
+        pytest.skip(f"needs Python 3.{minor}")
+    return python
+
+
+INTERPRETERS = {f"3.{minor}": path for minor in MINORS if (path := _find(minor))}

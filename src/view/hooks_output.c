@@ -20,6 +20,14 @@ static void note_stream(const FILE *stream)
         note_fd(2);
 }
 
+/* What a function has returned that says how many bytes it put into the stream. */
+static int said(int n, const FILE *stream)
+{
+    if (n != 0)
+        note_stream(stream);
+    return n;
+}
+
 ssize_t watch_write(int fd, const void *bytes, size_t n)
 {
     const struct watched_calls *real = watch_real();
@@ -83,34 +91,22 @@ void watch_perror(const char *text)
 
 int watch_vprintf(const char *format, va_list args)
 {
-    int n = watch_real()->vprintf(format, args);
-    if (n != 0)
-        note_fd(1);
-    return n;
+    return said(watch_real()->vprintf(format, args), stdout);
 }
 
 int watch_vfprintf(FILE *stream, const char *format, va_list args)
 {
-    int n = watch_real()->vfprintf(stream, format, args);
-    if (n != 0)
-        note_stream(stream);
-    return n;
+    return said(watch_real()->vfprintf(stream, format, args), stream);
 }
 
 int watch___vprintf_chk(int flag, const char *format, va_list args)
 {
-    int n = watch_real()->__vprintf_chk(flag, format, args);
-    if (n != 0)
-        note_fd(1);
-    return n;
+    return said(watch_real()->__vprintf_chk(flag, format, args), stdout);
 }
 
 int watch___vfprintf_chk(FILE *stream, int flag, const char *format, va_list args)
 {
-    int n = watch_real()->__vfprintf_chk(stream, flag, format, args);
-    if (n != 0)
-        note_stream(stream);
-    return n;
+    return said(watch_real()->__vfprintf_chk(stream, flag, format, args), stream);
 }
 
 /* What has its arguments in `...` is what has them in a va_list. */

@@ -46,7 +46,9 @@ def modules(n: int) -> dict[str, str]:
     ],
 )
 def test_a_template_reads_what_was_told(told: dict[str, str]) -> None:
-    assert read_by_a_template(pins_text(told)) == told
+    text = pins_text(told)
+    assert read_by_a_template(text) == told
+    assert bool(text) == bool(told)
 
 
 def test_what_no_variable_can_hold_is_an_error_that_says_so() -> None:

@@ -16,7 +16,6 @@ sys.path.insert(0, sys.argv[1])
 import _brigade_names
 from _brigade_names import Names
 
-modules = _brigade_names._modules = {f"m{i}": i for i in range(100)}
 looked_at = 0
 
 class Counted(dict):
@@ -26,7 +25,7 @@ class Counted(dict):
             looked_at += 1
             yield name
 
-modules = _brigade_names._modules = Counted(modules)
+modules = _brigade_names._modules = Counted({f"m{i}": i for i in range(100)})
 draw = random.Random(int(sys.argv[2]))
 names, known, number = Names(), set(modules), 0
 
@@ -75,7 +74,7 @@ for _ in range(400):
     act()
     look()
 
-before, looked_at = len(modules), 0
+looked_at = 0
 for _ in range(1000):  # imports as they are nearly always: one within the other, none fails
     stack = []
     for _ in range(4):

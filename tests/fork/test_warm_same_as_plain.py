@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pythons import find
+from pythons import need
 from warm_world import Warm
 
 # what a program can see of its imports, at a point that `tag` names
@@ -310,10 +310,7 @@ def test_a_rank_sees(warm: Warm, name: str) -> None:
 
 def test_a_rank_of_python_3_8_sees_its_streams(tmp_path: Path) -> None:
     """There stderr goes by lines only if it is a terminal."""
-    python = find(8)
-    if not python:
-        pytest.skip("needs Python 3.8")
-    test_a_rank_sees(Warm(tmp_path, python), "standard_streams")
+    test_a_rank_sees(Warm(tmp_path, need(8)), "standard_streams")
 
 
 @pytest.mark.parametrize("there", [False, True])

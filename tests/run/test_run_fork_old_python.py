@@ -3,14 +3,11 @@ and Red Hat 8. There built-in modules name no origin."""
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-from pythons import find
+from project import Site
+from pythons import need
 
 APP = """\
 import asyncio, email.message, json, logging, sys
@@ -21,23 +18,12 @@ print(sorted(sys.modules))
 
 
 def test_ranks_of_python_3_8_are_forked_and_see_what_they_see_by_themselves(tmp_path: Path) -> None:
-    python = find(8)
-    if not python:
-        pytest.skip("needs Python 3.8")
+    words, site = [need(8), "app.py"], Site(tmp_path)
     (tmp_path / "app.py").write_text(APP)
-    (tmp_path / "node").mkdir()
-    words, report = [python, "app.py"], tmp_path / "report.json"
-    env = {
-        **os.environ,
-        "BRIGADE_CACHE": str(tmp_path / "cache"),
-        "BRIGADE_NODE_DIR": str(tmp_path / "node"),
-        "BRIGADE_PATIENCE": "60",
-    }
-    front = [sys.executable, "-m", "brigade", "run", "-q", "--fork", "--json", report, "-n", "2"]
-    settings = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 120}
-    plain = subprocess.run(words, env=env, **settings)
-    forked = subprocess.run([*front, "--", *words], env=env, **settings)
+    site.nodes.mkdir()
+    plain = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    forked = site.brigade_of(words, ("-q", "--fork", "-n", "2"), cwd=tmp_path)
     assert (plain.stderr, forked.stderr) == ("", "")
     assert sorted(forked.stdout.splitlines()) == sorted(2 * plain.stdout.splitlines())
-    told = json.loads(report.read_text())["fork"]
+    told = site.report()["fork"]
     assert told["ranks"] == 2 and told["modules"] > 100, told

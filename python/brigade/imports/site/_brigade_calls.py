@@ -135,10 +135,10 @@ class Calls:
         if module is not None and type(module) is not _Module:
             return False  # a lazy one would be loaded by looking at it
         spec = getattr(module, "__spec__", None)
-        origin = getattr(spec, "origin", None)
         if getattr(spec, "loader", None) in _PYTHONS_OWN:
-            return True  # Python 3.8 names no origin of some
-        if type(origin) is not str or origin in ("built-in", "frozen"):
+            return True  # whether it names an origin or, as in Python 3.8, does not
+        origin = getattr(spec, "origin", None)
+        if type(origin) is not str:
             return spec is None or origin is not None  # a namespace package may be anybody's
         library = getattr(_modules.get("os"), "__file__", "").rpartition("/")[0] + "/"
         return origin.startswith(library) and "/site-packages/" not in origin

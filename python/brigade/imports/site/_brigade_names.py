@@ -50,14 +50,13 @@ class Names:
 
     def _look(self):
         last = list(_first(reversed(_modules), _KEPT))
-        self._older = dict(zip(last, last[1:]))
+        self._threes = set(zip(last, last[1:], last[2:]))
         self._expected = len(_modules)
 
     def _behind(self):
-        behind, before = [], [None, None]
+        behind = []
         for name in reversed(_modules):
-            if [self._older.get(newer, self) for newer in before] == [before[1], name]:
+            if (*behind[-2:], name) in self._threes:
                 return behind[-3::-1]
             behind.append(name)
-            before = [before[1], name]
         return behind[::-1]
