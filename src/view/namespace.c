@@ -160,14 +160,23 @@ static void hear(int fd, struct told *told)
         *told = (struct told){BRG_NAMESPACE_USER, ECHILD, 0};
 }
 
-static int enter(pid_t pid)
+static int is_in(pid_t pid, uint64_t user, uint64_t mounts)
+{
+    return namespace_of(pid, "user") == user && namespace_of(pid, "mnt") == mounts;
+}
+
+/* Enters the two namespaces of a process, which may end meanwhile. Returns 1, 0 if it has ended or
+ * is in others (its number may be another's by now), or -errno. */
+static int enter(pid_t pid, uint64_t user, uint64_t mounts)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
-        return -errno;
-    int err = setns(fd, CLONE_NEWUSER | CLONE_NEWNS) ? -errno : 0;
+        return errno == ESRCH ? 0 : -errno;
+    int entered = 0;
+    if (is_in(pid, user, mounts))
+        entered = setns(fd, CLONE_NEWUSER | CLONE_NEWNS) == 0 ? 1 : errno == ESRCH ? 0 : -errno;
     close(fd);
-    return err;
+    return entered;
 }
 
 /* Leads the child through it and joins what it has made. */
@@ -186,9 +195,9 @@ static struct told lead(const struct view *v, pid_t child, int tell, int ask)
     if (told.why)
         return told;
     uint64_t user = namespace_of(child, "user"), mounts = namespace_of(child, "mnt");
-    err = user && mounts ? enter(child) : -ESRCH;
-    if (err < 0)
-        return (struct told){BRG_NAMESPACE_JOIN, -err, 0};
+    int entered = user && mounts ? enter(child, user, mounts) : 0;
+    if (entered <= 0)
+        return (struct told){BRG_NAMESPACE_JOIN, entered ? -entered : ESRCH, 0};
     v->state->namespace_covers = told.covers;
     v->state->namespace_user = user;
     v->state->namespace_mount = mounts;
@@ -265,12 +274,12 @@ static int join_living(const struct view *v)
         return 1;
     for (uint32_t i = 0; i < v->state->n_slots; i++) {
         pid_t pid = (pid_t)slots[i].pid;
-        if (pid <= 0 || pid == getpid() || namespace_of(pid, "user") != user ||
-            namespace_of(pid, "mnt") != mounts)
+        if (pid <= 0 || pid == getpid() || !is_in(pid, user, mounts))
             continue;
-        err = enter(pid);
-        if (err == 0)
+        int entered = enter(pid, user, mounts);
+        if (entered > 0)
             return 1;
+        err = entered < 0 ? entered : err;
     }
     return err;
 }

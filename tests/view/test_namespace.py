@@ -286,6 +286,70 @@ def test_a_namespace_lives_on_with_any_rank_and_ends_with_the_last(ranks: Ranks)
     assert held_by(ranks.world.tree) == [str(fourth.pid)]
 
 
+#: Starts a program and sees to it that who is joined by it (`stays`) ends in that very moment.
+ENDS = """
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void end_who_is_joined(int tracee, int fd)
+{
+    char path[64], line[100] = "";
+    int pid = 0;
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", tracee, fd);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "Pid: %d", &pid) == 1) break;
+    if (file) fclose(file);
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    if (!(file = fopen(path, "r"))) return;
+    if (fgets(line, sizeof line, file) && strstr(line, "/stays")) {
+        kill(pid, SIGKILL);
+        snprintf(path, sizeof path, "/proc/%d/ns/mnt", pid);
+        while (access(path, F_OK) == 0) usleep(1000);
+    }
+    fclose(file);
+}
+int main(int argc, char **argv)
+{
+    int child = fork(), status = 0;
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        raise(SIGSTOP);
+        execv(argv[1], argv + 1);
+        _exit(127);
+    }
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+        struct __ptrace_syscall_info info = {0};
+        ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info);
+        if (info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_setns)
+            end_who_is_joined(child, (int)info.entry.args[0]);
+        ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD);
+        ptrace(PTRACE_SYSCALL, child, 0, WSTOPSIG(status) == SIGCHLD ? SIGCHLD : 0);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+"""
+
+
+def test_a_rank_that_ends_while_it_is_joined_leaves_nobody_without(
+    ranks: Ranks, programs: dict[str, Path], tmp_path: Path
+) -> None:
+    """The next one that lives is joined (and, here, killed, too); at last it is made anew."""
+    ends = compile_c(ENDS, tmp_path / "ends")
+    joined = [ranks.start() for _ in range(3)]
+    place = {ranks.tell(process)[:2] for process in joined}
+    assert len(place) == 1
+    words = [ranks.world.rank, "--job", JOB, "--view", "namespace", "--strict", "--"]
+    done = run([str(ends), *words, str(programs["sees"]), str(ranks.world.tree / "file")])
+    assert (done.stdout, done.stderr) == ("a file\n", "")
+    assert [process.wait(LIMIT_S) for process in joined] == [-signal.SIGKILL] * 3
+
+
 def held_by(tree: Path) -> list[str]:
     """Processes that have a cover mounted on `tree`."""
     found = []
