@@ -32,6 +32,7 @@ static const char *const cause_names[] = {
 struct drop {
     struct json slots, misses; /* objects, each followed by a newline */
     struct json space, fork;   /* what became of the namespace view, of --fork, if asked for */
+    struct json away;          /* how many programs were left alone in containers, if any */
 };
 
 static void add_slot(struct json *j, const struct brg_slot *s)
@@ -127,6 +128,12 @@ static void add_fork(struct json *j, const struct brg_state *s)
     json_add(j, "}");
 }
 
+static void add_away(struct json *j, const struct brg_state *s)
+{
+    if (s->away)
+        json_add(j, "%" PRIu32, s->away);
+}
+
 static int state_is_sound(const struct brg_state *s, uint64_t bytes)
 {
     return bytes >= sizeof *s && s->magic == BRG_STATE_MAGIC && s->version == BRG_STATE_VERSION &&
@@ -155,6 +162,7 @@ static void read_state(void *user, int fd)
         add_misses(&d->misses, brg_state_misses(s), n);
         add_namespace(&d->space, s);
         add_fork(&d->fork, s);
+        add_away(&d->away, s);
     }
     munmap(s, (size_t)st.st_size);
 }
@@ -232,7 +240,7 @@ int drop_run(const struct drop_options *options)
     if (rc)
         fprintf(stderr, "brigade-stage: %s\n", err.text);
     int lines = print_object(&d.space, "namespace", removed) +
-                print_object(&d.fork, "fork", removed) +
+                print_object(&d.fork, "fork", removed) + print_object(&d.away, "away", removed) +
                 print_list(&d.slots, "slots", "misses", removed) +
                 print_list(&d.misses, "misses", "slots", removed);
     if (!lines) {
@@ -240,6 +248,7 @@ int drop_run(const struct drop_options *options)
         begin_line(&line, "slots");
         end_line(&line, "misses", removed);
     }
+    free(d.away.text);
     free(d.fork.text);
     free(d.slots.text);
     free(d.misses.text);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/io.h"
+#include "base/root.h"
 #include "stage/fault.h"
 #include "stage/remove.h"
 #include "stage/trust.h"
@@ -212,6 +213,7 @@ static int state_create(int job_fd, uint32_t n_entries, const struct folder_job 
     memset(&head, 0, sizeof head);
     brg_state_init(&head, n_entries);
     head.dirty_any = job->n_changed > 0;
+    root_here(&head.home); /* what cannot be told is zero */
     if (!rc)
         rc = mark_changed(fd, &head, job);
     if (!rc)
@@ -227,6 +229,9 @@ int folder_job_create(int staged_fd, const struct folder_job *job, uint32_t n_en
     if (jobs_fd >= 0)
         job_fd = open_dir_at(jobs_fd, job->name, 1);
     rc = job_fd < 0 ? -errno : state_create(job_fd, n_entries, job);
+    if (!rc)
+        root_leave_mounts(job_fd,
+                          BRG_MOUNTS_NAME); /* without it, ranks in other mounts are plain */
     if (job_fd >= 0)
         close(job_fd);
     if (jobs_fd >= 0)

@@ -67,6 +67,18 @@ static int is_own(const char *name) /* a preloaded library */
     return text_starts(text_base(name), BRG_PRELOAD_MARK);
 }
 
+/* In the place of a preloaded library that is not to be there: this one, which needs no other. A
+ * container may have an older C library than the preloaded ones need, and ld.so would end the
+ * program; it would say that it finds nothing, too. */
+static char *stand_in(const char *name)
+{
+    static char path[PATH_MAX];
+    struct text t = text_in(path, sizeof path);
+    text_bytes(&t, name, (size_t)(text_base(name) - name));
+    text_add(&t, BRG_AUDIT_NAME);
+    return t.full ? (char *)name : path;
+}
+
 /* ---- recording ---- */
 
 static void copy(char *to, size_t size, const char *from)
@@ -344,7 +356,9 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag)
 {
     /* what dlmopen asks for has no requester: before glibc 2.35 the cookie is that of a map at 0 */
     int for_nobody = (uintptr_t)cookie < sizeof(struct link_map) + PATH_MAX;
-    if (!name || view.mode == VIEW_OFF || for_nobody)
+    if (name && view.away && is_own(name))
+        return stand_in(name);
+    if (!name || view.mode == VIEW_OFF || view.away || for_nobody)
         return (char *)name;
     if (view.mode == VIEW_RECORD)
         return record_search(name, cookie, flag);

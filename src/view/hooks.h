@@ -18,6 +18,7 @@
 #include <fts.h>
 #include <glob.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -161,6 +161,8 @@ static void set_dirty(const struct view *v, uint32_t entry)
 static int may_lead(const struct view *v, const char *path)
 {
     size_t n = 0;
+    if (v->away)
+        return 0;
     if (v->n_firsts < 0)
         return 1;
     if (path[1] == '/' || path[1] == '.')

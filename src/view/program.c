@@ -174,21 +174,45 @@ static int record(const struct view *v, const char *path)
     return start == BINARY_ALONE;
 }
 
+static int is_one_of(const char *path, const char *const names[])
+{
+    const char *name = path ? text_base(path) : "";
+    while (*names && !text_same(name, *names))
+        names++;
+    return *names != NULL;
+}
+
 /* Whether a program starts others on nodes that may not have what is staged on this one. */
 static int is_launcher(const char *path)
 {
-    static const char *const names[] = {"srun",  "sbatch", "salloc", "oshrun", "aprun",
-                                        "jsrun", "flux",   "qsub",   "bsub",   "prun",
-                                        "ssh",   "pdsh",   "clush",  "palsrun"};
+    static const char *const names[] = {"srun",  "sbatch", "salloc",  "oshrun", "aprun",
+                                        "jsrun", "flux",   "qsub",    "bsub",   "prun",
+                                        "ssh",   "pdsh",   "palsrun", "clush",  NULL};
     static const char *const families[] = {"mpirun", "mpiexec", "orterun", "prterun"};
-    const char *name = path ? text_base(path) : "";
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (text_same(name, names[i]))
+    for (size_t i = 0; path && i < sizeof families / sizeof *families; i++)
+        if (text_starts(text_base(path), families[i]))
             return 1;
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (text_starts(name, families[i]))
-            return 1;
-    return 0;
+    return is_one_of(path, names);
+}
+
+int program_contains(const char *path)
+{
+    static const char *const names[] = {
+        "apptainer", "singularity",    "ch-run", "shifter", "sarus", "podman", "podman-hpc",
+        "docker",    "nerdctl",        "enroot", "udocker", "bwrap", "runc",   "crun",
+        "youki",     "systemd-nspawn", "proot",  "nsenter", NULL};
+    return is_one_of(path, names);
+}
+
+/* Not the candidates of a search that are not there. */
+static void note_away(const struct view *v, const char *path)
+{
+    if (!path || sys_access(path, X_OK) != 0)
+        return;
+    if (v->mode == VIEW_RECORD)
+        record_add(v, "away", 0, "", path, "");
+    else
+        view_note_away(v);
 }
 
 int program_plan(const struct view *v, const char *path, int followed, char *const envp[],
@@ -197,7 +221,11 @@ int program_plan(const struct view *v, const char *path, int followed, char *con
     int err = 0;
     p->path = NULL;
     p->n_front = p->alone = 0;
-    int launcher = is_launcher(path), alone = launcher || program_stands_alone(v, envp);
+    int contained = program_contains(path) || view_is_away(v);
+    int elsewhere = contained || is_launcher(path);
+    int alone = elsewhere || program_stands_alone(v, envp);
+    if (contained)
+        note_away(v, path);
     if (followed && v->mode == VIEW_RECORD)
         p->alone = record(v, path);
     else if (followed && !alone)
@@ -205,7 +233,7 @@ int program_plan(const struct view *v, const char *path, int followed, char *con
     p->alone |= alone;
     e->n_add = e->n_drop = 0;
     if (err == 0 && p->alone)
-        program_env_alone(v, envp, launcher, e);
+        program_env_alone(v, envp, elsewhere, e);
     else if (err == 0)
         program_env(v, envp, e);
     return err;

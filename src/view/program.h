@@ -41,6 +41,9 @@ enum {
  * user, whom our libraries are closed to. */
 int program_stands_alone(const struct view *v, char *const envp[]);
 
+/* Whether a program starts others in a container, by its name: what is staged is not theirs. */
+int program_contains(const char *path);
+
 struct program_env {
     const char *add[PROGRAM_ENV]; /* "NAME=value"; replaces an entry of that name */
     int n_add;

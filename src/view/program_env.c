@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 /* Variables that a child must have; of lists only our own element. */
-static const char *const kept[] = {
-    "BRIGADE_STAGE", "BRIGADE_STATE",          "BRIGADE_SLOT",
-    "BRIGADE_VIEW",  "BRIGADE_STRICT",         "BRIGADE_RECORD",
-    BRG_RECORD_FORK, BRG_FORK_BEHIND_VARIABLE, BRG_FORK_PINS_VARIABLE};
+static const char *const kept[] = {"BRIGADE_STAGE",       "BRIGADE_STATE", "BRIGADE_SLOT",
+                                   BRG_ROOT_VARIABLE,     "BRIGADE_VIEW",  "BRIGADE_STRICT",
+                                   "BRIGADE_RECORD",      BRG_RECORD_FORK, BRG_FORK_BEHIND_VARIABLE,
+                                   BRG_FORK_PINS_VARIABLE};
 static const char *const of_this_node[] = {"BRIGADE_STAGE", "BRIGADE_STATE", "BRIGADE_SLOT",
-                                           "BRIGADE_RECORD"};
+                                           "BRIGADE_RECORD", BRG_ROOT_VARIABLE};
 static const struct {
     const char *name, *saved, *mark;
 } lists[] = {{"LD_AUDIT", "BRIGADE_SAVED_LD_AUDIT", BRG_AUDIT_NAME},

@@ -19,6 +19,7 @@
 #include "view/behind.h"
 #include "view/handoff.h"
 #include "view/look.h"
+#include "view/mounts.h"
 #include "view/namespace.h"
 #include "view/probe.h"
 #include "view/program.h"
@@ -134,11 +135,40 @@ static int join_stage(struct view *v, const char *folder, const char *job)
     return 0;
 }
 
+/* Whether the rank sees the files that the stager saw; not if it was started in a container. */
+static int sees_what_is_staged(const struct view *v)
+{
+    char mounts[PATH_MAX];
+    const struct brg_root *home = &v->state->home;
+    const char *state = getenv("BRIGADE_STATE");
+    struct brg_root here;
+    if (!home->mounts)
+        return 1;
+    if (root_here(&here) < 0)
+        return 0;
+    if (root_same(&here, home))
+        return 1;
+    struct text t = text_in(mounts, sizeof mounts);
+    text_bytes(&t, state, strlen(state) - strlen("state"));
+    text_add(&t, BRG_MOUNTS_NAME);
+    return here.dev == home->dev && here.ino == home->ino && mounts_alike(v->index, mounts);
+}
+
+/* Tells those that come of this process how to know whether they see the same files. */
+static int leave_root(void)
+{
+    char words[ROOT_WORDS];
+    struct brg_root here;
+    if (root_here(&here) < 0)
+        return unsetenv(BRG_ROOT_VARIABLE);
+    root_words(&here, words);
+    return setenv(BRG_ROOT_VARIABLE, words, 1);
+}
+
 /* What the node has mounted, for the image's builder on another host: the first rank of a node
  * leaves it. Without it the builder takes its own host's. */
 static void leave_mounts(const char *folder)
 {
-    static char piece[64 << 10];
     char path[PATH_MAX];
     struct utsname host;
     struct text t = text_in(path, sizeof path);
@@ -148,17 +178,8 @@ static void leave_mounts(const char *folder)
     text_add(&t, "/");
     text_add(&t, host.nodename);
     text_add(&t, ".mountinfo");
-    int to = t.full ? -1 : sys_open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (to < 0)
-        return;
-    int from = sys_open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC, 0);
-    for (;;) {
-        long n = from < 0 ? 0 : sys_read(from, piece, sizeof piece);
-        if (n <= 0 || sys_write(to, piece, (size_t)n) != n)
-            break;
-    }
-    sys_close(from);
-    sys_close(to);
+    if (!t.full)
+        root_leave_mounts(AT_FDCWD, path);
 }
 
 /* A trial: what is tried until the program is found is recorded in the program's own file. */
@@ -208,13 +229,14 @@ static int prepare_trial(struct view *v, const struct options *o, const char *fo
     unsetenv("BRIGADE_STATE");
     if (o->record[0] != '/' || t.full)
         return -EINVAL;
-    if (setenv("BRIGADE_RECORD", o->record, 1) ||
+    if (setenv("BRIGADE_RECORD", o->record, 1) || leave_root() ||
         (o->watch ? setenv(BRG_RECORD_FORK, o->watch, 1) : unsetenv(BRG_RECORD_FORK)))
         return -ENOMEM;
     int err = rank_env_set(o->views ? o->views : default_views, folder,
                            o->python_view ? o->python_view : beside, o->watch != NULL);
     err = err < 0 ? err : record_search(v, o->record);
-    if (err == 0 && trace_inspect(o->program[0], getenv("PATH")) == BINARY_IN_PLACE)
+    if (err == 0 && !program_contains(o->program[0]) &&
+        trace_inspect(o->program[0], getenv("PATH")) == BINARY_IN_PLACE)
         trace_trial(o->record, rank_number());
     return err;
 }
@@ -227,13 +249,24 @@ static int prepare_job(struct view *v, const struct options *o, const char *fold
     int err = join_stage(v, folder, o->job ? o->job : getenv("BRIGADE_JOB"));
     if (err < 0)
         return err;
+    if (!sees_what_is_staged(v)) {
+        view_note_away(v);
+        if (rank_is_strict()) {
+            fputs("brigade: strict: a rank in a container sees other files than were staged\n",
+                  stderr);
+            exit(125);
+        }
+        return -EXDEV;
+    }
     struct text lib = text_in(libraries, sizeof libraries), py = text_in(python, sizeof python);
     text_add(&lib, v->root);
     text_add(&lib, "/.brigade/lib");
     text_add(&py, v->root);
     text_add(&py, "/.brigade/python");
     const char *views = enter_namespace(v, o->views ? o->views : default_views);
-    err = lib.full || py.full ? -ENAMETOOLONG : rank_env_set(views, libraries, python, 0);
+    err = lib.full || py.full ? -ENAMETOOLONG
+          : leave_root()      ? -ENOMEM
+                              : rank_env_set(views, libraries, python, 0);
     if (err < 0)
         return err;
     v->strict = rank_is_strict();
@@ -266,7 +299,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (o.inspect) {
-        int joins = trace_inspect(o.inspect, getenv("PATH")) == BINARY_JOINS;
+        int joins =
+            program_contains(o.inspect) || trace_inspect(o.inspect, getenv("PATH")) == BINARY_JOINS;
         return puts(joins ? "joins" : "apart") < 0;
     }
     if (o.probe) {

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 static const char *const changed[] = {"LD_AUDIT", "LD_PRELOAD", "GLIBC_TUNABLES", "PYTHONPATH"};
-static const char *const own[] = {"BRIGADE_STAGE",  "BRIGADE_STATE",  "BRIGADE_SLOT",
-                                  "BRIGADE_VIEW",   "BRIGADE_RECORD", BRG_RECORD_FORK,
-                                  BRG_RECORD_SHARED};
+static const char *const own[] = {"BRIGADE_STAGE",   "BRIGADE_STATE",  "BRIGADE_SLOT",
+                                  "BRIGADE_VIEW",    "BRIGADE_RECORD", BRG_RECORD_FORK,
+                                  BRG_RECORD_SHARED, BRG_ROOT_VARIABLE};
 
 /* Which of `changed` this process has changed. */
 static int touched[sizeof changed / sizeof *changed];

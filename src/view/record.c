@@ -220,7 +220,7 @@ static size_t first_place(const char *const fields[JOURNAL_FIELDS])
 void record_add(const struct view *v, const char *kind, int64_t status, const char *by,
                 const char *path, const char *extra)
 {
-    if (v->mode != VIEW_RECORD || !begin(v, view_env(v, "BRIGADE_RECORD"), 1))
+    if (v->mode != VIEW_RECORD || v->away || !begin(v, view_env(v, "BRIGADE_RECORD"), 1))
         return;
     by = by ? by : v->exe;
     struct entry e;

@@ -11,6 +11,8 @@
 #ifndef BRG_VIEW_STATE_H
 #define BRG_VIEW_STATE_H
 
+#include "base/root.h"
+
 #include <stdint.h>
 
 #define BRG_STATE_MAGIC UINT64_C(0x0031455441545342) /* "BSTATE1\0" */
@@ -106,7 +108,9 @@ struct brg_state {
     uint32_t namespace_ranks;                 /* atomic; that joined it */
     uint32_t namespace_covers;                /* folders that are mounted in it */
     uint32_t namespace_why, namespace_errno;  /* of the last refusal: brg_namespace_why */
-    uint64_t reserved[4];
+    struct brg_root home;                     /* what the stager saw; mounts 0: not known */
+    uint32_t away; /* atomic; programs that were started in a container, and left alone */
+    uint32_t reserved;
     struct brg_fork fork;
 };
 

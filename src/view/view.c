@@ -234,6 +234,17 @@ int view_open_stage(struct view *v, const char *stage, const char *state, uint32
     return 0;
 }
 
+int view_is_away(const struct view *v)
+{
+    return root_is_away(view_env(v, BRG_ROOT_VARIABLE));
+}
+
+void view_note_away(const struct view *v)
+{
+    if (v->state)
+        __atomic_fetch_add(&v->state->away, 1, __ATOMIC_RELAXED);
+}
+
 void view_read_process(struct view *v)
 {
     v->bytes = sizeof *v;
@@ -265,12 +276,16 @@ void view_start(struct view *v)
     const char *state = view_env(v, "BRIGADE_STATE"), *strict = view_env(v, "BRIGADE_STRICT");
     v->strict = strict && text_same(strict, "1");
     v->python = list_has(view_env(v, "BRIGADE_VIEW"), "python");
+    v->away = view_is_away(v);
     if (stage && state) {
         uint32_t slot = (uint32_t)text_to_number(view_env(v, "BRIGADE_SLOT"), 0);
-        if (view_open_stage(v, stage, state, slot) == 0)
+        if (view_open_stage(v, stage, state, slot) == 0 && !v->away)
             __atomic_fetch_add(&v->slot->processes, 1, __ATOMIC_RELAXED);
     }
-    if (v->mode == VIEW_SERVE) {
+    if (v->away) {
+        view_note_away(v);
+        v->mode = VIEW_OFF;
+    } else if (v->mode == VIEW_SERVE) {
         const char *original = view_original(v, v->exe);
         memmove(v->exe, original, strlen(original) + 1);
         const char *libraries = view_env(v, "LD_LIBRARY_PATH");

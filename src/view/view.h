@@ -34,6 +34,7 @@ struct view {
     size_t bytes; /* sizeof(struct view) */
     enum view_mode mode;
     int strict;
+    int away;      /* it sees other files than brigade-rank did (root.h): nothing is answered */
     int python;    /* the Python view is on, too */
     int preloaded; /* the preloaded library is at work: dlerror shows original paths */
     int fork;      /* this process is a template, or a child of one that is yet to begin */
@@ -65,6 +66,13 @@ void view_start(struct view *v);
 
 /* Only the environment and the executable's path; a part of view_start(). */
 void view_read_process(struct view *v);
+
+/* Whether this process sees other files than what started its view did: it may have gone into a
+ * container since. */
+int view_is_away(const struct view *v);
+
+/* Notes for the report that a program was started away, and left alone. */
+void view_note_away(const struct view *v);
 
 /* Opens a staged folder for this process. 0 or -errno; `v` is VIEW_OFF on failure. */
 int view_open_stage(struct view *v, const char *stage, const char *state, uint32_t slot);

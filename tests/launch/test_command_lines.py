@@ -55,16 +55,16 @@ def test_srun_is_asked_for_options_of_the_sites_plug_ins(tmp_path):
 echo asked >> "$0.log"
 echo "  -n, --ntasks=ntasks         number of tasks to run"
 echo "Options provided by plugins:"
-echo "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH"
-echo "      --container-remap-root  ask to be remapped to root"
+echo "      --squash=[SERVER#]IMAGE[:TAG]|PATH"
+echo "      --squash-readonly       mount it so that nobody writes"
 """
     )
     srun.chmod(0o755)
-    plug_ins = ["--container-remap-root", "--container-image", "ubuntu", "-n", "2"]
+    plug_ins = ["--squash-readonly", "--squash", "software", "-n", "2"]
     assert SrunLaunch([str(srun), *plug_ins, *APP]).program == APP
     assert (tmp_path / "srun.log").exists()
     (tmp_path / "srun.log").unlink()
-    known = ["--ntasks", "2", "--container-image=ubuntu", "--time-m", "3"]
+    known = ["--ntasks", "2", "--squash=software", "--time-m", "3"]
     assert SrunLaunch([str(srun), *known, *APP]).program == APP
     assert not (tmp_path / "srun.log").exists()
 
@@ -123,6 +123,9 @@ def test_srun_per_node_step_has_one_task_on_each_node_of_the_job():
         ["srun", "--multi-prog", "/missing"],
         ["srun", "--bcast", "./a"],
         ["srun", "--bcast=/tmp/a", "./a"],
+        ["srun", "-n2", "--container-image=img.sqsh", "./a"],
+        ["srun", "--container", "bundle", "./a"],
+        ["srun", "-n2", "./a", ":", "--container-name=mine", "./b"],
     ],
 )
 def test_srun_jobs_that_cannot_be_staged_are_refused(words):

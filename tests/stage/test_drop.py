@@ -80,6 +80,12 @@ def test_slots_and_misses_come_out_as_they_were_counted(bench: Bench) -> None:
     assert bench.left_on(0) == []
 
 
+def test_programs_in_containers_are_told(bench: Bench) -> None:
+    bench.put(1, "none")
+    state_of(bench).write(128, struct.pack("<I", 12))  # away
+    assert [line["away"] for line in bench.drop(0) if "away" in line] == [12]
+
+
 def test_no_line_is_longer_than_a_launcher_forwards_whole(bench: Bench) -> None:
     bench.put(1, "none")
     state = state_of(bench)

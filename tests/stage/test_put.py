@@ -95,6 +95,17 @@ def test_entries_found_changed_before_the_job_are_marked_in_its_state(bench: Ben
     assert not any(state[dirty_at : dirty_at + 16])
 
 
+def test_a_job_is_told_what_its_stager_sees(bench: Bench) -> None:
+    """A rank that sees something else is in a container (src/base/root.h)."""
+    top, mounts = os.stat("/"), os.stat("/proc/self/ns/mnt").st_ino
+    for job in ("first", "second"):  # into a new folder, and into one that is there
+        bench.put(1, "none", job=job)
+        folder = bench.staged(0) / "jobs" / job
+        home = struct.unpack_from("<3Q", (folder / "state").read_bytes(), 104)
+        assert home == (mounts, top.st_dev, top.st_ino)
+        assert (folder / "mounts").read_text() == Path("/proc/self/mountinfo").read_text()
+
+
 def test_one_process_needs_no_mpi(bench: Bench) -> None:
     result = bench.put(1, "none")
     assert result["ok"] is True

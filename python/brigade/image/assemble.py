@@ -136,8 +136,10 @@ def _coverage(
     prefixes = _prefixes(trial, python)
     found = mounts.coverage(reached, table, cover, prefixes)
     if not found.roots:
+        away = next((record.path for _, record in trial.records() if record.kind == "away"), "")
+        left = f" (what {away} starts in a container is left alone)" if away else ""
         raise TrialError(
-            "the trial used no shared file system, and no folder of the program's own",
+            f"the trial used no shared file system, and no folder of the program's own{left}",
             hint="name the folders that the image shall answer for with --cover DIR",
         )
     return found

@@ -18,7 +18,7 @@ from brigade.launch import multiprog, slurm
 from brigade.launch.allocation import allocated
 from brigade.launch.base import Launch, count, distinct
 from brigade.launch.options import Option, flatten, join_contexts, split_contexts, split_getopt
-from brigade.launch.srun_options import ALLOCATION, OPTIONS, PLACE, SHAPE
+from brigade.launch.srun_options import ALLOCATION, CONTAINERS, OPTIONS, PLACE, SHAPE
 
 _ROOM = 32  # words of a command of --multi-prog that what stands before it may have
 
@@ -44,6 +44,12 @@ class SrunLaunch(Launch):
         named = {option.name for options, _ in self.components for option in options}
         if "bcast" in named:
             raise UsageError("srun --bcast would copy Brigade's wrapper in the program's place")
+        contained = sorted(named & CONTAINERS)
+        if contained:
+            raise UsageError(
+                f"srun --{contained[0]} starts every rank in a container: its files are not "
+                "those of the nodes"
+            )
         if "multi-prog" in named:
             if len(self.components) > 1:
                 raise UsageError("srun takes no --multi-prog with several components (':')")

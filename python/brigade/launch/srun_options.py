@@ -78,5 +78,9 @@ SHAPE = frozenset({
     "verbose", "quit-on-interrupt", "contiguous", "use-min-nodes", "mincpus", "signal",
     "immediate", "dependency", "begin", "hold", "segment", "het-group",
 })  # fmt: skip
+# Ranks start in a container: Slurm's own, and those of plug-ins (Pyxis; Shifter's is --image).
+CONTAINERS = frozenset({
+    "container", "container-id", "container-image", "container-name", "image",
+})  # fmt: skip
 # Where the job's nodes are: kept by a step that has to be on the same ones.
 PLACE = frozenset({"nodelist", "exclude", "nodefile", "relative"})

@@ -39,6 +39,7 @@ def report(course: Course) -> dict[str, Any]:
         "namespace": _namespace(nodes, course.settings.view == "auto"),
         "image": _image(course),
         "staging": _staging(course.staged, course.stays_on_disk),
+        "away": sum(node["away"] for node in nodes if node.get("away")),
         "fork": fork.summary(
             nodes, course.fork_why, course.meta.get("fork") if course.settings.fork else None
         ),

@@ -43,6 +43,7 @@ def sections(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
             _operations(report["operations"], report["views"]),
         ),
         ("namespace", _namespace(report.get("namespace"))),
+        ("containers", _away(report.get("away", 0))),
         ("image", _image(report["image"], report["staging"])),
         ("staging", _staging(report["staging"])),
         ("node memory", _memory(report["staging"])),
@@ -111,6 +112,14 @@ def _namespace(namespace: dict[str, Any] | None) -> list[str]:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         facts.append(f"not on {names[0]}{more}: {why}")
     return facts
+
+
+def _away(programs: int) -> list[str]:
+    """What Brigade has left alone, because it sees other files than were staged."""
+    if not programs:
+        return []
+    was = "program was" if programs == 1 else "programs were"
+    return [f"{programs:,} {was} started in one, and left alone"]
 
 
 def _image(image: dict[str, Any] | None, staging: dict[str, Any] | None) -> list[str]:

@@ -32,7 +32,7 @@ LOOKUPS = frozenset({"stat", "lstat", "access", "open", "list", "readlink"})
 PROBE = "probe"  # ld.so opened a candidate of its search, or tried to
 KINDS = LOOKUPS | frozenset(
     "process argv env exec write search probe load import path-entry interpreter end"
-    " imported executed event digest watch".split()
+    " imported executed event digest watch away".split()
 )
 _NAME = re.compile(r"(.+)\.(\d+)\.(\d+)(\.py)?\.rec")
 _PIECE_BYTES = 1 << 20

@@ -27,7 +27,7 @@ def _restore(environ, folder):
     )
     hidden = [
         b"BRIGADE_" + name
-        for name in (b"STAGE", b"STATE", b"SLOT", b"VIEW", b"RECORD", b"JOB")
+        for name in (b"STAGE", b"STATE", b"SLOT", b"ROOT", b"VIEW", b"RECORD", b"JOB")
         + (
             b"FORK",
             b"FORK_SOCKET",
@@ -136,6 +136,8 @@ def _start():
     before = dict(posix.environ)
     _restore(posix.environ, folder.encode(sys.getfilesystemencoding(), "surrogateescape"))
     more = ()
+    if _is_away(posix, before):
+        return
     if b"BRIGADE_RECORD" in before:
         names = _WATCHING_RECORDER if b"BRIGADE_RECORD_FORK" in before else _RECORDER
     elif _is_template(posix, before):
@@ -153,6 +155,16 @@ def _start():
         )
         if more or before.get(b"BRIGADE_STRICT") == b"1":  # a template must not run the program
             posix._exit(125)
+
+
+def _is_away(posix, environ):
+    """Whether this process, in a container, sees other files than were staged (src/base/root.h)."""
+    words = environ.get(b"BRIGADE_ROOT")
+    try:
+        mounts, top = posix.stat("/proc/self/ns/mnt"), posix.stat("/proc/self/root")
+    except OSError:
+        return words is not None
+    return words not in (None, b"%d.%d.%d" % (mounts.st_ino, top.st_dev, top.st_ino))
 
 
 def _is_template(posix, environ):

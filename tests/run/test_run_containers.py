@@ -1,0 +1,51 @@
+"""`brigade run` of programs that go into a container: Brigade's Python view and report there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from containers import RUNTIME, refusal
+from project import Site
+
+pytestmark = pytest.mark.skipif(bool(refusal()), reason=refusal() or "they can be made")
+
+
+@pytest.mark.parametrize("view", ["interpose,python", "python"])
+def test_ranks_in_containers_import_what_is_there(site: Site, tmp_path: Path, view: str) -> None:
+    """The runtime is static and passes the environment on: only who is started in it can tell."""
+    runtime = tmp_path / "runtime"
+    command = ["cc", "-x", "c", "-", "-D_GNU_SOURCE", "-static", "-o", str(runtime)]
+    subprocess.run(command, input=RUNTIME, text=True, check=True)
+    other, report = tmp_path / "other", tmp_path / "report.json"
+    shutil.copytree(site.package, other)
+    (other / "data.txt").write_text("of the container\n")
+    (other / "__init__.py").write_text("def data():\n    return 'of the container'\n")
+    brigade = [sys.executable, "-m", "brigade", "run", "--view", view, "-n", "2"]
+    brigade += ["--cover", str(tmp_path / "venv"), "--json", str(report)]
+    plain = [str(site.python), str(site.app)]
+    contained = [str(runtime), "mount", str(other), str(site.package), *plain]
+    places = {"BRIGADE_CACHE": str(tmp_path / "cache"), "BRIGADE_NODE_DIR": str(site.nodes)}
+
+    def run(program: list[str], *options: str) -> tuple[list[str], str, dict]:
+        done = subprocess.run(
+            [*brigade, *options, "--", *program], env={**os.environ, **places}, cwd=tmp_path,
+            capture_output=True, text=True, timeout=100,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        told = [json.loads(line)["data"] for line in done.stdout.splitlines()]
+        return told, done.stderr, json.loads(report.read_text())
+
+    told, _, first = run(plain)
+    assert told == ["forty-two\n"] * 2 and first["away"] == 0
+    image = first["image"]["path"]
+    told, said, second = run(contained, "--image", image)
+    assert told == ["of the container"] * 2, said
+    assert said.count("to stderr\n") == 2 and "ERROR" not in said
+    assert second["away"] == (0 if view == "python" else 2)
+    assert ("containers" in said) == (view != "python")
