@@ -4,7 +4,8 @@
  *   brigade-rank --job ID [--view LIST] [--fork KIND] [--strict] [--] PROGRAM ARGS...     a job
  *   brigade-rank --behind FILE -- PROGRAM ARGS...         in it, what a wrapper executes (behind.h)
  *   brigade-rank --probe BASE                             what this node allows, as JSON
- *   brigade-rank --inspect PROGRAM            `joins`, or `apart` if our libraries cannot reach it
+ *   brigade-rank --inspect PROGRAM            `joins`; `apart` if our libraries cannot reach it; or
+ *                                             `contains` if it starts others in a container
  *
  * In a job it lies in the staged folder, <stage>/root/.brigade/bin, and finds the stage from its
  * own path; it takes a slot in the job's state, sets the environment of
@@ -299,9 +300,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (o.inspect) {
-        int joins =
-            program_contains(o.inspect) || trace_inspect(o.inspect, getenv("PATH")) == BINARY_JOINS;
-        return puts(joins ? "joins" : "apart") < 0;
+        int joins = trace_inspect(o.inspect, getenv("PATH")) == BINARY_JOINS;
+        return puts(program_contains(o.inspect) ? "contains" : joins ? "joins" : "apart") < 0;
     }
     if (o.probe) {
         char folder[PATH_MAX];

@@ -49,3 +49,25 @@ def test_ranks_in_containers_import_what_is_there(site: Site, tmp_path: Path, vi
     assert said.count("to stderr\n") == 2 and "ERROR" not in said
     assert second["away"] == (0 if view == "python" else 2)
     assert ("containers" in said) == (view != "python")
+
+
+def test_what_is_known_to_start_containers_is_tried_once_for_fork(
+    site: Site, tmp_path: Path
+) -> None:
+    """Nothing of it can be watched: an image without a plan is not made again and again."""
+    runtime, report = tmp_path / "podman", tmp_path / "report.json"
+    runtime.write_text('#!/bin/sh\nexec "$@"\n')
+    runtime.chmod(0o755)
+    brigade = [sys.executable, "-m", "brigade", "run", "--fork", "-n", "2"]
+    brigade += ["--cover", str(tmp_path / "venv"), "--json", str(report), "--", str(runtime)]
+    places = {"BRIGADE_CACHE": str(tmp_path / "cache"), "BRIGADE_NODE_DIR": str(site.nodes)}
+    for first in (True, False):
+        done = subprocess.run(
+            [*brigade, str(site.python), str(site.app)], env={**os.environ, **places},
+            cwd=tmp_path, capture_output=True, text=True, timeout=100,
+        )  # fmt: skip
+        assert done.stdout.count("forty-two") == 2, done.stderr
+        told = json.loads(report.read_text())
+        assert bool(told["image"]["trial"]) is first, done.stderr
+        assert told["away"] == 2 and told["fork"]["ranks"] == 0
+        assert "in a container" in told["fork"]["nowhere"]

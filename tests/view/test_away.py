@@ -177,7 +177,7 @@ def test_they_are_neither_traced_nor_put_into_a_namespace(tmp_path: Path) -> Non
     shutil.copy2(static, tmp_path / "apptainer")
     inspect = [str(native("brigade-rank")), "--inspect"]
     assert run([*inspect, str(static)]).stdout == "apart\n"
-    assert run([*inspect, str(tmp_path / "apptainer")]).stdout == "joins\n"
+    assert run([*inspect, str(tmp_path / "apptainer")]).stdout == "contains\n"
 
 
 # ---- ranks that are started in one ----

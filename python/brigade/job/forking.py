@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from brigade.job.course import Course, Settings
 
 _NEEDED = {"interpose", "python"}
-_NO_PLAN = "the trial could not watch the program: it is static, or for another C library"
+_NO_PLAN = (
+    "the trial could not watch the program: it is static, for another C library, or in a container"
+)
 _IMAGE_WITHOUT = "the image has no plan for it: make it with `brigade image create --fork`"
 
 

@@ -88,7 +88,7 @@ def _does_not_serve(course: Course) -> str | None:
     if not settings.fork or settings.image or "fork" in course.meta:
         return None
     started = views.executables(course.launch.programs) if course.launch else []
-    return None if started and all(map(views.is_apart, started)) else "no plan for --fork"
+    return None if started and all(map(views.is_unseen, started)) else "no plan for --fork"
 
 
 def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason: str) -> None:

@@ -42,6 +42,15 @@ def executables(programs: list[list[str]]) -> list[str]:
 
 def is_apart(program: str) -> bool:
     """Whether Brigade's libraries cannot be loaded into a program (src/view/binary.h)."""
+    return _inspect(program) == "apart"
+
+
+def is_unseen(program: str) -> bool:
+    """Whether no trial sees what a program does: it is apart, or starts others in a container."""
+    return _inspect(program) != "joins"
+
+
+def _inspect(program: str) -> str:
     command = [str(native("brigade-rank")), "--inspect", program]
     told = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return told.stdout.strip() == "apart"
+    return told.stdout.strip()
