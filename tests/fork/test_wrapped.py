@@ -41,6 +41,23 @@ started = [subprocess.Popen([sys.executable, *sys.argv[1:]], env={**os.environ, 
                             start_new_session=True) for n in range(3)]
 sys.exit(max(one.wait() for one in started))
 """
+BECOMES = "import os, sys\nos.execv(sys.argv[1], sys.argv[1:])\n"
+# starts what stands behind `run`, as uv does: it stays, and ends as that ends
+RUNNER = r"""
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+int main(int count, char **words)
+{
+    int status = 0;
+    pid_t child;
+    extern char **environ;
+    setenv("OWN", getenv("BRIGADE_RANK"), 1);
+    if (count < 3 || posix_spawnp(&child, words[2], NULL, NULL, words + 2, environ) != 0)
+        return 127;
+    return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 1;
+}
+"""
 # executes its arguments in a child that it traces, as a debugger does, and ends as that ends
 TRACER = r"""
 #include <signal.h>
@@ -69,7 +86,9 @@ class Wrapped:
     def __init__(self, base: Path) -> None:
         self.base = base
         (base / "node").mkdir()
-        for name, text in (("exec.sh", EXEC), ("stays.sh", STAYS), ("launch.py", LAUNCHER)):
+        for name, text in (
+            ("exec.sh", EXEC), ("stays.sh", STAYS), ("launch.py", LAUNCHER), ("becomes.py", BECOMES)
+        ):  # fmt: skip
             self.write(name, text)
         self.write("app.py", f"#!{sys.executable}\n{APP}")
         self.environment = {
@@ -124,11 +143,15 @@ FRONTS = {
     "env": ["env", "OWN=", sys.executable, "-W", "ignore"],
     "several": ["nice", "-n", "1", "./exec.sh", "stdbuf", "-oL", sys.executable],
     "the script itself": ["./exec.sh"],
+    "a project's runner": ["./uv", "run", sys.executable],
+    "a Python": [sys.executable, "becomes.py", sys.executable],
 }
 
 
 @pytest.mark.parametrize("front", FRONTS.values(), ids=FRONTS)
 def test_the_program_of_a_wrapper_is_forked(site: Wrapped, front: list[str]) -> None:
+    if front[0] == "./uv":
+        program(site.base / "uv", source=RUNNER)
     script = "app.py" if front[-1] != "./exec.sh" else "./app.py"
     words = [*front, script, "x y"]
     site.said(*words)

@@ -79,6 +79,29 @@ def test_of_what_a_shell_starts_the_largest_counts(site: Site) -> None:
     assert site.chosen() == [["lmp", "-in", "x"]] and behind(site.trial()) == "/opt/lmp_mpi"
 
 
+def test_what_a_projects_runner_starts_is_the_program(site: Site) -> None:
+    site.add("uv run app.py")
+    site.add("python3 -c version", imports("a"), pid=11, parent=10)
+    site.add("python3 app.py", imports("a", "b"), pid=12, parent=10, cwd="/work")
+    assert site.chosen() == [["python3", "app.py"]]
+    assert behind(site.trial()) == "/work/app.py"
+
+
+@pytest.mark.parametrize(("becomes", "modules", "chosen", "known"), [
+    ("python3 app.py", "bc", "python3 app.py", "/work/app.py"),
+    ("python3 app.py", "", "python3 poetry run python app.py", ""),  # which is less than it was
+    ("python3 -c print()", "bc", "python3 poetry run python app.py", ""),
+    ("bash app.sh", "", "python3 poetry run python app.py", ""),
+])  # fmt: skip
+def test_a_python_that_becomes_a_larger_program_stands_in_front_of_that(
+    site: Site, becomes: str, modules: str, chosen: str, known: str
+) -> None:
+    site.add("python3 poetry run python app.py", imports("a"))
+    records = imports(*modules) if becomes.startswith("python") else ()
+    site.add(becomes, records, cwd="/work")
+    assert site.chosen() == [chosen.split()] and behind(site.trial()) == known
+
+
 def test_a_shell_that_starts_nothing_is_itself(site: Site) -> None:
     site.add("bash job.sh")
     assert site.chosen() == [["bash", "job.sh"]] and behind(site.trial()) == ""

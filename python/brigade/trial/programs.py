@@ -3,9 +3,11 @@
     srun ./select_gpu numactl -N 0 python train.py     select_gpu, numactl, then python: the program
     srun --ntasks-per-node=1 torchrun train.py         torchrun, and below it one python a GPU
 
-A wrapper is a shell, or a command that becomes another one (`FRONTS`). What a shell starts counts
-if it does not become another program itself: of several, what imports or loads most. A launcher is
-a Python program that starts several others of one command line. Pure: no file is looked at.
+A wrapper is a shell, or a command that becomes another one (`FRONTS`), or starts it in a project's
+environment (`STARTERS`). What a shell starts counts if it does not become another program itself:
+of several, what imports or loads most. So it does where a Python becomes another program. A
+launcher is a Python program that starts several others of one command line. Pure: no file is
+looked at.
 
 What must stay true: a program that no wrapper stands in front of is the rank's first process.
 """
@@ -24,6 +26,8 @@ FRONTS = frozenset(
     "chrt env hwloc-bind ionice linux32 linux64 nice nohup numactl setarch setsid stdbuf taskset"
     " timeout".split()
 )
+#: Commands that start another one as a shell does.
+STARTERS = frozenset({"uv"})
 MODULE = "module:"
 
 
@@ -79,12 +83,15 @@ class _Rank:
     def _below(self, process: Process) -> list[Process]:
         """What a process is, or became, or started, that is no wrapper; nothing if it is one."""
         name = os.path.basename(process.exe)
-        if name in SHELLS or name in FRONTS:
-            following = self._following(process)
+        following = self._following(process)
+        if name in SHELLS or name in FRONTS or name in STARTERS:
             if following:
                 return self._below(following)
             return max((self._below(child) for child in self._started(process)), key=_weight,
                        default=[])  # fmt: skip
+        if following and is_interpreter(process):  # poetry run, a script that chooses a Python
+            became = self._below(following)
+            return max(became if all(map(called, became)) else [], [process], key=_weight)
         return self._launched(process) or [process]
 
     def _launched(self, process: Process) -> list[Process]:
