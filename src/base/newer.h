@@ -5,6 +5,7 @@
 #ifndef BRG_BASE_NEWER_H
 #define BRG_BASE_NEWER_H
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -27,6 +28,9 @@
 #define SYS_faccessat2 439
 #endif
 
+#ifndef AT_STATX_DONT_SYNC /* 4.11 */
+#define AT_STATX_DONT_SYNC 0x4000
+#endif
 #ifndef MADV_POPULATE_READ /* 5.14 */
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23

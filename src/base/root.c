@@ -4,7 +4,6 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <linux/stat.h>
 
 /* The device number as `struct stat` has it. */
 static uint64_t device(uint64_t major, uint64_t minor)

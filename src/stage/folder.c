@@ -230,8 +230,7 @@ int folder_job_create(int staged_fd, const struct folder_job *job, uint32_t n_en
         job_fd = open_dir_at(jobs_fd, job->name, 1);
     rc = job_fd < 0 ? -errno : state_create(job_fd, n_entries, job);
     if (!rc)
-        root_leave_mounts(job_fd,
-                          BRG_MOUNTS_NAME); /* without it, ranks in other mounts are plain */
+        root_leave_mounts(job_fd, BRG_MOUNTS_NAME); /* else ranks in other mounts are plain */
     if (job_fd >= 0)
         close(job_fd);
     if (jobs_fd >= 0)
