@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from brigade.cli.explain import command
 from brigade.fork.explain import as_json, lines
-from brigade.fork.plan import make
+from brigade.fork.trial_plan import make
 from brigade.trial.modules import Event, Execution, RankModules
 
 

@@ -11,8 +11,8 @@ import pytest
 from warm_world import Warm
 
 from brigade.fork.libraries import look, note
-from brigade.fork.plan import make
 from brigade.fork.rules import Rule
+from brigade.fork.trial_plan import make
 from brigade.trial.modules import Event, Execution, RankModules
 
 NAMES = "extern char **%s;\nchar **own(void) { return %s; }\n"

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from brigade.errors import UsageError
 from brigade.fork.pins import pins
-from brigade.fork.plan import Plan, from_json, make, pinned
+from brigade.fork.plan import Plan, from_json, pinned
 from brigade.fork.rules import Rule
+from brigade.fork.trial_plan import make
 from brigade.fork.variables import of_ranks
 from brigade.trial.modules import Event, Execution, RankModules
 

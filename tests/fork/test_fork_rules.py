@@ -18,8 +18,8 @@ import pytest
 
 from brigade.fork.libraries import note
 from brigade.fork.page import page
-from brigade.fork.plan import make
 from brigade.fork.rules import RULES, Rule
+from brigade.fork.trial_plan import make
 from brigade.imports import table
 from brigade.paths import native
 from brigade.trial.modules import RankModules, rank_modules

@@ -15,7 +15,7 @@ from brigade.errors import BrigadeError
 from brigade.model.checkpoint import daly, fit, measured, optimum, pattern, simulate, spread
 from brigade.model.checkpoint.advise import advise, choose
 from brigade.model.checkpoint.check import check
-from brigade.model.checkpoint.job import Job, Plan, cost, smallest, timing, wall_s
+from brigade.model.checkpoint.job import Job, Plan, cost, timing, wall_s
 from brigade.model.checkpoint.pattern import Timing
 from brigade.model.checkpoint.spread import Spread
 
@@ -242,12 +242,12 @@ def test_as_many_writers_as_fill_the_rate_and_no_more():
 
 def test_the_smallest_rate_keeps_the_budget():
     plan = Plan("sync", 1.0, 1)
-    rate = smallest(JOB, plan, 0.1)
+    rate = optimum.smallest(JOB, plan, 0.1)
     assert rate is not None
     for factor, within in ((1.02, True), (0.95, False)):
         asked = dataclasses.replace(JOB, rate=factor * rate, writer_rate=math.inf)
         assert (optimum.best(asked, "sync", 1).overhead <= 0.1) == within
-    assert smallest(dataclasses.replace(JOB, start_s=36000.0), plan, 0.01) is None
+    assert optimum.smallest(dataclasses.replace(JOB, start_s=36000.0), plan, 0.01) is None
 
 
 def test_the_advice_takes_the_simplest_way_that_is_as_good():

@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 from brigade.page import forest, view
 from brigade.page.chart import chart, nice
+from brigade.printable import size
 from brigade.profile import words
 from brigade.profile.profile import Timeline
 from brigade.profile.sums import Sums
@@ -97,7 +98,7 @@ def test_times_and_sizes_have_the_unit_that_suits():
     assert [words.seconds(n) for n in (0.0000123, 0.0042, 0.34, 1.25, 312.0)] == [
         *("12 µs", "4.2 ms", "340 ms", "1.25 s", "312 s")
     ]
-    assert [words.size(n) for n in (12, 4096, 88_200_000)] == ["12 B", "4.0 KiB", "84.1 MiB"]
+    assert [size(n) for n in (12, 4096, 88_200_000)] == ["12 B", "4.0 KiB", "84.1 MiB"]
 
 
 def test_a_look_up_asks_by_path_or_lists_a_folder():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from made import INTERPRETER, process, record
 
-from brigade.fork.plan import of_trial
+from brigade.fork.trial_plan import of_trial
 from brigade.trial.modules import Event, Execution, count_programs, differing, rank_modules
 from brigade.trial.record import load
 

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from brigade.buffer.advice import advice, typical
-from brigade.report.table import size
+from brigade.printable import size
 
 _MOST = 12
 

@@ -66,7 +66,7 @@ def command(launcher: tuple[str, ...], as_json: bool) -> None:
 
 def _print_node(nodes: list[dict[str, Any]], verdict: Any) -> None:
     from brigade.job.stage import node_base
-    from brigade.report.table import size
+    from brigade.printable import size
 
     first = nodes[0]
     hosts = sorted(node["host"] for node in nodes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from brigade.report.table import size
+from brigade.printable import size
 
 # What the namespace view cannot do without, in the order in which it needs it.
 _NEEDED = (

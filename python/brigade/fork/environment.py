@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
+from brigade.fork.plan import Module
 from brigade.fork.rules import Rule, rule_for
 from brigade.fork.words import variable_words
 from brigade.trial.modules import RankModules
-
-if TYPE_CHECKING:
-    from brigade.fork.plan import Module
 
 
 class Environment:

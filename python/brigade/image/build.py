@@ -23,8 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from brigade import __version__
-from brigade.fork.plan import Plan, of_trial
+from brigade.fork.plan import Plan
 from brigade.fork.program import ProgramPlan
+from brigade.fork.trial_plan import of_trial
 from brigade.image.assemble import MAX_DATA_FILE, Assembled, assemble
 from brigade.image.layout import ABSENT
 from brigade.image.own_parts import own_parts

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from brigade.job.transport import Way
+from brigade.job.way import Way
 from brigade.launch import Launch
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import Any
 
 from brigade.errors import BrigadeError, ImageError
 from brigade.fork import program
-from brigade.fork.plan import Plan, from_json, of_trial
+from brigade.fork.plan import Plan, from_json
 from brigade.fork.program import ProgramPlan
+from brigade.fork.trial_plan import of_trial
 from brigade.job.course import Settings
 from brigade.job.progress import Progress
 from brigade.job.trialrun import run_trial

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from brigade import interrupt
@@ -20,20 +19,9 @@ from brigade.job.progress import Progress
 from brigade.job.pulse import patience
 from brigade.job.standing import Standing
 from brigade.job.step import PULSE, run_step
+from brigade.job.way import Way
 from brigade.launch import Launch
 from brigade.paths import native
-
-
-@dataclass(frozen=True)
-class Way:
-    """How a job wants its image brought."""
-
-    transport: str = "auto"  # or "mpi", "sbcast"
-    mpi: str = "auto"  # the library, "auto" or "none"
-    readers: int | None = None
-    memory: int | None = None
-    topology: str | None = None  # a file, "none", or what Slurm tells
-    changed: list[int] = field(default_factory=list)
 
 
 def bring(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from brigade.errors import BrigadeError
 from brigade.page import forest, view
 from brigade.page.chart import Chart, Mark, chart
+from brigade.printable import size
 from brigade.profile import words
 from brigade.profile.insights import find
 from brigade.profile.profile import Profile, Timeline
@@ -58,7 +59,8 @@ def render(profile: Profile) -> str:
     """The page as text."""
     environment = environment_of(finalize=_shown)
     environment.filters.update(
-        {name: getattr(words, name) for name in ("count", "big", "size", "seconds", "many")}
+        {name: getattr(words, name) for name in ("count", "big", "seconds", "many")}
+        | {"size": size}
     )
     environment.filters["shell"] = words.shell
     environment.filters["widest"] = _widest

@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from brigade.page import forest, view
+from brigade.printable import size
 from brigade.profile.insights import find
 from brigade.profile.profile import Profile
 from brigade.profile.sums import Sums
-from brigade.profile.words import count, many, percent, printable, seconds, size
+from brigade.profile.words import count, many, percent, printable, seconds
 
 _INDENT = 2
 _COLOURS = {"critical": "red", "warning": "yellow", "info": "blue", "good": "green"}

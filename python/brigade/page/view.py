@@ -10,9 +10,10 @@ import statistics
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from brigade.printable import size
 from brigade.profile.profile import KERNEL, LOCAL, MEMORY, PHASES, SHARED, Profile, SearchEntry
 from brigade.profile.sums import WIDE, Sums
-from brigade.profile.words import big, count, listed, many, percent, seconds, size
+from brigade.profile.words import big, count, listed, many, percent, seconds
 from brigade.trace.events import KINDS
 
 # the places that are told apart, and the mount kinds in each

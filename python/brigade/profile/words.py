@@ -26,15 +26,6 @@ def big(number: float) -> str:
     raise AssertionError("unreachable")
 
 
-def size(number: float) -> str:
-    """84.1 MiB."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if number < 1024 or unit == "TiB":
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    raise AssertionError("unreachable")
-
-
 def seconds(number: float) -> str:
     """In the unit that suits: 1.25 s, 340 ms, 12 µs."""
     if number >= 0.9995:

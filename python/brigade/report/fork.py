@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from brigade.report.table import size
+from brigade.printable import size
 from brigade.trial.modules import SEVERAL
 
 _SHOWN = 5

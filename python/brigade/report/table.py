@@ -12,6 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from brigade.printable import size
+from brigade.report import fork
 from brigade.report.causes import CAUSES
 
 _PATHS_SHOWN = 5
@@ -35,8 +37,6 @@ def print_report(report: dict[str, Any]) -> None:
 
 def sections(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """The table: (heading, facts). What was not measured is left out."""
-    from brigade.report import fork
-
     found = [
         (
             "shared-file-system operations per rank",
@@ -63,15 +63,6 @@ def _parted(fact: str, room: int) -> list[str]:
         lines.append(fact[:cut].rstrip())
         fact = fact[cut:]
     return [*lines, fact]
-
-
-def size(number: float) -> str:
-    """Bytes in words people use: 84.1 MiB."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024 or unit == "GiB":
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    raise AssertionError("unreachable")
 
 
 def _title(report: dict[str, Any]) -> str:

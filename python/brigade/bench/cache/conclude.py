@@ -8,7 +8,7 @@ from typing import Any
 
 from brigade.bench.cache.plan import PATTERNS
 from brigade.model.cache.compare import cached
-from brigade.report.table import size
+from brigade.printable import size
 
 _FELL = 2.0  # a rate that is so many times less has fallen
 Sample = Sequence[float]

@@ -9,7 +9,7 @@ from brigade.bench.cache.conclude import curve, knee, perceived
 from brigade.bench.cache.plan import PATTERNS
 from brigade.model.cache.figure import save
 from brigade.page.figure import COLOURS
-from brigade.report.table import size
+from brigade.printable import size
 
 
 def series(report: dict[str, Any], pattern: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 from brigade.model.cache.compare import Phase
 from brigade.model.figure import write
 from brigade.page.figure import COLOURS
-from brigade.report.table import size
+from brigade.printable import size
 
 Results = Sequence[dict[str, Any]]
 _BAND = 0.15

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from brigade.model.cache.compare import Look, Phase, busy, cached
-from brigade.report.table import size
+from brigade.printable import size
 
 
 def print_steps(results: Sequence[dict[str, Any]]) -> None:

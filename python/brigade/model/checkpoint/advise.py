@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from brigade.model.checkpoint import optimum
-from brigade.model.checkpoint.job import WAYS, Cost, Job, smallest
+from brigade.model.checkpoint.job import WAYS, Cost, Job
 from brigade.model.checkpoint.optimum import Flat
 from brigade.model.checkpoint.spread import factor
 
@@ -30,7 +30,7 @@ def advise(job: Job, costs: Sequence[Cost], budget: float, ranks: int) -> Advice
     chosen = choose(costs)
     room = optimum.flat(job, chosen.plan)
     count = optimum.writers(job, ranks)
-    rate = smallest(job, chosen.plan, budget)
+    rate = optimum.smallest(job, chosen.plan, budget)
     lines = (
         _interval(job, chosen, room),
         _way(costs, chosen),

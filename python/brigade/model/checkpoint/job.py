@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from dataclasses import dataclass
 
 from brigade.model.checkpoint import pattern
@@ -132,21 +130,3 @@ def cost(job: Job, plan: Plan) -> Cost:
 
 def _unhindered(parts: pattern.Timing) -> float:
     return parts.every * (parts.work_s + parts.copy_s)
-
-
-def smallest(job: Job, plan: Plan, overhead: float, most: float = 1e16) -> float | None:
-    """The least rate of shared storage, in bytes a second, with which the plan's way at its best
-    interval costs no more than `overhead` of computing; None if no rate does."""
-    from brigade.model.checkpoint.optimum import best
-
-    def costs(rate: float) -> float:
-        asked = dataclasses.replace(job, rate=rate, writer_rate=math.inf)
-        return best(asked, plan.way, plan.every).overhead
-
-    low, high = 1.0, most
-    if costs(high) > overhead:
-        return None
-    while high / low > 1.01:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if costs(middle) <= overhead else (middle, high)
-    return high

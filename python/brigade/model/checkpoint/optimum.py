@@ -1,4 +1,5 @@
-"""Which interval, how many levels, and how many writers make a job's time least."""
+"""Which interval, how many levels, and how many writers make a job's time least; the least rate
+with which a way is good enough."""
 
 from __future__ import annotations
 
@@ -127,3 +128,20 @@ def changed(job: Job, name: str, value: float) -> Job:
     if name == "rate":
         return dataclasses.replace(job, rate=value)
     return dataclasses.replace(job, slowdown=value)
+
+
+def smallest(job: Job, plan: Plan, overhead: float, most: float = 1e16) -> float | None:
+    """The least rate of shared storage, in bytes a second, with which the plan's way at its best
+    interval costs no more than `overhead` of computing; None if no rate does."""
+
+    def costs(rate: float) -> float:
+        asked = dataclasses.replace(job, rate=rate, writer_rate=math.inf)
+        return best(asked, plan.way, plan.every).overhead
+
+    low, high = 1.0, most
+    if costs(high) > overhead:
+        return None
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if costs(middle) <= overhead else (middle, high)
+    return high

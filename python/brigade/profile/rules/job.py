@@ -7,9 +7,10 @@ import shlex
 import statistics
 from collections.abc import Iterator
 
+from brigade.printable import size
 from brigade.profile.profile import SHARED, Insight
 from brigade.profile.sums import Sums, again
-from brigade.profile.words import count, listed, many, percent, size
+from brigade.profile.words import count, listed, many, percent
 
 COMPONENTS = 20  # libraries named mca_*
 BIG_BYTES = 256 << 20

@@ -8,10 +8,11 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 
+from brigade.printable import size
 from brigade.profile.profile import Insight
 from brigade.profile.rules.search import WORTH, cost, entries, severity, without
 from brigade.profile.sums import Sums
-from brigade.profile.words import count, listed, many, percent, size
+from brigade.profile.words import count, listed, many, percent
 
 SOURCES_READ = 5  # modules compiled at each start, from which it is worth a word
 _CACHED = re.compile(r"(.*/)?__pycache__/([^/]+?)\.[^./]+(\.opt-\d)?\.pyc$")
