@@ -21,6 +21,7 @@ for name in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
     os.environ.pop(name, None)
 
 
+_REASON = 600  # characters of why a test failed at first
 _is_worker = False  # of those that pytest -n starts: the process that gathers writes for all
 
 
@@ -33,4 +34,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     folder = os.environ.get("BRIGADE_TEST_RERUNS")
     if report.outcome == "rerun" and folder and not _is_worker:  # type: ignore[comparison-overlap]
         with Path(folder).open("a", encoding="utf-8") as file:
-            file.write(f"{report.nodeid}\n")
+            file.write(f"{report.nodeid}\t{_reason(report)}\n")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    """Why a test failed, in one line."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return " ".join(str(crash.message if crash else report.longrepr).split())[:_REASON]

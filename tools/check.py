@@ -199,10 +199,15 @@ def pytest(everything: bool = False) -> Tally:
 
 
 def read_reruns(file: Path, failures: list[str]) -> list[str]:
-    """The tests that failed at first and passed when they were run again."""
-    names = file.read_text().split("\n") if file.exists() else []
+    """The tests that failed at first and passed when they were run again, and why they failed."""
+    lines = file.read_text().splitlines() if file.exists() else []
     failed = {failure.split("::")[-1] for failure in failures}
-    return [f"pytest: {name}" for name in names if name and name.split("::")[-1] not in failed]
+    found = [line.partition("\t") for line in lines]
+    return [
+        f"pytest: {name}" + (f"\n  {why}" if why else "")
+        for name, _, why in found
+        if name and name.split("::")[-1] not in failed
+    ]
 
 
 def as_root() -> tuple[str, ...]:

@@ -70,8 +70,9 @@ def test_a_runner_that_fails_without_a_failed_test_is_a_failure(check, report):
 def test_only_what_passed_when_run_again_is_unsteady(check, tmp_path):
     reruns = tmp_path / "reruns.txt"
     assert check.read_reruns(reruns, []) == []
-    reruns.write_text("tests/a.py::shaky\ntests/a.py::bad[x]\n")
-    assert check.read_reruns(reruns, ["pytest: a::bad[x]"]) == ["pytest: tests/a.py::shaky"]
+    reruns.write_text("tests/a.py::shaky\tassert 1 == 2\ntests/a.py::bad[x]\tassert 0\n")
+    told = check.read_reruns(reruns, ["pytest: a::bad[x]"])
+    assert told == ["pytest: tests/a.py::shaky\n  assert 1 == 2"]
 
 
 def test_what_pytest_runs_again_is_written_down(tmp_path):
@@ -80,7 +81,7 @@ def test_what_pytest_runs_again_is_written_down(tmp_path):
         "import pathlib\ndef test_shaky():\n"
         "    mark = pathlib.Path(__file__).with_name('mark')\n"
         "    again = mark.exists()\n    mark.touch()\n"
-        "    assert again\n"
+        "    assert again, 'not\\n  yet'\n"
     )
     (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
     reruns = tmp_path / "reruns.txt"
@@ -90,7 +91,8 @@ def test_what_pytest_runs_again_is_written_down(tmp_path):
         cwd=tmp_path, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert reruns.read_text().splitlines() == ["test_shaky.py::test_shaky"]
+    (line,) = reruns.read_text().splitlines()
+    assert line.startswith("test_shaky.py::test_shaky\tAssertionError: not yet assert")
 
 
 def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
