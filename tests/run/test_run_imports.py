@@ -31,7 +31,9 @@ OTHERS = {"concurrent.futures", "logging", "secrets", "socket", "brigade.elf.fil
 
 
 def loaded_at_launch(site: Site) -> set[str]:
-    """The modules of a `brigade run` that has found its image and staged it."""
+    """The modules of a `brigade run` that has found its image and staged it: the site's, which is
+    made anew by then if the last run was one with --fork."""
+    site.brigade()
     words = ["run", "--json", str(site.base / "report.json"), "--"]
     words += [str(site.python), str(site.app)]
     found = site.base / "modules.json"
