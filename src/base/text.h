@@ -74,6 +74,13 @@ static inline int text_alike(const char *a, const char *b)
 {
     return a && b ? text_same(a, b) : a == b;
 }
+/* Whether it is one of the names, behind which stands NULL. */
+static inline int text_is_one_of(const char *s, const char *const names[])
+{
+    while (*names && !text_same(s, *names))
+        names++;
+    return *names != NULL;
+}
 /* What follows the last slash. */
 static inline const char *text_base(const char *path)
 {

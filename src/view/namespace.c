@@ -169,14 +169,13 @@ static int is_in(pid_t pid, uint64_t user, uint64_t mounts)
  * is in others (its number may be another's by now), or -errno. */
 static int enter(pid_t pid, uint64_t user, uint64_t mounts)
 {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (fd < 0)
-        return errno == ESRCH ? 0 : -errno;
-    int entered = 0;
-    if (is_in(pid, user, mounts))
-        entered = setns(fd, CLONE_NEWUSER | CLONE_NEWNS) == 0 ? 1 : errno == ESRCH ? 0 : -errno;
-    close(fd);
-    return entered;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0), err = fd < 0 ? errno : 0;
+    int there = is_in(pid, user, mounts);
+    if (there && fd >= 0)
+        err = setns(fd, CLONE_NEWUSER | CLONE_NEWNS) == 0 ? 0 : errno;
+    if (fd >= 0)
+        close(fd);
+    return !there || err == ESRCH ? 0 : err ? -err : 1;
 }
 
 /* Leads the child through it and joins what it has made. */
@@ -274,7 +273,7 @@ static int join_living(const struct view *v)
         return 1;
     for (uint32_t i = 0; i < v->state->n_slots; i++) {
         pid_t pid = (pid_t)slots[i].pid;
-        if (pid <= 0 || pid == getpid() || !is_in(pid, user, mounts))
+        if (pid <= 0 || pid == getpid())
             continue;
         int entered = enter(pid, user, mounts);
         if (entered > 0)

@@ -174,14 +174,6 @@ static int record(const struct view *v, const char *path)
     return start == BINARY_ALONE;
 }
 
-static int is_one_of(const char *path, const char *const names[])
-{
-    const char *name = path ? text_base(path) : "";
-    while (*names && !text_same(name, *names))
-        names++;
-    return *names != NULL;
-}
-
 /* Whether a program starts others on nodes that may not have what is staged on this one. */
 static int is_launcher(const char *path)
 {
@@ -189,10 +181,11 @@ static int is_launcher(const char *path)
                                         "jsrun", "flux",   "qsub",    "bsub",   "prun",
                                         "ssh",   "pdsh",   "palsrun", "clush",  NULL};
     static const char *const families[] = {"mpirun", "mpiexec", "orterun", "prterun"};
-    for (size_t i = 0; path && i < sizeof families / sizeof *families; i++)
-        if (text_starts(text_base(path), families[i]))
+    const char *name = path ? text_base(path) : "";
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (text_starts(name, families[i]))
             return 1;
-    return is_one_of(path, names);
+    return text_is_one_of(name, names);
 }
 
 int program_contains(const char *path)
@@ -201,7 +194,7 @@ int program_contains(const char *path)
         "apptainer", "singularity",    "ch-run", "shifter", "sarus", "podman", "podman-hpc",
         "docker",    "nerdctl",        "enroot", "udocker", "bwrap", "runc",   "crun",
         "youki",     "systemd-nspawn", "proot",  "nsenter", NULL};
-    return is_one_of(path, names);
+    return path && text_is_one_of(text_base(path), names);
 }
 
 /* Not the candidates of a search that are not there. */

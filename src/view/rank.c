@@ -136,12 +136,20 @@ static int join_stage(struct view *v, const char *folder, const char *job)
     return 0;
 }
 
+/* The job's folder, where its state is. */
+static struct text job_folder(char buf[PATH_MAX])
+{
+    const char *state = getenv("BRIGADE_STATE");
+    struct text t = text_in(buf, PATH_MAX);
+    text_bytes(&t, state, strlen(state) - strlen("/state"));
+    return t;
+}
+
 /* Whether the rank sees the files that the stager saw; not if it was started in a container. */
 static int sees_what_is_staged(const struct view *v)
 {
     char mounts[PATH_MAX];
     const struct brg_root *home = &v->state->home;
-    const char *state = getenv("BRIGADE_STATE");
     struct brg_root here;
     if (!home->mounts)
         return 1;
@@ -149,9 +157,8 @@ static int sees_what_is_staged(const struct view *v)
         return 0;
     if (root_same(&here, home))
         return 1;
-    struct text t = text_in(mounts, sizeof mounts);
-    text_bytes(&t, state, strlen(state) - strlen("state"));
-    text_add(&t, BRG_MOUNTS_NAME);
+    struct text t = job_folder(mounts);
+    text_add(&t, "/" BRG_MOUNTS_NAME);
     return here.dev == home->dev && here.ino == home->ino && mounts_alike(v->index, mounts);
 }
 
@@ -202,12 +209,10 @@ static int record_search(struct view *v, const char *folder)
 static const char *enter_namespace(const struct view *v, const char *views)
 {
     char job[PATH_MAX];
-    const char *state = getenv("BRIGADE_STATE");
     enum brg_namespace_why why;
     if (!rank_env_names(views, "namespace"))
         return views;
-    struct text t = text_in(job, sizeof job);
-    text_bytes(&t, state, strlen(state) - strlen("/state"));
+    job_folder(job);
     int err = namespace_enter(v, job, &why);
     if (err == 0)
         return views;

@@ -275,25 +275,17 @@ static void set_importing(struct recorder *r, const char *name)
     __atomic_store_n(&r->importing, kept, __ATOMIC_RELEASE);
 }
 
-static int is_any(const char *path, const char *const names[], size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (text_same(path, names[i]))
-            return 1;
-    return 0;
-}
-
 /* What has been done if a file with that name was opened, or written. */
 static void watch_path(const struct view *v, const char *kind, const char *path)
 {
-    static const char *const plain[] = {"null", "zero", "full", "tty"};
-    static const char *const random[] = {"random", "urandom"};
+    static const char *const plain[] = {"null", "zero", "full", "tty", NULL};
+    static const char *const random[] = {"random", "urandom", NULL};
     int opened = text_same(kind, "open");
     if (text_starts(path, "/dev/") && !text_starts(path, "/dev/shm/")) {
         const char *name = path + sizeof "/dev/" - 1;
-        if (is_any(name, random, sizeof random / sizeof *random))
+        if (text_is_one_of(name, random))
             record_event(v, "random", path);
-        else if (!is_any(name, plain, sizeof plain / sizeof *plain) && !text_starts(name, "pts/"))
+        else if (!text_is_one_of(name, plain) && !text_starts(name, "pts/"))
             record_event(v, "device", path);
     } else if (opened &&
                (text_starts(path, "/proc/self") || text_starts(path, "/proc/thread-self") ||

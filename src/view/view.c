@@ -236,7 +236,7 @@ int view_open_stage(struct view *v, const char *stage, const char *state, uint32
 
 int view_is_away(const struct view *v)
 {
-    return root_is_away(view_env(v, BRG_ROOT_VARIABLE));
+    return v->away || root_is_away(view_env(v, BRG_ROOT_VARIABLE));
 }
 
 void view_note_away(const struct view *v)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from containers import RUNTIME, refusal
 from project import Site
+from world_of_c import program
 
 pytestmark = pytest.mark.skipif(bool(refusal()), reason=refusal() or "they can be made")
 
@@ -19,27 +17,20 @@ pytestmark = pytest.mark.skipif(bool(refusal()), reason=refusal() or "they can b
 @pytest.mark.parametrize("view", ["interpose,python", "python"])
 def test_ranks_in_containers_import_what_is_there(site: Site, tmp_path: Path, view: str) -> None:
     """The runtime is static and passes the environment on: only who is started in it can tell."""
-    runtime = tmp_path / "runtime"
-    command = ["cc", "-x", "c", "-", "-D_GNU_SOURCE", "-static", "-o", str(runtime)]
-    subprocess.run(command, input=RUNTIME, text=True, check=True)
-    other, report = tmp_path / "other", tmp_path / "report.json"
+    runtime = program(tmp_path / "runtime", "-static", "-D_GNU_SOURCE", source=RUNTIME)
+    other = tmp_path / "other"
     shutil.copytree(site.package, other)
     (other / "data.txt").write_text("of the container\n")
     (other / "__init__.py").write_text("def data():\n    return 'of the container'\n")
-    brigade = [sys.executable, "-m", "brigade", "run", "--view", view, "-n", "2"]
-    brigade += ["--cover", str(tmp_path / "venv"), "--json", str(report)]
     plain = [str(site.python), str(site.app)]
     contained = [str(runtime), "mount", str(other), str(site.package), *plain]
-    places = {"BRIGADE_CACHE": str(tmp_path / "cache"), "BRIGADE_NODE_DIR": str(site.nodes)}
 
-    def run(program: list[str], *options: str) -> tuple[list[str], str, dict]:
-        done = subprocess.run(
-            [*brigade, *options, "--", *program], env={**os.environ, **places}, cwd=tmp_path,
-            capture_output=True, text=True, timeout=100,
-        )  # fmt: skip
+    def run(words: list[str], *options: str) -> tuple[list[str], str, dict]:
+        cover = ("--cover", str(tmp_path / "venv"))
+        done = site.brigade_of(words, ("--view", view, "-n", "2", *cover, *options))
         assert done.returncode == 0, done.stderr
         told = [json.loads(line)["data"] for line in done.stdout.splitlines()]
-        return told, done.stderr, json.loads(report.read_text())
+        return told, done.stderr, site.report()
 
     told, _, first = run(plain)
     assert told == ["forty-two\n"] * 2 and first["away"] == 0
@@ -55,19 +46,14 @@ def test_what_is_known_to_start_containers_is_tried_once_for_fork(
     site: Site, tmp_path: Path
 ) -> None:
     """Nothing of it can be watched: an image without a plan is not made again and again."""
-    runtime, report = tmp_path / "podman", tmp_path / "report.json"
+    runtime = tmp_path / "podman"
     runtime.write_text('#!/bin/sh\nexec "$@"\n')
     runtime.chmod(0o755)
-    brigade = [sys.executable, "-m", "brigade", "run", "--fork", "-n", "2"]
-    brigade += ["--cover", str(tmp_path / "venv"), "--json", str(report), "--", str(runtime)]
-    places = {"BRIGADE_CACHE": str(tmp_path / "cache"), "BRIGADE_NODE_DIR": str(site.nodes)}
+    words = [str(runtime), str(site.python), str(site.app)]
     for first in (True, False):
-        done = subprocess.run(
-            [*brigade, str(site.python), str(site.app)], env={**os.environ, **places},
-            cwd=tmp_path, capture_output=True, text=True, timeout=100,
-        )  # fmt: skip
+        done = site.brigade_of(words, ("--fork", "-n", "2", "--cover", str(tmp_path / "venv")))
         assert done.stdout.count("forty-two") == 2, done.stderr
-        told = json.loads(report.read_text())
+        told = site.report()
         assert bool(told["image"]["trial"]) is first, done.stderr
         assert told["away"] == 2 and told["fork"]["ranks"] == 0
         assert "in a container" in told["fork"]["nowhere"]

@@ -350,6 +350,22 @@ def test_a_rank_that_ends_while_it_is_joined_leaves_nobody_without(
     assert [process.wait(LIMIT_S) for process in joined] == [-signal.SIGKILL] * 3
 
 
+def test_a_rank_whose_number_is_anothers_by_now_is_not_joined(
+    ranks: Ranks, programs: dict[str, Path]
+) -> None:
+    world = ranks.world
+    gone = ranks.start()
+    ranks.tell(gone)
+    gone.kill()
+    gone.wait(LIMIT_S)
+    state = bytearray(world.state.read_bytes())
+    slots = int.from_bytes(state[32:40], "little")  # struct brg_state: slots_off
+    assert int.from_bytes(state[slots : slots + 4], "little") == gone.pid
+    state[slots : slots + 4] = os.getpid().to_bytes(4, "little")
+    world.state.write_bytes(state)
+    assert sees(world, programs, "file", strict=True) == ["a file"]
+
+
 def held_by(tree: Path) -> list[str]:
     """Processes that have a cover mounted on `tree`."""
     found = []

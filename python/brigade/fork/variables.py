@@ -38,7 +38,6 @@ OF_RANKS = {
     "JSM_NAMESPACE_*": "jsrun",
     "BRIGADE_RANK": "Brigade",
     "BRIGADE_SLOT": "Brigade",
-    "BRIGADE_ROOT": "Brigade",
 }
 
 # names that fit a pattern, and are the same for all ranks of a node

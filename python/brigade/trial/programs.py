@@ -28,6 +28,7 @@ FRONTS = frozenset(
 )
 #: Commands that start another one as a shell does.
 STARTERS = frozenset({"uv"})
+_WRAPPERS = SHELLS | FRONTS | STARTERS
 MODULE = "module:"
 
 
@@ -84,7 +85,7 @@ class _Rank:
         """What a process is, or became, or started, that is no wrapper; nothing if it is one."""
         name = os.path.basename(process.exe)
         following = self._following(process)
-        if name in SHELLS or name in FRONTS or name in STARTERS:
+        if name in _WRAPPERS:
             if following:
                 return self._below(following)
             return max((self._below(child) for child in self._started(process)), key=_weight,

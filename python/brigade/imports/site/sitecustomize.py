@@ -160,11 +160,13 @@ def _start():
 def _is_away(posix, environ):
     """Whether this process, in a container, sees other files than were staged (src/base/root.h)."""
     words = environ.get(b"BRIGADE_ROOT")
+    if words is None:
+        return False
     try:
         mounts, top = posix.stat("/proc/self/ns/mnt"), posix.stat("/proc/self/root")
     except OSError:
-        return words is not None
-    return words not in (None, b"%d.%d.%d" % (mounts.st_ino, top.st_dev, top.st_ino))
+        return True
+    return words != b"%d.%d.%d" % (mounts.st_ino, top.st_dev, top.st_ino)
 
 
 def _is_template(posix, environ):
