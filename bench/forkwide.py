@@ -8,6 +8,8 @@ free memory is written to and given back (support/memory.py).
     python bench/forkwide.py --import numpy,scipy.stats --ranks 8
     python bench/forkwide.py --python venv/bin/python --ranks 8 \
         --launcher 'venv/bin/torchrun --nproc-per-node={ranks}'
+    python bench/forkwide.py --python venv/bin/python --ranks 8 \
+        --launcher 'mpirun --oversubscribe -n {ranks} venv/bin/python'
 
 Seconds are from the launch of the first process, or of `brigade run`, to the last rank's line: its
 own start and warming are counted in. Memory is the ranks' and the template's proportional set size
@@ -176,9 +178,9 @@ class Place:
             program[:1] = self.options.launcher.format(ranks=ranks).split()
         if variant not in BRIGADE:
             return program
-        width = 1 if self.options.launcher else ranks
+        width = [] if self.options.launcher else ["-n", str(ranks)]
         brigade = [sys.executable, "-m", "brigade", "run", "--quiet", "--json", str(self.report)]
-        return [*brigade, *BRIGADE[variant], "-n", str(width), "--", *program]
+        return [*brigade, *BRIGADE[variant], *width, "--", *program]
 
     def _wait(
         self, ranks: int, begin: float, started: list[subprocess.Popen[bytes]]

@@ -3,8 +3,10 @@ files there are and holds none, and the one process that opens them opens them w
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import mpi_world
 import pytest
 from click.testing import CliRunner
 from project import Site
@@ -40,6 +42,10 @@ def is_forked_as_plain(site: Site, *run: str) -> dict:
     report = site.report()
     assert report["unstaged"] is None and report["fork"]["ranks"] == 2, report
     return report
+
+
+#: as they would be used, without what `mpi_world` sets, which could say where ranks start
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def test_nothing_is_copied_and_what_is_opened_is_no_miss(site: Site) -> None:
@@ -105,3 +111,30 @@ def test_what_it_grows_by_is_not_copied_either(site: Site) -> None:
         assert (found and {"paths": found["paths"]}) == grown
         assert report["misses"]["total"] == (0 if grown else 2), report["misses"]
     assert image_of(site).stat().st_size < BIG
+
+
+@pytest.mark.parametrize("mpi", mpi_world.MPIS)
+def test_nor_is_it_under_a_launcher_that_stays_on_this_machine(site: Site, mpi: str) -> None:
+    launcher = mpi_world.LAUNCHERS[mpi]
+    if not shutil.which(launcher[0]):
+        pytest.skip(f"needs {launcher[0]}")
+    words = [*launcher, "2", str(site.python), str(site.app)]
+    said = site.plain().stdout.splitlines() * 2
+
+    def report(*run: str) -> dict:
+        done = site.brigade_of(words, (*run, "--fork"), ROOT)
+        assert done.returncode == 0 and done.stdout.splitlines() == said, done.stderr
+        found = site.report()
+        assert found["fork"]["ranks"] == 2 and found["misses"]["total"] == 0, found
+        return found
+
+    for renewed in ("first run", None):
+        found = report()
+        assert found["image"]["renewed"] == renewed
+        assert found["staging"]["stays_on_disk"] and found["staging"]["transport"] == "alone"
+        assert found["staging"]["bytes_per_node"] < BIG
+    assert image_of(site).stat().st_size < BIG
+    found = report("--transport", "mpi")  # asked for: through the launcher, which may go anywhere
+    assert found["image"]["renewed"].startswith("it holds no contents")
+    assert found["staging"]["transport"] == "mpi" and found["staging"]["bytes_per_node"] > BIG
+    assert not list(site.nodes.glob("brigade-*/[0-9a-f]*"))

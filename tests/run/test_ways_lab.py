@@ -147,6 +147,23 @@ def test_steps_of_a_script_find_what_was_staged_at_its_top(cluster: Cluster) -> 
     assert cluster.left() == []
 
 
+def test_on_the_one_node_of_an_allocation_no_step_of_ours_needs_slurm(cluster: Cluster) -> None:
+    out = cluster.batch(
+        "brigade run -q --json $S/one.json -- srun -n4 $app || exit 1\n"
+        "brigade run -q --fork --json $S/disk.json -- srun -n4 $PYTHON -c 'import json' || exit 2\n"
+        "brigade run -q --transport mpi --json $S/asked.json -- srun -n4 $app || exit 3\n",
+        "-N1",
+        PYTHON=sys.executable,
+    )
+    assert out.count("rank on ") == 8, out
+    one, disk, asked = (cluster.report(f"{name}.json") for name in ("one", "disk", "asked"))
+    assert one["staging"]["transport"] == disk["staging"]["transport"] == "alone"
+    assert asked["staging"]["transport"] == "mpi"
+    assert one["startup"]["ranks"] == disk["fork"]["ranks"] == 4
+    assert disk["staging"]["stays_on_disk"] and disk["misses"]["total"] == 0, disk
+    assert missed(one) == missed(asked) == [] and cluster.left() == []
+
+
 @pytest.mark.parametrize("ahead", [False, True], ids=["each for itself", "staged ahead"])
 def test_two_steps_at_once_on_the_same_nodes_leave_each_other_alone(
     cluster: Cluster, ahead: bool

@@ -89,7 +89,7 @@ _OPTIONS = [
         show_default=True,
         envvar="BRIGADE_TRANSPORT",
         help="What carries the image to the nodes. auto: MPI; without it, in a Slurm allocation, "
-        "sbcast.",
+        "sbcast; none where all ranks start on this machine.",
     ),
     click.option(
         "--topology",

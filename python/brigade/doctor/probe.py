@@ -34,7 +34,7 @@ def nodes(words: list[str]) -> list[dict[str, Any]]:
     """
     tool = [str(native("brigade-rank")), "--probe", node_base()]
     # a launcher's command needs some program
-    command = parse([*words, "true"]).per_node(tool) if words else tool
+    command = parse([*words, "true"]).launched_per_node(tool) if words else tool
     results, said, status = run_step(command, lambda done, total: None)
     found = [result for result in results if "kernel" in result]
     if not found:

@@ -42,6 +42,7 @@ def stage_ahead(settings: Settings) -> dict[str, Any]:
 
 def _stage_ahead(settings: Settings) -> dict[str, Any]:
     launch = _launch(settings)
+    launch.launched = settings.needs_launcher
     where = standing.allocation(launch)
     if launch.kind == "srun" and not standing.slurm_job_of(where):
         raise UsageError(
@@ -130,7 +131,7 @@ def _take_away(what: Standing) -> dict[str, Any]:
     if number:
         launch.join_slurm_job(number)
     results, said, status = run_step(
-        launch.per_node(tool), lambda done, total: None, counted=launch.kind != "local"
+        launch.per_node(tool), lambda done, total: None, counted=not launch.is_here
     )
     if status or not results:
         raise StageError(

@@ -47,6 +47,12 @@ class Settings:
     fork_leave: list[str] = field(default_factory=list)  # and those that each rank shall import
     outside: list[str] = field(default_factory=list)  # words before the wrapper: a tracer's
 
+    @property
+    def needs_launcher(self) -> bool:
+        """Whether staging goes through the launcher, also where all ranks seem to start here: MPI
+        is asked for, or every rank must have the image."""
+        return self.strict or self.transport == "mpi"
+
 
 @dataclass
 class Course:
@@ -86,7 +92,7 @@ class Course:
         settings = self.settings
         if not settings.fork or settings.memory is not None or settings.image or settings.strict:
             return False
-        return self.launch is not None and self.launch.kind == "local"
+        return self.launch is not None and self.launch.is_here
 
     @property
     def stays_on_disk(self) -> bool:

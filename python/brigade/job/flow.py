@@ -47,6 +47,7 @@ def _run(settings: Settings) -> int:
     progress = Progress(settings.quiet)
     try:
         course.launch = parse(settings.words, settings.ranks)
+        course.launch.launched = settings.needs_launcher
         if course.launch.kind == "local":
             refuse_script(settings.words)
     except UsageError as error:

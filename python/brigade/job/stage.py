@@ -193,7 +193,7 @@ def _run(
         launch.per_node(tool),
         progress,
         patience(launch.ranks),
-        counted=launch.kind != "local",
+        counted=not launch.is_here,
         stoppable=stoppable,
     )
 
@@ -216,7 +216,7 @@ def drop(launch: Launch, image_id: str, job: str, *, keep: bool) -> list[dict[st
         results, _, _ = _run(launch, tool, stoppable=False)
     except StageError:
         results = []
-    if not results and launch.kind != "local":  # an allocation that is over starts no step more
+    if not results and not launch.is_here:  # an allocation that is over starts no step more
         with suppress(StageError):
             results, _, _ = run_step(tool, lambda done, total: None, counted=False, stoppable=False)
     return results

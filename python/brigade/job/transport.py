@@ -113,7 +113,7 @@ def _join(launch: Launch, job: str, way: Way, stands: Standing) -> dict[str, Any
             launch.per_node(tool),
             lambda done, total: None,
             patience(launch.ranks),
-            counted=launch.kind != "local",
+            counted=not launch.is_here,
         )
     except StageError:
         return None

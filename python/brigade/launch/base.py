@@ -22,6 +22,7 @@ class Launch(ABC):
 
     kind: str  # "srun", "mpirun", "mpiexec" or "local"
     everywhere = False  # steps of our own go to all nodes of the allocation, not to the job's only
+    launched = False  # and through the launcher, also where it has no other machine to reach
 
     def __init__(self, words: list[str]) -> None:
         self.words = words
@@ -49,14 +50,28 @@ class Launch(ABC):
     def trial(self, ranks: int, prefix: list[str]) -> list[str]:
         """The same program with `ranks` ranks on one node, its output to our own streams."""
 
-    @abstractmethod
     def per_node(self, tool: list[str]) -> list[str]:
         """`tool`, one process on each node of the job."""
+        return tool if self.is_here else self.launched_per_node(tool)
 
     def per_node_told(self, tool: list[str]) -> list[str] | None:
         """The same, the first process with our standard input; None if that is not to be had, or
         if there is nothing to be gained by it."""
         return None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all ranks start on this machine, and our own steps need no launcher."""
+        return not self.launched and not self.everywhere and self.stays_here
+
+    @property
+    @abstractmethod
+    def stays_here(self) -> bool:
+        """Whether the launcher starts all ranks on this machine; False where that is in doubt."""
+
+    @abstractmethod
+    def launched_per_node(self, tool: list[str]) -> list[str]:
+        """`per_node` through the launcher, wherever the ranks are."""
 
     @property
     def spans_jobs(self) -> bool:
@@ -74,6 +89,10 @@ class Launch(ABC):
 
         `recorded` is the one that the program loaded in its trial, perhaps under another launcher.
         """
+        return "none" if self.is_here else self.launched_mpi_library(recorded)
+
+    def launched_mpi_library(self, recorded: str | None) -> str:
+        """The same of processes that the launcher starts."""
         return "none"
 
     @property

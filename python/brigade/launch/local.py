@@ -35,7 +35,15 @@ class LocalLaunch(Launch):
     def trial(self, ranks: int, prefix: list[str]) -> list[str]:
         return self._spawn(min(ranks, self._ranks), [*prefix, *self.words])
 
-    def per_node(self, tool: list[str]) -> list[str]:
+    @property
+    def is_here(self) -> bool:
+        return True
+
+    @property
+    def stays_here(self) -> bool:
+        return True
+
+    def launched_per_node(self, tool: list[str]) -> list[str]:
         return tool
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from brigade.launch import here
 from brigade.launch.base import count, library_beside
 from brigade.launch.mpmd import MpmdLaunch
 
@@ -27,6 +28,11 @@ _KEPT = frozenset({
     "genv", "genvlist", "genvnone", "genvall", *_HOST_LISTS, *_HOST_FILES, "wdir", "gwdir",
     "gpath", "gumask", "tmpdir", "launcher", "launcher-exec", "bootstrap-exec-args", "bootstrap",
     "bootstrap-exec", "rmk", "iface", "localhost", "disable-hostname-propagation", "pmi-port",
+    "skip-launch-node",
+})  # fmt: skip
+# Those that name machines in another way, or whoever starts processes there.
+_WHERE = frozenset({
+    *_HOST_FILES, "bootstrap", "bootstrap-exec", "launcher", "launcher-exec", "localhost", "rmk",
     "skip-launch-node",
 })  # fmt: skip
 
@@ -55,7 +61,16 @@ class MpichLaunch(MpmdLaunch):
     def _own_step(self) -> list[str]:
         return [self.launcher, *self._kept()]
 
-    def per_node(self, tool: list[str]) -> list[str]:
+    @property
+    def stays_here(self) -> bool:
+        if not here.is_program(self.executable) or not here.no_scheduler_places(os.environ):
+            return False
+        options = [option for options, _ in self.contexts for option in options]
+        named = [option.values[0] for option in options if option.name in _HOST_LISTS]
+        others = here.names_others(named) or any(option.name in _WHERE for option in options)
+        return not others and not here.hydra_is_told(os.environ)
+
+    def launched_per_node(self, tool: list[str]) -> list[str]:
         return [*self._own_step(), "-ppn", "1", "-n", str(len(self._hosts()) or 1), *tool]
 
     def _hosts(self) -> list[str]:
@@ -73,7 +88,7 @@ class MpichLaunch(MpmdLaunch):
             return [str(node) for node in range(int(os.environ["SLURM_JOB_NUM_NODES"]))]
         return list(dict.fromkeys(host.split(":")[0].strip() for host in hosts if host.strip()))
 
-    def mpi_library(self, recorded: str | None) -> str:
+    def launched_mpi_library(self, recorded: str | None) -> str:
         return library_beside(self.executable, ["libmpi.so.12", "libmpich.so.12", "libmpi.so"])
 
 

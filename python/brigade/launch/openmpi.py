@@ -6,8 +6,10 @@ import os
 from collections.abc import Collection
 
 from brigade.errors import UsageError
+from brigade.launch import here
 from brigade.launch.base import count, library_beside
 from brigade.launch.mpmd import MpmdLaunch
+from brigade.launch.options import Option
 
 # From `mpirun --help full` of Open MPI 4.1 and PRRTE's schizo_ompi.c for 5.0: how many words follow
 # an option.
@@ -36,6 +38,15 @@ _OF_ONE_CONTEXT = frozenset({
     "c", "H", "host", "hostfile", "machinefile", "n", "np", "path", "prefix", "noprefix",
     "preload-binary", "preload-files", "s", "wd", "wdir", "x",
 })  # fmt: skip
+
+
+# Those that may name machines, or files that do. Parameters are looked at one by one.
+_WHERE = frozenset({
+    "am", "amca", "default-hostfile", "display-topo", "dvm", "dvm-uri", "hnp", "hostfile",
+    "launch-agent", "machinefile", "nolocal", "personality", "rankfile", "rf", "tune",
+})  # fmt: skip
+_PARAMETERS = frozenset({"mca", "gmca", "omca", "gomca", "prtemca", "pmixmca"})
+_MAPPINGS = frozenset({"map-by", "mapby", "rank-by", "rankby"})
 
 
 class OpenMpiLaunch(MpmdLaunch):
@@ -72,8 +83,28 @@ class OpenMpiLaunch(MpmdLaunch):
     def _own_step(self) -> list[str]:
         return [self.launcher, *self._kept(), "--oversubscribe"]
 
-    def per_node(self, tool: list[str]) -> list[str]:
+    @property
+    def stays_here(self) -> bool:
+        if not here.is_program(self.executable) or not here.no_scheduler_places(os.environ):
+            return False
+        return not any(
+            _names_others(option) for options, _ in self.contexts for option in options
+        ) and not here.open_mpi_is_told(self.executable, os.environ)
+
+    def launched_per_node(self, tool: list[str]) -> list[str]:
         return [*self._own_step(), "--map-by", "ppr:1:node", "--bind-to", "none", *tool]
 
-    def mpi_library(self, recorded: str | None) -> str:
+    def launched_mpi_library(self, recorded: str | None) -> str:
         return library_beside(self.executable, ["libmpi.so.40", "libmpi.so"])
+
+
+def _names_others(option: Option) -> bool:
+    """Whether an option may name another machine than this."""
+    value = next(iter(option.values), "")
+    if option.name in OpenMpiLaunch.hosts:
+        return here.names_others([value])
+    if option.name in _PARAMETERS:
+        return here.says_where(value)
+    if option.name in _MAPPINGS:
+        return any(word in value for word in ("file", "seq"))
+    return option.name in _WHERE

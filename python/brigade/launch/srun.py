@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
 from brigade.errors import UsageError
-from brigade.launch import multiprog, slurm
+from brigade.launch import here, multiprog, slurm
 from brigade.launch.allocation import allocated
 from brigade.launch.base import Launch, count, distinct
 from brigade.launch.options import Option, flatten, join_contexts, split_contexts, split_getopt
-from brigade.launch.srun_options import ALLOCATION, CONTAINERS, OPTIONS, PLACE, SHAPE
+from brigade.launch.srun_options import ALLOCATION, CONTAINERS, ELSEWHERE, OPTIONS, PLACE, SHAPE
 
 _ROOM = 32  # words of a command of --multi-prog that what stands before it may have
 
@@ -117,11 +117,20 @@ class SrunLaunch(Launch):
             file.write(text)
         return path
 
-    def per_node(self, tool: list[str]) -> list[str]:
+    def launched_per_node(self, tool: list[str]) -> list[str]:
         return self._per_node(tool, "none")
 
-    def per_node_told(self, tool: list[str]) -> list[str]:
-        return self._per_node(tool, "0")
+    def per_node_told(self, tool: list[str]) -> list[str] | None:
+        return None if self.is_here else self._per_node(tool, "0")
+
+    @property
+    def stays_here(self) -> bool:
+        if self._job or len(self.components) > 1 or not here.slurm_is_here(os.environ):
+            return False
+        named = {option.name for option in self.options}
+        if named & ELSEWHERE or not all(map(OPTIONS.knows, named)):  # a plug-in may do anything
+            return False
+        return self._value("nodes") in (None, "1")
 
     def _per_node(self, tool: list[str], hears: str) -> list[str]:
         alone = ["--ntasks-per-node=1", "--kill-on-bad-exit=1", "--input", hears]
@@ -209,7 +218,7 @@ class SrunLaunch(Launch):
         finally:
             self._name = []
 
-    def mpi_library(self, recorded: str | None) -> str:
+    def launched_mpi_library(self, recorded: str | None) -> str:
         """srun serves every MPI: which one, the program says. Without any, each node reads the
         image for itself."""
         if self._value("mpi") == "none" or self.spans_jobs:

@@ -84,3 +84,13 @@ CONTAINERS = frozenset({
 })  # fmt: skip
 # Where the job's nodes are: kept by a step that has to be on the same ones.
 PLACE = frozenset({"nodelist", "exclude", "nodefile", "relative"})
+# Of another job, on other machines, or another user's.
+ELSEWHERE = PLACE | {
+    "clusters",
+    "external-launcher",
+    "gid",
+    "het-group",
+    "jobid",
+    "no-allocate",
+    "uid",
+}
