@@ -55,7 +55,9 @@ struct brg_file {
         int left;  /* this rank has bytes to move in the call that begins */
         int moved; /* it has written [low, high) of it */
         uint64_t low, high, began_ns;
-        struct early own;         /* the request, while ranks meet for it */
+        struct early own;     /* the request, while ranks meet for it */
+        uint64_t from, until; /* of all ranks' calls that are over: not on its way to the disk */
+        uint32_t turn;        /* the rank that sends it, modulo their number */
         struct brg_error failure; /* the others have not heard of it */
     } early;
     struct brg_error failure; /* code != 0: every later call fails with it */

@@ -10,6 +10,12 @@
 /* More than this is worth a look whether others failed meanwhile. */
 #define MOST_BYTES (UINT64_C(64) << 20)
 
+/* What the judge tells each rank. */
+enum told {
+    TOLD_SHARES = 1, /* its blocks are others' as well */
+    TOLD_DENSE = 2   /* what all have written lies next to each other */
+};
+
 /* Of what several ranks wrote the highest one's bytes stay; whether there is such a thing shows
  * only where each has one run. */
 static int may_write(brg_file *f, struct early *early, struct io_part *run)
@@ -136,17 +142,41 @@ int file_early_judge(void *file, int64_t *values)
             (uint64_t)world_heard(w, r, EARLY_LOW), (uint64_t)world_heard(w, r, EARLY_HIGH),
             (uint64_t)world_heard(w, r, EARLY_FROM), (uint64_t)world_heard(w, r, EARLY_UNTIL)};
     values[EARLY_DONE] = early_judge(claims, w->size, shares);
+    int dense = values[EARLY_DONE] && early_is_dense(claims, w->size);
     for (uint32_t r = 0; r < w->size && values[EARLY_DONE]; r++)
-        world_tell(w, r, EARLY_DONE, shares[r]);
+        world_tell(w, r, EARLY_DONE, (shares[r] ? TOLD_SHARES : 0) | (dense ? TOLD_DENSE : 0));
     return 0;
+}
+
+static int64_t told(const brg_file *f)
+{
+    return world_told(f->world, EARLY_DONE);
+}
+
+/* Ranks take turns: it takes one of them as long as a short write. What had begun by itself, or
+ * lies apart, is left. */
+void file_early_start(brg_file *f, const struct io_extent *e)
+{
+    struct file_early *own = &f->early;
+    int is_short = (told(f) & TOLD_DENSE) && e->run < STORE_START_BYTES;
+    if (e->low != own->until)
+        own->from = e->low;
+    own->until = e->high;
+    if (!is_short)
+        own->from = own->until;
+    if (own->until - own->from < STORE_START_BYTES)
+        return;
+    if (own->turn++ % f->world->size == f->world->rank)
+        store_start(f->store, own->from, own->until);
+    own->from = own->until;
 }
 
 void file_early_end(brg_file *f, enum file_early_end end, uint64_t high)
 {
-    enum store_early_end how = end == FILE_EARLY_DOUBT            ? STORE_DOUBT
-                               : end == FILE_EARLY_AGAIN          ? STORE_AGAIN
-                               : world_told(f->world, EARLY_DONE) ? STORE_SHARED
-                                                                  : STORE_KEEP;
+    enum store_early_end how = end == FILE_EARLY_DOUBT   ? STORE_DOUBT
+                               : end == FILE_EARLY_AGAIN ? STORE_AGAIN
+                               : told(f) & TOLD_SHARES   ? STORE_SHARED
+                                                         : STORE_KEEP;
     if (end == FILE_EARLY_KEEP)
         f->size = most(f->size, high);
     if (end == FILE_EARLY_KEEP || f->early.moved)

@@ -40,4 +40,8 @@ enum file_early_end {
 };
 void file_early_end(brg_file *f, enum file_early_end end, uint64_t high);
 
+/* Then, of a call that is over: short writes that lie next to each other go to the disk, while the
+ * ranks write more. */
+void file_early_start(brg_file *f, const struct io_extent *extent);
+
 #endif

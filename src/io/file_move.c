@@ -77,6 +77,7 @@ void file_move_nothing(brg_file *f, enum file_action action, const struct io_ext
     explain_early(f, action, e->run);
     if (action == FILE_WRITE && e->low < e->high) {
         file_early_end(f, FILE_EARLY_KEEP, e->high);
+        file_early_start(f, e);
         file_cost_call(f, IO_DIRECT, e->high - e->low, e->run, f->early.began_ns);
     }
 }

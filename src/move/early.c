@@ -124,3 +124,17 @@ int early_judge(const struct early_claim *claims, uint32_t n, unsigned char *sha
     share(claims, n, shares);
     return 1;
 }
+
+int early_is_dense(const struct early_claim *claims, uint32_t n)
+{
+    uint64_t low = UINT64_MAX, high = 0, bytes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct early_claim *c = &claims[i];
+        if (c->low == c->high)
+            continue;
+        low = c->low < low ? c->low : low;
+        high = c->high > high ? c->high : high;
+        bytes += c->high - c->low;
+    }
+    return bytes && bytes == high - low;
+}

@@ -52,4 +52,7 @@ struct early_claim {
  * whether rank i's blocks are another's as well. Pure. */
 int early_judge(const struct early_claim *claims, uint32_t n, unsigned char *shares);
 
+/* Whether these bytes, no two of which are the same, lie next to each other. Pure. */
+int early_is_dense(const struct early_claim *claims, uint32_t n);
+
 #endif

@@ -22,7 +22,6 @@ _Static_assert(STORE_PAGE == AREA_PAGE_BYTES && SUMS_SHEET == AREA_PAGE_FIRST &&
 
 #define SHORT_BYTES (64u << 10)
 #define CACHED_BYTES (1u << 20)
-#define START_BYTES (256u << 10) /* less is left to the sync: small requests cost a disk more */
 
 struct io_store *store_new(void)
 {
@@ -215,8 +214,13 @@ static int write_past_cache(struct io_store *s, const char *buf, size_t bytes, u
  * find everything still to do. What fails there, the sync says. */
 static void start_sync(struct io_store *s, size_t bytes, uint64_t offset)
 {
-    if (s->sync && !s->async && bytes >= START_BYTES)
+    if (s->sync && !s->async && bytes >= STORE_START_BYTES)
         (void)sync_file_range(s->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+}
+
+void store_start(struct io_store *s, uint64_t from, uint64_t until)
+{
+    start_sync(s, (size_t)(until - from), from);
 }
 
 /* Block by block, or several small ones: what has just been summed is still in the processor's

@@ -70,6 +70,48 @@ static void ranks_in_order_and_side_by_side_share_the_blocks_they_meet_in(void)
     CHECK(!early_judge(claims, 3, shares), "a byte overlaps");
 }
 
+static int is_every_byte_someones(const struct early_claim *claims, uint32_t n)
+{
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (claims[i].low < claims[i].high) {
+            low = claims[i].low < low ? claims[i].low : low;
+            high = claims[i].high > high ? claims[i].high : high;
+        }
+    for (uint64_t byte = low; byte < high; byte++) {
+        uint32_t i = 0;
+        while (i < n && !(claims[i].low <= byte && byte < claims[i].high))
+            i++;
+        if (i == n)
+            return 0;
+    }
+    return low < high;
+}
+
+static void bytes_are_dense_where_each_of_their_hull_is_someones(void)
+{
+    struct early_claim claims[6];
+    int dense = 0, apart = 0;
+    for (int round = 0; round < 4000; round++) {
+        uint32_t n = 1 + (uint32_t)below(6);
+        uint64_t at = below(100);
+        for (uint32_t k = 0; k < n; k++) { /* in an order of their own */
+            struct early_claim *c = &claims[round % 2 ? k : n - 1 - k];
+            *c = (struct early_claim){0};
+            if (below(5) == 0)
+                continue;
+            at += below(12) == 0;
+            c->low = at;
+            at = c->high = at + 1 + below(9);
+        }
+        int wanted = is_every_byte_someones(claims, n);
+        CHECK(early_is_dense(claims, n) == wanted, "round %d: %d", round, wanted);
+        dense += wanted;
+        apart += !wanted;
+    }
+    CHECK(dense > 1000 && apart > 400, "%d dense, %d apart", dense, apart);
+}
+
 static void a_request_is_a_run_if_it_lies_together_on_both_sides(void)
 {
     char memory[64] = "";
@@ -100,6 +142,7 @@ int main(void)
 {
     the_judge_finds_what_every_pair_shows();
     ranks_in_order_and_side_by_side_share_the_blocks_they_meet_in();
+    bytes_are_dense_where_each_of_their_hull_is_someones();
     a_request_is_a_run_if_it_lies_together_on_both_sides();
     return failures != 0;
 }
