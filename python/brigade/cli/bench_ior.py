@@ -184,7 +184,7 @@ def _compare(
         cases += [
             measure.Case(start(ranks=ranks), ranks, one) for one in _files(values, files, ranks)
         ]
-    components = mpiio_components() if is_open_mpi(mpicc) else {}
+    components = mpiio_components(mpicc) if is_open_mpi(mpicc) else {}
     ways = measure.ways(values["api"] or "POSIX", components)
     rounds = int(values["repetitions"] or _ROUNDS)
     with counted("measuring") as progress:

@@ -51,7 +51,7 @@ def prepare(base: Path, mpicc: str, python: str = sys.executable) -> Program:
     peers = [parallel_hdf5(mpicc), _adios2(python)]
     here = [peer for peer in peers if not peer.absent]
     absent = {peer.name: peer.absent for peer in peers if peer.absent}
-    components = mpiio_components() if opened else {}
+    components = mpiio_components(mpicc) if opened else {}
     for name in ("ompio", "romio"):
         if name not in components:
             absent[name] = (
@@ -62,8 +62,10 @@ def prepare(base: Path, mpicc: str, python: str = sys.executable) -> Program:
 
 
 def compiled(base: Path, name: str, words: list[str], sources: list[Path]) -> Path:
-    """The program that this command makes of these sources, below `base`, made if need be."""
-    text = "\0".join([*words, platform.machine(), *(s.read_text() for s in sources)])
+    """The program that this command makes of these sources, below `base`, made if need be. The same
+    word may be another MPI's compiler tomorrow, where modules are loaded."""
+    behind = [os.path.realpath(shutil.which(words[0]) or ""), says([words[0], "-show"])]
+    text = "\0".join([*words, *behind, platform.machine(), *(s.read_text() for s in sources)])
     path = base / f"{name}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
     if not path.exists():
         base.mkdir(parents=True, exist_ok=True)
@@ -127,10 +129,14 @@ def is_open_mpi(mpicc: str) -> bool:
     return open_mpi(mpicc) > 0
 
 
-def mpiio_components() -> dict[str, str]:
-    """Open MPI's components for MPI-IO: {"ompio": "ompio", "romio": "romio321"}."""
+def mpiio_components(mpicc: str) -> dict[str, str]:
+    """The components for MPI-IO of the Open MPI whose compiler this is: {"ompio": "ompio", "romio":
+    "romio321"}."""
+    compiler = shutil.which(shlex.split(mpicc)[0]) or ""
+    beside = os.path.join(os.path.dirname(compiler), "ompi_info")
+    info = beside if os.path.exists(beside) else "ompi_info"
     found = {}
-    for line in says(["ompi_info", "--parsable", "--param", "io", "all"]).splitlines():
+    for line in says([info, "--parsable", "--param", "io", "all"]).splitlines():
         parts = line.split(":")
         if parts[:2] == ["mca", "io"] and len(parts) > 2:
             for name in ("ompio", "romio"):
