@@ -4,16 +4,24 @@ While `listening`, the first SIGINT, SIGTERM or SIGHUP is remembered. Inside `pr
 at once, as Interrupted; elsewhere `check` raises it at the next place where nothing is half done.
 Later signals change nothing: cleaning up is not cut short. A signal that the caller had ignored
 (nohup, a shell's background job) stays ignored.
+
+What is raised in a destructor, or where a weak reference dies, Python prints and forgets: HDF5's
+module spends a third of its time there. Such a one is sent once more.
 """
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AGAIN_S = 0.001
 
 
 class Interrupted(BaseException):
@@ -55,13 +63,42 @@ def listening() -> Iterator[None]:
 
 @contextmanager
 def promptly() -> Iterator[None]:
-    """A signal that comes meanwhile, or came before, is raised at once."""
+    """A signal that comes meanwhile, or came before, is raised at once; at the latest at the end."""
     check()
+    forgotten = sys.unraisablehook
+    lost, over = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def note(about: Any) -> None:
+        if not isinstance(about.exc_value, Interrupted):
+            forgotten(about)
+            return
+        if not threads:
+            threads.append(threading.Thread(target=_send_again, args=(lost, over), daemon=True))
+            threads[0].start()
+        lost.set()
+
+    sys.unraisablehook = note
     _Heard.prompt = True
     try:
         yield
     finally:
         _Heard.prompt = False
+        sys.unraisablehook = forgotten
+        over.set()
+        lost.set()
+        for thread in threads:
+            thread.join()
+    check()
+
+
+def _send_again(lost: threading.Event, over: threading.Event) -> None:
+    """Send what was `lost`, when that place has been left, as often as it takes."""
+    while lost.wait() and not over.wait(_AGAIN_S):
+        lost.clear()
+        _Heard.prompt = True
+        assert _Heard.signum is not None
+        os.kill(os.getpid(), _Heard.signum)
 
 
 def noted() -> int | None:

@@ -16,9 +16,14 @@ def moving(step: str, quiet: bool) -> Iterator[tuple[Callable[[int, int], None],
     """(progress, sentences): a line that redraws itself; afterwards what could not be carried. Ends
     the command if a signal asks for that, when what was begun has been taken back."""
     line, left = Progress(quiet), list[str]()
+
+    def show(done: int, total: int) -> None:
+        interrupt.check()
+        line.show(step, done, total)
+
     try:
         with interrupt.listening(), interrupt.promptly():
-            yield lambda done, total: line.show(step, done, total), left
+            yield show, left
     except interrupt.Interrupted as stop:
         sys.exit(128 + stop.signum)
     except BrigadeError:
