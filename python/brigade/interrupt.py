@@ -63,7 +63,7 @@ def listening() -> Iterator[None]:
 
 @contextmanager
 def promptly() -> Iterator[None]:
-    """A signal that comes meanwhile, or came before, is raised at once; at the latest at the end."""
+    """A signal that comes meanwhile, or came before, is raised at once, or by the end."""
     check()
     forgotten = sys.unraisablehook
     lost, over = threading.Event(), threading.Event()

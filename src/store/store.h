@@ -113,9 +113,10 @@ int store_write_early(struct io_store *store, const void *buf, size_t bytes, uin
                       struct brg_error *err);
 int store_end_early(struct io_store *store, enum store_early_end end, uint64_t size,
                     struct brg_error *err);
-/* What has so many bytes starts on its way to the disk as soon as it is written: a rank's by itself,
- * and bytes [from, until) of several ranks' short writes, which lie in memory next to each other by
- * then, where one of them says so. Less is left to the sync: small requests cost a disk more. */
+/* What has so many bytes starts on its way to the disk as soon as it is written: a rank's by
+ * itself, and bytes [from, until) of several ranks' short writes, which lie in memory next to each
+ * other by then, where one of them says so. Less is left to the sync: small requests cost a disk
+ * more. */
 #define STORE_START_BYTES (256u << 10)
 void store_start(struct io_store *store, uint64_t from, uint64_t until);
 /* Local: the block that this rank is writing from its beginning (with async: none), if it has not

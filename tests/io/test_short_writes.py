@@ -1,5 +1,5 @@
-"""Short writes of several ranks that lie next to each other start on their way to the disk while the
-ranks write more, and not all when they sync."""
+"""Short writes of several ranks that lie next to each other start on their way to the disk while
+the ranks write more, and not all when they sync."""
 
 from __future__ import annotations
 
