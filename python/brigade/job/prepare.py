@@ -38,7 +38,6 @@ def prepare(course: Course, launch: Launch, progress: Progress, early: Early | N
             _prepare(course, launch, progress, early)
     except OSError as error:
         raise _cannot_keep(course, error) from error
-    interrupt.check()
 
 
 def remake(course: Course, launch: Launch, progress: Progress, reason: str) -> None:
@@ -49,7 +48,6 @@ def remake(course: Course, launch: Launch, progress: Progress, reason: str) -> N
             _anew(course, launch, course.image, progress, reason)
     except OSError as error:
         raise _cannot_keep(course, error) from error
-    interrupt.check()
 
 
 def _cannot_keep(course: Course, error: OSError) -> ImageError:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 # Variables of schedulers that begin so; of Slurm, those of an allocation.
 _SCHEDULERS = (
     "ALPS_", "COBALT_", "FLUX_", "JSM_", "LOADL_", "LSB_", "OAR_", "PALS_", "PBS_", "PE_HOSTFILE",
+    "PJM_",
 )  # fmt: skip
 _SLURM = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST")
 _SELF = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -27,11 +28,8 @@ _NOT_WHERE = frozenset({
 })  # fmt: skip
 _MCA_VARIABLES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
 _MCA_FILES = (
-    "openmpi-mca-params.conf",
-    "prte-mca-params.conf",
-    "pmix-mca-params.conf",
-    "prte.conf",
-)
+    "openmpi-mca-params.conf", "prte-mca-params.conf", "pmix-mca-params.conf", "prte.conf",
+)  # fmt: skip
 _HOST_FILES = ("openmpi-default-hostfile", "prte-default-hostfile")
 _HOME_FILES = (".openmpi/mca-params.conf", ".prte/mca-params.conf", ".pmix/mca-params.conf")
 _PREFIXES = ("OPAL_PREFIX", "PRTE_PREFIX", "PMIX_PREFIX")

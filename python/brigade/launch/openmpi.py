@@ -38,8 +38,6 @@ _OF_ONE_CONTEXT = frozenset({
     "c", "H", "host", "hostfile", "machinefile", "n", "np", "path", "prefix", "noprefix",
     "preload-binary", "preload-files", "s", "wd", "wdir", "x",
 })  # fmt: skip
-
-
 # Those that may name machines, or files that do. Parameters are looked at one by one.
 _WHERE = frozenset({
     "am", "amca", "default-hostfile", "display-topo", "dvm", "dvm-uri", "hnp", "hostfile",

@@ -86,11 +86,5 @@ CONTAINERS = frozenset({
 PLACE = frozenset({"nodelist", "exclude", "nodefile", "relative"})
 # Of another job, on other machines, or another user's.
 ELSEWHERE = PLACE | {
-    "clusters",
-    "external-launcher",
-    "gid",
-    "het-group",
-    "jobid",
-    "no-allocate",
-    "uid",
-}
+    "clusters", "external-launcher", "gid", "het-group", "jobid", "no-allocate", "uid",
+}  # fmt: skip
