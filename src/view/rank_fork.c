@@ -30,11 +30,16 @@ static void execute(void *context)
     rank_execute(context);
 }
 
+static const char *file_of(const struct rank_program *p)
+{
+    return p->file ? p->file : *p->words;
+}
+
 static const char *doubt(void *context)
 {
     struct rank_program *p = context;
     char *const *words = p->words;
-    const char *file = p->file ? p->file : *words;
+    const char *file = file_of(p);
     if (!text_same(p->fork.kind, "python"))
         return stoppable(p->view, file, getenv("PATH"));
     const char *why = stoppable_python(p->view, file, &p->words, getenv("PATH"));
@@ -81,9 +86,16 @@ static void fork_rank(const struct rank_program *p)
     }
 }
 
+/* What seems to be the program, and is one more wrapper: what starts a Python, by the same name. */
+static int is_wrapper(const struct rank_program *p)
+{
+    return p->view->mode == VIEW_SERVE && text_same(p->fork.kind, "python") &&
+           !stoppable_is_python(p->view, file_of(p), p->words, getenv("PATH"));
+}
+
 void rank_fork_or_leave(const struct rank_program *p)
 {
-    if (p->fork.word && !behind_is(p->view, &p->fork, *p->words, p->words))
+    if (p->fork.word && (!behind_is(p->view, &p->fork, *p->words, p->words) || is_wrapper(p)))
         behind_leave(&p->fork);
     else
         fork_rank(p);
@@ -106,6 +118,10 @@ void rank_fork_behind(struct view *v, struct rank_program *p)
 {
     if (!rejoin(v, p))
         v->mode = VIEW_OFF;
-    else if (behind_is(v, &p->fork, p->file, p->words) && !behind_is_traced())
+    else if (!behind_is(v, &p->fork, p->file, p->words) || behind_is_traced())
+        return;
+    else if (is_wrapper(p))
+        behind_leave(&p->fork);
+    else
         fork_rank(p);
 }

@@ -121,3 +121,9 @@ const char *stoppable_python(const struct view *v, const char *file, char *const
         *program = words;
     return words || why ? why : no_python;
 }
+
+int stoppable_is_python(const struct view *v, const char *file, char *const *program,
+                        const char *path_list)
+{
+    return stoppable_python(v, file, &program, path_list) != no_python;
+}

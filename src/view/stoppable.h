@@ -14,4 +14,8 @@ const char *stoppable(const struct view *v, const char *file, const char *path_l
 const char *stoppable_python(const struct view *v, const char *file, char *const **program,
                              const char *path_list);
 
+/* Whether it is one at all, and not something by a Python's name that starts one, as pyenv's. */
+int stoppable_is_python(const struct view *v, const char *file, char *const *program,
+                        const char *path_list);
+
 #endif

@@ -44,6 +44,7 @@ def test_another_script_variable_or_cover_has_another_image():
     base = kept(["python", "/a.py"], [], {"PATH": "/bin"})
     assert base != kept(["python", "/b.py"], [], {"PATH": "/bin"})
     assert base != kept(["python", "/a.py"], [], {"PATH": "/bin", "LD_LIBRARY_PATH": "/l"})
+    assert base != kept(["python", "/a.py"], [], {"PATH": "/bin", "PYENV_VERSION": "3.12"})
     assert base != kept(["python", "/a.py"], ["/data"], {"PATH": "/bin"})
     assert base == kept(["python", "/a.py"], [], {"PATH": "/bin", "HOME": "/h"})
 

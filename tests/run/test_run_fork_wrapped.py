@@ -91,3 +91,47 @@ def test_a_script_that_names_env_is_forked(site: Site, counted: Path) -> None:
     done = site.brigade_of(words, RUN, {"PATH": path})
     assert site.report()["fork"]["ranks"] == 3
     assert (done.returncode, done.stdout, counted.read_text()) == (0, plain * 3, "xxx")
+
+
+#: what stands in PATH by a Python's name, of pyenv and its kin: it finds out which one is meant
+SHIM = """\
+#!/usr/bin/env bash
+exec "{manager}" exec "${{0##*/}}" "$@"
+"""
+MANAGER = """\
+#!/usr/bin/env bash
+shift
+where=$(dirname "{python}")
+exec "$where/$@"
+"""
+
+
+@pytest.mark.parametrize("front", ["", "env -u NOTHING", "bash -c", "path"])
+def test_a_python_that_a_script_of_its_name_chooses_is_forked(
+    site: Site, counted: Path, front: str
+) -> None:
+    shims, manager = site.base / "shims", site.base / "libexec/manager"
+    for path in (shims, manager.parent):
+        path.mkdir()
+    (shims / "python").write_text(SHIM.format(manager=manager))
+    manager.write_text(MANAGER.format(python=site.python))
+    for path in (shims / "python", manager):
+        path.chmod(0o755)
+    words = ["python", str(site.app), "a word"]
+    if front == "path":  # a wrapper has found it
+        words = ["env", str(shims / "python"), *words[1:]]
+    elif front == "bash -c":
+        words = ["bash", "-c", '"$@"; exit', "bash", *words]
+    else:
+        words = [*front.split(), *words]
+    env = {"PATH": f"{shims}:/usr/bin:/bin"}
+    plain = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
+    for _ in range(2):
+        counted.unlink()
+        done = site.brigade_of(words, RUN, env)
+        assert (done.returncode, done.stdout, done.stderr and counted.read_text()[-3:]) == (
+            0, plain * 3, "xxx",
+        ), done.stderr  # fmt: skip
+        fork = site.report()["fork"]
+        assert (fork["ranks"], fork["plain"]) == (3, []), fork
+    assert counted.read_text() == "xxx"

@@ -21,7 +21,7 @@ from brigade.trial.invocation import LAUNCHERS, invocation, is_python
 
 _SEARCH_VARIABLES = (
     "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX",
-    "PYTHONOPTIMIZE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH",
+    "PYTHONOPTIMIZE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYENV_VERSION",
 )  # fmt: skip
 # options of Python's that steer it, as those variables do, or keep Brigade's code out of it
 _SEARCH_OPTIONS = "EIOPSs"
