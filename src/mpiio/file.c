@@ -348,6 +348,10 @@ int file_reach_alone(struct file *f)
 
 void file_synced(struct file *f)
 {
+    if (f->all.store)
+        store_synced(f->all.store);
+    if (f->alone)
+        store_synced(f->alone);
     if (f->all.opened && !f->all.unable && f->all.world->n_nodes > 1)
         store_show(f->all.store, NULL);
     if (f->alone)

@@ -77,6 +77,7 @@ static void drop_sums(struct io_store *s)
 
 void store_close(struct io_store *s)
 {
+    store_leave_unsynced(s);
     drop_sums(s);
     if (s->direct)
         direct_close(s->direct);
@@ -214,13 +215,32 @@ static int write_past_cache(struct io_store *s, const char *buf, size_t bytes, u
  * find everything still to do. What fails there, the sync says. */
 static void start_sync(struct io_store *s, size_t bytes, uint64_t offset)
 {
-    if (s->sync && !s->async && bytes >= STORE_START_BYTES)
+    int syncs = store_in_place(&s->token) ? store_will_sync() : s->sync && !s->async;
+    if (syncs && bytes >= STORE_START_BYTES)
         (void)sync_file_range(s->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
 }
 
 void store_start(struct io_store *s, uint64_t from, uint64_t until)
 {
     start_sync(s, (size_t)(until - from), from);
+}
+
+/* Neither sums nor an early sync want blocks; one that comes soon does. */
+static int write_in_place(struct io_store *s, const char *buf, size_t bytes, uint64_t offset,
+                          struct brg_error *err)
+{
+    size_t step = store_will_sync() ? CACHED_BYTES : bytes;
+    int rc = 0;
+    while (!rc && bytes) {
+        size_t n = bytes < step ? bytes : step;
+        rc = write_file(s, buf, n, offset, err);
+        if (!rc)
+            start_sync(s, n, offset);
+        buf += n;
+        offset += n;
+        bytes -= n;
+    }
+    return rc;
 }
 
 /* Block by block, or several small ones: what has just been summed is still in the processor's
@@ -261,8 +281,10 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     if (s->direct_io)
         return write_past_cache(s, buf, bytes, offset, err);
     store_reserve(s, s->fd, bytes, offset);
-    if (store_in_place(&s->token)) /* neither sums nor an early sync want blocks */
-        return write_file(s, buf, bytes, offset, err);
+    if (store_in_place(&s->token)) {
+        atomic_fetch_add_explicit(&s->unsynced, bytes, memory_order_relaxed);
+        return write_in_place(s, buf, bytes, offset, err);
+    }
     return write_blocks(s, buf, bytes, offset, err);
 }
 

@@ -193,6 +193,8 @@ int store_resize(struct io_store *store, uint64_t size, struct brg_error *err);
 int store_size(struct io_store *store, uint64_t *size, struct brg_error *err);
 /* fsync, if this rank has opened it: what anybody has written to it on this node, too. */
 int store_sync(struct io_store *store, struct brg_error *err);
+/* Somebody has done so for this rank. */
+void store_synced(struct io_store *store);
 /* Of a file in place that store_need_file has opened: a descriptor of it, which stays the store's,
  * also when the file was let go of (store_show, store_flush); -1 before. */
 int store_descriptor(const struct io_store *store);

@@ -2,6 +2,7 @@
  * bytes of it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,7 +35,31 @@ int store_size(struct io_store *s, uint64_t *size, struct brg_error *err)
 int store_sync(struct io_store *s, struct brg_error *err)
 {
     int fd = store_descriptor(s), rc = fd < 0 ? 0 : store_io_sync(fd);
-    return rc ? store_failed(err, rc, s->token.path, -1, "sync") : 0;
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "sync");
+    store_synced(s);
+    return 0;
+}
+
+/* Whether a process syncs is told by the last file that it wrote much to. Who never does has the
+ * kernel send bytes when it wants to. */
+static atomic_int syncs;
+
+int store_will_sync(void)
+{
+    return atomic_load_explicit(&syncs, memory_order_relaxed);
+}
+
+void store_synced(struct io_store *s)
+{
+    if (atomic_exchange(&s->unsynced, 0) >= STORE_START_BYTES)
+        atomic_store_explicit(&syncs, 1, memory_order_relaxed);
+}
+
+void store_leave_unsynced(struct io_store *s)
+{
+    if (atomic_load(&s->unsynced) >= STORE_START_BYTES)
+        atomic_store_explicit(&syncs, 0, memory_order_relaxed);
 }
 
 int store_descriptor(const struct io_store *s)

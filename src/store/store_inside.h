@@ -55,13 +55,19 @@ struct io_store {
     struct parts_writer *part;   /* mine, from the first write on */
     struct parts_reader *reader; /* or of the file that is read */
     _Atomic uint64_t call;
-    size_t memory; /* for making the index */
+    _Atomic uint64_t unsynced; /* in place: bytes written since the last sync */
+    size_t memory;             /* for making the index */
     /* store_push: the last ones */
     struct store_range pushed[STORE_PUSHES];
     unsigned pushes;
     int push_kind; /* 0: not asked yet */
 };
 
+/* Of a file in place: whether this process syncs what it writes, as far as it has shown. Then bytes
+ * start on their way to the disk as they are written: store_start. */
+int store_will_sync(void);
+/* It goes, or stays with what was written unsynced. */
+void store_leave_unsynced(struct io_store *store);
 /* Of a file in place, before it is let go of: it stays the one that is open now, whatever becomes
  * of its name. Without a descriptor to spare its name counts. */
 void store_keep(struct io_store *store);
