@@ -5,10 +5,11 @@ and ROMIO, with and without a view, on the local disk and on the lab's MooseFS w
     python bench/onesided.py --quick                   2 minutes: the disk, 4 ranks, few rounds
     python bench/onesided.py --fs disk --dir /scratch  10 minutes: a disk elsewhere
     python bench/onesided.py --fs moosefs              10 minutes
+    python bench/onesided.py --synced --fs disk        2 minutes: written and synced
 
 Large and small transfers, and what was published, by `brigade bench ior`; strided records and 4-D
-blocks that a call takes at once by `brigade bench checkpoint`. Nothing is synced, as in IOR. All
-take turns. Writes OUT/onesided-FS.json (raw samples) and prints what of the targets is reached.
+blocks that a call takes at once by `brigade bench checkpoint`. Nothing is synced, as in IOR; or
+all is, and what is written in large records is measured in the latter way, too. All take turns. Writes OUT/onesided-FS.json (raw samples) and prints what of the targets is reached.
 Needs Open MPI with mpicc; measures OpenSHMEM on the disk where there is oshcc.
 """
 
@@ -40,6 +41,7 @@ CALLS = {
     "published, small": (1 << 20, ["-b", "1m", "-t", "1m", "-s", "4", *REORDERED]),
     "published": (1 << 20, ["-b", "1m", "-t", "1m", "-s", "32", *REORDERED]),
 }
+SYNCED = "64k,1M,16M"  # records
 #: the same in the lab, where every byte goes through FUSE and the network of one machine
 CALLS_IN_LAB = {
     "contiguous": (4 << 20, ["-b", "4m", "-t", "4m", "-C"]),
@@ -69,6 +71,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the disk, 4 ranks, few rounds")
     parser.add_argument("--ranks", type=numbers, help="[default: 4,16,32; of the lab 4]")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--synced", action="store_true", help="what is written must reach the disk")
     parser.add_argument("--no-shmem", action="store_true", help="without OpenSHMEM")
     options = parser.parse_args()
     if options.quick:
@@ -100,14 +103,18 @@ def calls(fs: str) -> dict[str, tuple[int, list[str]]]:
 
 def measure(run: Run, fs: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     ranks = ",".join(map(str, widths(fs, options)))
+    variants = ",".join(name.lower() for name in BACK_ENDS)
+    compared = ["--variants", variants, "--rounds", str(options.rounds), "-n", ranks]
+    if options.synced:
+        report = run(["checkpoint", "--no-read", "--record", SYNCED, *compared])
+        return [as_view(one) for one in report["samples"]]
     samples = []
     for pattern, (record, how) in calls(fs).items():
         ior = ["ior", "--compare", "-a", api(fs, options), "-c", "-w", "-r", "-n", ranks]
         report = run([*ior, "-i", str(options.rounds), *how])
         samples += [{"pattern": pattern, "record": record, **one} for one in report["samples"]]
-    variants = ",".join(name.lower() for name in BACK_ENDS)
-    blocks = ["checkpoint", "--no-sync", "--pattern", "strided,4d", "--record", "64k", "-n", ranks]
-    report = run([*blocks, "--variants", variants, "--rounds", str(options.rounds)])
+    blocks = ["checkpoint", "--no-sync", "--pattern", "strided,4d", "--record", "64k"]
+    report = run([*blocks, *compared])
     return samples + [as_view(one) for one in report["samples"]]
 
 
@@ -120,8 +127,10 @@ def as_view(sample: dict[str, Any]) -> dict[str, Any]:
 def keep(samples: list[dict[str, Any]], fs: str, options: argparse.Namespace) -> None:
     """The raw samples, and what of the targets is reached."""
     settings = {"fs": fs, "rounds": options.rounds, "ranks": widths(fs, options)}
-    settings["patterns"] = {pattern: " ".join(how) for pattern, (_, how) in calls(fs).items()}
-    path = options.out / f"onesided-{fs}.json"
+    if not options.synced:
+        settings["patterns"] = {pattern: " ".join(how) for pattern, (_, how) in calls(fs).items()}
+    settings["synced"] = options.synced
+    path = options.out / f"onesided-{fs}{'-synced' if options.synced else ''}.json"
     save(path, "onesided", settings, as_rows(samples, "bytes"))
     found = onesided_table.cells(samples)
     print(f"\n{places.title(fs)}, {options.rounds} rounds\n")

@@ -48,7 +48,8 @@ def cells(samples: Sequence[Sample]) -> list[Cell]:
         same = [s for s in samples if (s["ranks"], s["pattern"], s["record"]) == key]
         for view in (False, True):
             some = [s for s in same if ("view" in s["variant"].split(":")) == view]
-            found += [_cell(key, view, access, some) for access in ("write", "read") if some]
+            ways = [way for way in ("write", "read") if some and some[0].get(way)]
+            found += [_cell(key, view, way, some) for way in ways]
     return found
 
 
