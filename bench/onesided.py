@@ -8,9 +8,10 @@ and ROMIO, with and without a view, on the local disk and on the lab's MooseFS w
     python bench/onesided.py --synced --fs disk        2 minutes: written and synced
 
 Large and small transfers, and what was published, by `brigade bench ior`; strided records and 4-D
-blocks that a call takes at once by `brigade bench checkpoint`. Nothing is synced, as in IOR; or
-all is, and what is written in large records is measured in the latter way, too. All take turns. Writes OUT/onesided-FS.json (raw samples) and prints what of the targets is reached.
-Needs Open MPI with mpicc; measures OpenSHMEM on the disk where there is oshcc.
+blocks that a call takes at once by `brigade bench checkpoint`. Nothing is synced, as in IOR; with
+--synced all is, and the latter measures large records, too. All take turns. Writes
+OUT/onesided-FS.json or OUT/onesided-FS-synced.json (raw samples) and prints what of the targets is
+reached. Needs Open MPI with mpicc; measures OpenSHMEM on the disk where there is oshcc.
 """
 
 from __future__ import annotations
