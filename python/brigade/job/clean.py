@@ -13,7 +13,7 @@ from brigade.job import standing
 from brigade.job.leftovers import known
 from brigade.job.stage import node_base
 from brigade.job.step import PULSE, run_step
-from brigade.launch import parse
+from brigade.launch import Launch, parse
 from brigade.launch.slurm import job_is_over
 from brigade.paths import native
 
@@ -29,19 +29,19 @@ def clean(
         tool.append("--all")
     if dry_run:
         tool.append("--dry-run")
-    # a launcher's command needs some program
-    counted = bool(words)
-    results = _clean(parse([*words, "true"]).per_node(tool) if words else tool, counted)
+    launch = parse([*words, "true"])  # a launcher's command needs some program
+    results = _clean(launch, tool)
     over = _whose_allocation_is_over(results)
     if over:
         tool += ["--over", ",".join(sorted(over))]
-        again = _clean(parse([*words, "true"]).per_node(tool) if words else tool, counted)
+        again = _clean(launch, tool)
         results = [result for result in results if result.get("job") not in over]
         results += [result for result in again if result.get("job") in over]
     return [result for result in results if "what" in result]
 
 
-def _clean(command: list[str], counted: bool) -> list[dict[str, Any]]:
+def _clean(launch: Launch, tool: list[str]) -> list[dict[str, Any]]:
+    command, counted = launch.per_node(tool), not launch.is_here
     results, said, status = run_step(command, lambda done, total: None, counted=counted)
     if status or not any(result.get("done") for result in results):
         raise StageError(
