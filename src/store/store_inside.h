@@ -95,6 +95,8 @@ static inline int store_in_place(const struct store_token *token)
 int store_check(struct io_store *store, const void *buf, size_t bytes, uint64_t offset,
                 struct brg_error *err);
 
+/* Sums of what this rank writes, where the file has any. */
+int store_need_sums(struct io_store *store, struct brg_error *err);
 /* The byte is the first whose sum has no room, or may have none. 0 where rc is. */
 int store_sums_failed(struct io_store *store, int rc, struct brg_error *err);
 
