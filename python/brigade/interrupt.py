@@ -6,7 +6,9 @@ Later signals change nothing: cleaning up is not cut short. A signal that the ca
 (nohup, a shell's background job) stays ignored.
 
 What is raised in a destructor, or where a weak reference dies, Python prints and forgets: HDF5's
-module spends a third of its time there. Such a one is sent once more.
+module spends a third of its time there. What is raised while subprocess starts a child leaves that
+to nobody; and where it has taken a lock for a moment, the lock stays taken, and who waits for that
+child waits for ever. Such a signal is sent once more, a moment later.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Callable
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S = 0.001
@@ -33,17 +35,41 @@ class Interrupted(BaseException):
         self.name = signal.Signals(signum).name
 
 
+def _nothing() -> None:
+    pass
+
+
 class _Heard:
     signum: int | None = None
     prompt = False
+    again: Callable[[], None] = _nothing  # of what may be raised
 
 
-def _note(signum: int, _frame: FrameType | None) -> None:
+def _note(signum: int, frame: FrameType | None) -> None:
     if _Heard.signum is None:
         _Heard.signum = signum
-    if _Heard.prompt:
-        _Heard.prompt = False
+    if not _Heard.prompt:
+        return
+    _Heard.prompt = False
+    if not _is_half_done(frame):
         raise Interrupted(_Heard.signum)
+    _Heard.again()
+
+
+def _is_half_done(frame: FrameType | None) -> bool:
+    """Whether subprocess.Popen is starting a child, or polls or waits with its lock taken, and not
+    in the call that blocks."""
+    while frame is not None:
+        name = frame.f_code.co_name if frame.f_globals.get("__name__") == "subprocess" else ""
+        if name == "_try_wait":
+            return False
+        if name in ("__init__", "_execute_child"):
+            return True
+        if name in ("_internal_poll", "_wait"):
+            lock = getattr(frame.f_locals.get("self"), "_waitpid_lock", None)
+            return lock is not None and bool(lock.locked())
+        frame = frame.f_back
+    return False
 
 
 @contextmanager
@@ -69,21 +95,26 @@ def promptly() -> Iterator[None]:
     lost, over = threading.Event(), threading.Event()
     threads: list[threading.Thread] = []
 
-    def note(about: Any) -> None:
-        if not isinstance(about.exc_value, Interrupted):
-            forgotten(about)
-            return
+    def again() -> None:
         if not threads:
             threads.append(threading.Thread(target=_send_again, args=(lost, over), daemon=True))
             threads[0].start()
         lost.set()
 
+    def note(about: Any) -> None:
+        if isinstance(about.exc_value, Interrupted):
+            again()
+        else:
+            forgotten(about)
+
+    outer, _Heard.again = _Heard.again, again
     sys.unraisablehook = note
     _Heard.prompt = True
     try:
         yield
     finally:
         _Heard.prompt = False
+        _Heard.again = outer
         sys.unraisablehook = forgotten
         over.set()
         lost.set()

@@ -83,3 +83,59 @@ print(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)
     )
     assert (done.returncode, done.stdout) == (0, f"{int(signal.SIGTERM)}\nTrue\n")
     assert "ValueError: of a destructor" in done.stderr and os.linesep in done.stderr
+
+
+@pytest.mark.parametrize("call", ["poll()", "wait()"])
+def test_a_childs_lock_is_given_back(call: str) -> None:
+    """It comes between taking the lock and the block that gives it back."""
+    done = said(
+        f"""
+import subprocess
+child = subprocess.Popen(["sleep", "30"])
+class Lock:
+    def __init__(self, real):
+        self.real, self.release, self.locked = real, real.release, real.locked
+        self.told = False
+    def acquire(self, *how):
+        taken = self.real.acquire(*how)
+        if not self.told:
+            self.told = True
+            told()
+        return taken
+    def __enter__(self):
+        return self.acquire()
+    def __exit__(self, *how):
+        self.release()
+child._waitpid_lock = Lock(child._waitpid_lock)
+begin = time.monotonic()
+try:
+  with interrupt.listening(), interrupt.promptly():
+    child.{call}
+    time.sleep(20)
+except interrupt.Interrupted as stop:
+  print(stop.name, time.monotonic() - begin < 10)
+child.kill()
+print(child.wait(timeout=10))
+"""
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "SIGTERM True\n-9\n", "")
+
+
+def test_a_child_that_is_being_started_is_known() -> None:
+    done = said(
+        """
+import subprocess
+def tells():
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(0.2)  # the parent waits for it
+try:
+  with interrupt.listening(), interrupt.promptly():
+    child = subprocess.Popen(["sleep", "30"], preexec_fn=tells)
+    time.sleep(20)
+except interrupt.Interrupted as stop:
+  print(stop.name, child.poll())
+child.kill()
+print(child.wait(timeout=10))
+"""
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "SIGTERM None\n-9\n", "")

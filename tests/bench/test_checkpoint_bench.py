@@ -131,7 +131,8 @@ def test_a_rank_that_begins_when_others_have_ended_is_waited_for(wrong_program, 
     [sample] = [json.loads(line) for line in re.findall(r'{"id": 0, .*}', said)]
     for way in ("write", "read"):
         seconds = sample[way]
-        assert 0.3 <= seconds["total"] < 1
+        # 0.3, less what the other waits for a processor when both may begin
+        assert 0.25 <= seconds["total"] < 1
         assert max(seconds["open"], seconds["move"], seconds["close"]) < 0.2
 
 
