@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from brigade.launch import here
 from brigade.launch.base import count, library_beside
 from brigade.launch.mpmd import MpmdLaunch
+from brigade.launch.options import Option
 
 # From src/pm/hydra/mpiexec/options.c of MPICH 4.0 to 5.0, and what Intel MPI adds to it: how many
 # words follow an option.
@@ -61,14 +63,10 @@ class MpichLaunch(MpmdLaunch):
     def _own_step(self) -> list[str]:
         return [self.launcher, *self._kept()]
 
-    @property
-    def stays_here(self) -> bool:
-        if not here.is_program(self.executable) or not here.no_scheduler_places(os.environ):
-            return False
-        options = [option for options, _ in self.contexts for option in options]
+    def is_told_of_others(self, options: Sequence[Option]) -> bool:
         named = [option.values[0] for option in options if option.name in _HOST_LISTS]
         others = here.names_others(named) or any(option.name in _WHERE for option in options)
-        return not others and not here.hydra_is_told(os.environ)
+        return others or here.hydra_is_told(os.environ)
 
     def launched_per_node(self, tool: list[str]) -> list[str]:
         return [*self._own_step(), "-ppn", "1", "-n", str(len(self._hosts()) or 1), *tool]

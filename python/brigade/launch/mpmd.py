@@ -8,10 +8,12 @@ Open MPI's mpirun and MPICH's mpiexec share all of this; they differ in their op
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from brigade.errors import UsageError
+from brigade.launch import here
 from brigade.launch.base import Launch, distinct
 from brigade.launch.options import (
     Option,
@@ -73,6 +75,20 @@ class MpmdLaunch(Launch):
     @property
     def programs(self) -> list[list[str]]:
         return [program for _, program in self.contexts if program]
+
+    @property
+    def stays_here(self) -> bool:
+        options = [option for options, _ in self.contexts for option in options]
+        return (
+            here.is_program(self.executable)
+            and here.no_scheduler_places(os.environ)
+            and not self.is_told_of_others(options)
+        )
+
+    @abstractmethod
+    def is_told_of_others(self, options: Sequence[Option]) -> bool:
+        """Whether options of any context, variables or files may tell the launcher of other
+        machines than this."""
 
     def job(self, prefix: list[str]) -> list[str]:
         if not prefix:

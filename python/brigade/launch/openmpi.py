@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from brigade.errors import UsageError
 from brigade.launch import here
@@ -81,13 +81,9 @@ class OpenMpiLaunch(MpmdLaunch):
     def _own_step(self) -> list[str]:
         return [self.launcher, *self._kept(), "--oversubscribe"]
 
-    @property
-    def stays_here(self) -> bool:
-        if not here.is_program(self.executable) or not here.no_scheduler_places(os.environ):
-            return False
-        return not any(
-            _names_others(option) for options, _ in self.contexts for option in options
-        ) and not here.open_mpi_is_told(self.executable, os.environ)
+    def is_told_of_others(self, options: Sequence[Option]) -> bool:
+        named = any(map(_names_others, options))
+        return named or here.open_mpi_is_told(self.executable, os.environ)
 
     def launched_per_node(self, tool: list[str]) -> list[str]:
         return [*self._own_step(), "--map-by", "ppr:1:node", "--bind-to", "none", *tool]
