@@ -16,6 +16,7 @@
  * symbol bindings are not audited. ld.so holds its lock in every call, so buffers are static.
  */
 #include "view/audit_ahead.h"
+#include "view/audit_behind.h"
 #include "view/audit_file.h"
 #include "view/audit_loaded.h"
 #include "view/audit_place.h"
@@ -349,6 +350,7 @@ static void hand_over(const struct link_map *map)
 unsigned int la_version(unsigned int version)
 {
     view_start(&view);
+    audit_behind(&view);
     return version;
 }
 

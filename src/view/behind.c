@@ -1,11 +1,8 @@
 /* Programs behind wrappers. See behind.h. */
 #include "view/behind.h"
-#include "base/search.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "view/binary.h"
 
-#include <elf.h>
 #include <unistd.h>
 
 static int is_python(const char *path)
@@ -33,49 +30,32 @@ static int leads_to(const struct view *v, const char *path, const char *name)
     return n > 0 && text_same(text_base(real), name);
 }
 
-static int looks_like(const struct view *v, const struct program *p, const char *path,
-                      char *const argv[], const char *kind, const char *word)
+int behind_looks_like(const struct view *v, const char *kind, const char *word, const char *real,
+                      const char *path, char *const argv[])
 {
+    word += text_starts(word, BRG_BEHIND_SEVERAL) ? sizeof BRG_BEHIND_SEVERAL - 1 : 0;
     const char *name = text_base(word);
-    if (!text_starts(kind, "python "))
-        return p->path ? text_same(text_base(p->path), name) : leads_to(v, path, name);
+    if (!text_starts(kind, "python"))
+        return real ? text_same(text_base(real), name) : leads_to(v, path, name);
     if (text_starts(word, BRG_BEHIND_MODULE))
         return is_python(path) && has_argument(argv, word + sizeof BRG_BEHIND_MODULE - 1);
     return text_same(text_base(path), name) || (is_python(path) && has_argument(argv, name));
 }
 
-/* Whether the kernel will execute the file, and a script's interpreter: brigade-rank could not say
- * in time that it does not. */
-static int can_be_executed(const char *path)
-{
-    char head[BINARY_HEAD];
-    const char *interpreter, *argument;
-    int fd = search_is_program(path) == 0 ? sys_open(path, O_RDONLY | O_CLOEXEC, 0) : -1;
-    long n = fd < 0 ? 0 : sys_read(fd, head, sizeof head - 1);
-    if (fd >= 0)
-        sys_close(fd);
-    if (n < SELFMAG)
-        return 0;
-    head[n] = '\0';
-    return memcmp(head, ELFMAG, SELFMAG) == 0 ||
-           (program_of_script(head, &interpreter, &argument) &&
-            search_is_program(interpreter) == 0);
-}
-
-int behind_is_near(const struct view *v, const struct program *p, const char *path,
-                   char *const argv[], char rank[PATH_MAX])
+int behind_is_near(const struct view *v, const char *real, const char *path, char *const argv[],
+                   char rank[PATH_MAX])
 {
     const char *kind = v->mode == VIEW_SERVE ? view_env(v, BRG_FORK_BEHIND_VARIABLE) : NULL;
-    const char *word = kind ? strchr(kind, ' ') : NULL;
-    if (!word || p->alone || !argv || !argv[0])
-        return 0;
-    word += text_starts(word + 1, BRG_BEHIND_SEVERAL) ? sizeof BRG_BEHIND_SEVERAL : 1;
-    if (!looks_like(v, p, path, argv, kind, word))
+    const char *word = kind;
+    while (word && *word && *word != ' ')
+        word++;
+    if (!word || !*word || !argv || !argv[0] ||
+        !behind_looks_like(v, kind, word + 1, real, path, argv))
         return 0;
     struct text t = text_in(rank, PATH_MAX);
     text_bytes(&t, v->root, v->root_len);
     text_add(&t, "/.brigade/bin/brigade-rank");
-    return !t.full && sys_access(rank, X_OK) == 0 && (p->path || can_be_executed(path));
+    return !t.full && sys_access(rank, X_OK) == 0;
 }
 
 void behind_arguments(const char *path, char *const argv[], char **args)

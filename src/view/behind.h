@@ -3,14 +3,17 @@
  * brigade-rank starts a wrapper in the ordinary way, and leaves in its environment what the program
  * is known by. Whichever process of the wrapper's is about to execute that, executes brigade-rank
  * in front of it once more, which then has the rank forked. What only looks like it, is executed by
- * brigade-rank as it would have been.
+ * brigade-rank as it would have been. A static wrapper, which our library is not in, executes the
+ * program itself: that does the rest before anything of it is loaded (audit_behind.h).
  *
  * Freestanding, safe between vfork and exec.
  */
 #ifndef BRG_VIEW_BEHIND_H
 #define BRG_VIEW_BEHIND_H
 
-#include "view/program.h"
+#include "view/view.h"
+
+#include <limits.h>
 
 /* "KIND WORD", with KIND as of BRG_FORK_VARIABLE (fork/begin.h). WORD of Python is a script, as an
  * absolute path, or BRG_BEHIND_MODULE and the name of a module; of other programs, their file.
@@ -24,10 +27,18 @@ enum {
     BEHIND_FRONT = 5 /* arguments that replace argv[0] */
 };
 
-/* Whether `path`, resolved as `p`, looks like the program that is waited for: then brigade-rank is
- * to be executed, whose path is put into `rank`. */
-int behind_is_near(const struct view *v, const struct program *p, const char *path,
-                   char *const argv[], char rank[PATH_MAX]);
+/* The number of a process that brigade-rank has looked at, and left to go on. */
+#define BRG_FORK_LEFT_VARIABLE "BRIGADE_FORK_LEFT"
+
+/* Whether `path`, whose file is `real` (NULL: the one it leads to), looks like what KIND and WORD
+ * tell of. */
+int behind_looks_like(const struct view *v, const char *kind, const char *word, const char *real,
+                      const char *path, char *const argv[]);
+
+/* Whether it looks like the program that is waited for: then brigade-rank is to be executed, whose
+ * path is put into `rank`. */
+int behind_is_near(const struct view *v, const char *real, const char *path, char *const argv[],
+                   char rank[PATH_MAX]);
 
 /* The arguments for it into `args`, which has room for BEHIND_FRONT more than `argv`, and NULL. */
 void behind_arguments(const char *path, char *const argv[], char **args);

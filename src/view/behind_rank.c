@@ -106,15 +106,19 @@ int behind_is(const struct view *v, const struct behind *b, const char *file, ch
     return text_starts(text_base(file), "python") && runs(argv, word);
 }
 
-int behind_leave(const struct behind *b)
+int behind_leave(const struct view *v, const struct behind *b, const char *file, char *const argv[])
 {
-    char *words = NULL;
+    char *words = NULL, self[24];
+    struct text t = text_in(self, sizeof self);
     if (asprintf(&words, "%s %s", b->kind, b->word) < 0)
         return -ENOMEM;
     int err = setenv(BRG_FORK_BEHIND_VARIABLE, words, 1);
+    free(words);
     if (b->pins && !err)
         err = setenv(BRG_FORK_PINS_VARIABLE, b->pins, 1);
-    free(words);
+    text_number(&t, (uint64_t)getpid(), 10);
+    if (!err && behind_looks_like(v, b->kind, b->word, NULL, file, argv))
+        err = setenv(BRG_FORK_LEFT_VARIABLE, self, 1);
     return err ? -ENOMEM : 0;
 }
 
@@ -125,6 +129,7 @@ int behind_take(struct behind *b)
     *b = (struct behind){kind, word ? word + 1 : NULL, pins ? strdup(pins) : NULL};
     unsetenv(BRG_FORK_BEHIND_VARIABLE);
     unsetenv(BRG_FORK_PINS_VARIABLE);
+    unsetenv(BRG_FORK_LEFT_VARIABLE);
     if (!word)
         return -ENOENT;
     *word = '\0';

@@ -14,8 +14,10 @@ struct behind {
  * searched. */
 int behind_is(const struct view *v, const struct behind *b, const char *file, char *const argv[]);
 
-/* Into this process's environment; 0 or -ENOMEM. */
-int behind_leave(const struct behind *b);
+/* Into this process's environment, which is going to execute `file`: if that looks like the
+ * program, it is marked as looked at. 0 or -ENOMEM. */
+int behind_leave(const struct view *v, const struct behind *b, const char *file,
+                 char *const argv[]);
 
 /* Out of it, so that children of the program are not taken for it. 0, or -ENOENT. */
 int behind_take(struct behind *b);

@@ -1,11 +1,13 @@
 /* Executing programs. See exec.h. */
 #include "view/exec.h"
 #include "view/behind.h"
-#include "view/program.h"
+#include "view/binary.h"
 #include "view/record.h"
 #include "base/search.h"
+#include "base/sys.h"
 
 #include <alloca.h>
+#include <elf.h>
 #include <errno.h>
 #include <paths.h>
 
@@ -35,6 +37,31 @@ static int exec_resolved(const struct program *p, char *const argv[], char *cons
         args[at++] = argv[i];
     args[at] = NULL;
     return call(p->path, args, envp);
+}
+
+/* Whether the kernel will execute the file, and a script's interpreter: brigade-rank could not say
+ * in time that it does not. */
+static int can_be_executed(const char *path)
+{
+    char head[BINARY_HEAD];
+    const char *interpreter, *argument;
+    int fd = search_is_program(path) == 0 ? sys_open(path, O_RDONLY | O_CLOEXEC, 0) : -1;
+    long n = fd < 0 ? 0 : sys_read(fd, head, sizeof head - 1);
+    if (fd >= 0)
+        sys_close(fd);
+    if (n < SELFMAG)
+        return 0;
+    head[n] = '\0';
+    return memcmp(head, ELFMAG, SELFMAG) == 0 ||
+           (program_of_script(head, &interpreter, &argument) &&
+            search_is_program(interpreter) == 0);
+}
+
+int exec_is_behind(const struct view *v, const struct program *p, const char *path,
+                   char *const argv[], char rank[PATH_MAX])
+{
+    return !p->alone && behind_is_near(v, p->path, path, argv, rank) &&
+           (p->path || can_be_executed(path));
 }
 
 /* brigade-rank, in front of what may be the program behind this wrapper; it executes what is not.
@@ -72,7 +99,7 @@ int exec_path(const struct view *v, const char *path, char *const argv[], char *
     }
     if (v->mode == VIEW_RECORD)
         record_flush(v);
-    if (behind_is_near(v, &p, path, argv, rank))
+    if (exec_is_behind(v, &p, path, argv, rank))
         exec_behind(rank, path, argv, envp, call);
     if (p.path) {
         exec_resolved(&p, argv, envp, call);

@@ -5,7 +5,9 @@
 #ifndef BRG_VIEW_EXEC_H
 #define BRG_VIEW_EXEC_H
 
-#include "view/view.h"
+#include "view/program.h"
+
+#include <limits.h>
 
 enum {
     EXEC_MANY = 100000 /* arguments or variables: then the stack could be too small */
@@ -24,6 +26,10 @@ int exec_path(const struct view *v, const char *path, char *const argv[], char *
  * to /bin/sh. Returns only on failure, with errno set. */
 int exec_search(const struct view *v, const char *file, const char *path_list, char *const argv[],
                 char *const envp[], exec_call *call);
+
+/* Whether `path`, resolved as `p`, is to have brigade-rank in front of it; see behind_is_near(). */
+int exec_is_behind(const struct view *v, const struct program *p, const char *path,
+                   char *const argv[], char rank[PATH_MAX]);
 
 /* How many strings there are before the NULL. */
 size_t exec_count(char *const strings[]);

@@ -145,7 +145,7 @@ int hook_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_action
     int known = path[0] == '/' || v->mode == VIEW_RECORD;
     PLAN(v, path, known, envp, &p);
     char rank[PATH_MAX];
-    if (plan_err == 0 && known && behind_is_near(v, &p, path, argv, rank)) {
+    if (plan_err == 0 && known && exec_is_behind(v, &p, path, argv, rank)) {
         char **args = alloca((exec_count(argv) + BEHIND_FRONT + 1) * sizeof *args);
         behind_arguments(path, argv, args);
         if (REAL(posix_spawn)(pid, rank, actions, attributes, args, envp) == 0)

@@ -242,8 +242,10 @@ static int prepare_trial(struct view *v, const struct options *o, const char *fo
                            o->python_view ? o->python_view : beside, o->watch != NULL);
     err = err < 0 ? err : record_search(v, o->record);
     if (err == 0 && !program_contains(o->program[0]) &&
-        trace_inspect(o->program[0], getenv("PATH")) == BINARY_IN_PLACE)
+        trace_inspect(o->program[0], getenv("PATH")) == BINARY_IN_PLACE) {
+        unsetenv(BRG_RECORD_SHARED); /* what it becomes is another program */
         trace_trial(o->record, rank_number());
+    }
     return err;
 }
 

@@ -96,7 +96,7 @@ static int is_wrapper(const struct rank_program *p)
 void rank_fork_or_leave(const struct rank_program *p)
 {
     if (p->fork.word && (!behind_is(p->view, &p->fork, *p->words, p->words) || is_wrapper(p)))
-        behind_leave(&p->fork);
+        behind_leave(p->view, &p->fork, file_of(p), p->words);
     else
         fork_rank(p);
 }
@@ -118,10 +118,10 @@ void rank_fork_behind(struct view *v, struct rank_program *p)
 {
     if (!rejoin(v, p))
         v->mode = VIEW_OFF;
-    else if (!behind_is(v, &p->fork, p->file, p->words) || behind_is_traced())
+    else if (behind_is_traced())
         return;
-    else if (is_wrapper(p))
-        behind_leave(&p->fork);
+    else if (!behind_is(v, &p->fork, p->file, p->words) || is_wrapper(p))
+        behind_leave(v, &p->fork, p->file, p->words);
     else
         fork_rank(p);
 }

@@ -58,6 +58,16 @@ int main(int count, char **words)
     return waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 1;
 }
 """
+# becomes what stands behind `exec`
+BECOMER = r"""
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    setenv("OWN", getenv("BRIGADE_RANK"), 1);
+    return count < 3 || execvp(words[2], words + 2);
+}
+"""
 # executes its arguments in a child that it traces, as a debugger does, and ends as that ends
 TRACER = r"""
 #include <signal.h>
@@ -136,6 +146,11 @@ def site(tmp_path: Path) -> Wrapped:
     return Wrapped(tmp_path)
 
 
+STARTERS = [
+    ("uv", RUNNER, []),
+    ("pixi", RUNNER, ["-static"]),
+    ("mise", BECOMER, ["-static"]),
+]
 FRONTS = {
     "exec": ["./exec.sh", sys.executable],
     "a shell that stays": ["./stays.sh", sys.executable, "-u"],
@@ -144,15 +159,20 @@ FRONTS = {
     "several": ["nice", "-n", "1", "./exec.sh", "stdbuf", "-oL", sys.executable],
     "the script itself": ["./exec.sh"],
     "a project's runner": ["./uv", "run", sys.executable],
+    "a static one that stays": ["./pixi", "run", sys.executable],
+    "a static one that becomes it": ["./mise", "exec", sys.executable],
+    "a static one, the script itself": ["./mise", "exec"],
+    "a static one behind a shell": ["./stays.sh", "./pixi", "run", sys.executable],
     "a Python": [sys.executable, "becomes.py", sys.executable],
 }
 
 
 @pytest.mark.parametrize("front", FRONTS.values(), ids=FRONTS)
 def test_the_program_of_a_wrapper_is_forked(site: Wrapped, front: list[str]) -> None:
-    if front[0] == "./uv":
-        program(site.base / "uv", source=RUNNER)
-    script = "app.py" if front[-1] != "./exec.sh" else "./app.py"
+    for name, source, options in STARTERS:
+        if f"./{name}" in front:
+            program(site.base / name, *options, source=source)
+    script = "./app.py" if front[-1] in ("./exec.sh", "exec") else "app.py"
     words = [*front, script, "x y"]
     site.said(*words)
     said = site.said(*words)
@@ -193,6 +213,15 @@ def test_what_a_launcher_starts_is_forked(site: Wrapped, told: dict[str, str]) -
     said = site.said(*words, ranks=1, **told)
     assert site.forked(said) == 3 == len(said) and site.fork()["modules"] > 5
     assert sorted(one["own"] for one in said) == ["0", "1", "2"]
+
+
+def test_what_a_launcher_behind_a_shell_starts_is_forked(site: Wrapped) -> None:
+    """It has the program's name among its arguments, as the program would have."""
+    words = ["./exec.sh", sys.executable, "launch.py", "app.py", "x"]
+    site.said(*words, ranks=1)
+    said = site.said(*words, ranks=1)
+    assert site.forked(said) == 3 == len(said)
+    assert site.fork()["refused"] == 0
 
 
 def test_other_programs_of_the_wrapper_are_not_forked(site: Wrapped) -> None:

@@ -87,6 +87,36 @@ def test_what_a_projects_runner_starts_is_the_program(site: Site) -> None:
     assert behind(site.trial()) == "/work/app.py"
 
 
+def test_what_a_static_wrapper_started_has_an_unknown_parent(site: Site) -> None:
+    site.add("bash job.sh")
+    site.add("hostname", pid=11, parent=10, exe="/bin/hostname")
+    site.add("sh -c", pid=13, parent=12, exe="/bin/sh")  # 12 left no records
+    site.add("python3 app.py", imports("a", "b"), pid=14, parent=13, cwd="/work")
+    site.add("python3 helper.py", imports("a"), pid=15, parent=14)
+    assert site.chosen() == [["python3", "app.py"]]
+    assert behind(site.trial()) == "/work/app.py"
+
+
+def test_a_program_that_leaves_processes_to_nobody_is_itself(site: Site) -> None:
+    site.add("python3 app.py", imports("a"))
+    site.add("python3 worker.py", imports("a", "b"), pid=14, parent=1)
+    assert site.chosen() == [["python3", "app.py"]]
+
+
+@pytest.mark.parametrize("words", ["conda run -n env app", "-m conda run -n env app"])
+def test_what_condas_runner_starts_is_the_program(site: Site, words: str) -> None:
+    site.add(f"python3 {words}", imports("a", "b", "c"))
+    site.add("bash /tmp/script", pid=11, parent=10)
+    site.add("python3 app.py", imports("a"), pid=12, parent=11, cwd="/work")
+    assert site.chosen() == [["python3", "app.py"]]
+    assert behind(site.trial()) == "/work/app.py"
+
+
+def test_a_runner_that_starts_nothing_is_itself(site: Site) -> None:
+    site.add("python3 conda info", imports("a"))
+    assert site.chosen() == [["python3", "conda", "info"]]
+
+
 @pytest.mark.parametrize(("becomes", "modules", "chosen", "known"), [
     ("python3 app.py", "bc", "python3 app.py", "/work/app.py"),
     ("python3 app.py", "", "python3 poetry run python app.py", ""),  # which is less than it was
@@ -133,6 +163,15 @@ def test_a_launchers_processes_are_the_programs(
     assert len(site.chosen()) == found
     assert behind(site.trial()) == ""  # the ranks do not agree
     assert [one.rank for one in rank_modules(site.trial())] == list(range(found))
+
+
+@pytest.mark.parametrize(("launcher", "chosen"), [
+    ("torchrun", "t.py"), ("-m accelerate.commands.launch", "t.py"), ("start.py", "start.py"),
+])  # fmt: skip
+def test_a_known_launcher_may_start_one(site: Site, launcher: str, chosen: str) -> None:
+    site.add(f"python3 {launcher} t.py", imports("a"))
+    site.add("python3 t.py", imports("a"), pid=11, parent=10)
+    assert site.chosen()[0][1] == chosen
 
 
 def test_ranks_that_do_not_agree_have_nothing_to_wait_for(site: Site) -> None:

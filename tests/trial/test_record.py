@@ -120,3 +120,19 @@ def test_brigades_own_wrapper_is_no_part_of_the_program(tmp_path: Path) -> None:
     (tmp_path / "n0.7.2000.rec").write_bytes(record("process", "/bin/a", status=7))
     (program,) = load(tmp_path).processes
     assert program.exe == "/bin/a"
+
+
+def test_what_was_tried_before_a_traced_program_was_found_is_its_own(tmp_path: Path) -> None:
+    """brigade-rank's file has no program in it then; without one, it is all there is."""
+    (tmp_path / "n0.7.1000.rec").write_bytes(
+        record("exec", "/bin/a", status=2, time_ns=9) + b"torn"
+    )
+    (tmp_path / "n0.9.2000.rec").write_bytes(
+        record("process", "/bin/a", status=7) + record("exec", "/bin/a", time_ns=3)
+    )
+    (tmp_path / "n0.7.3000.rec").write_bytes(record("process", "/bin/b", status=7))
+    (tmp_path / "n0.8.1000.rec").write_bytes(record("exec", "/bin/none", status=2))
+    alone, first, second = load(tmp_path).processes
+    assert (alone.exe, first.exe, second.exe) == ("", "/bin/a", "/bin/b")
+    assert [(r.status, r.time_ns) for r in first.records] == [(2, 0), (0, 3)]
+    assert (first.damaged, second.records) == (1, [])

@@ -4,10 +4,11 @@
     srun --ntasks-per-node=1 torchrun train.py         torchrun, and below it one python a GPU
 
 A wrapper is a shell, or a command that becomes another one (`FRONTS`), or starts it in a project's
-environment (`STARTERS`). What a shell starts counts if it does not become another program itself:
-of several, what imports or loads most. So it does where a Python becomes another program. A
-launcher is a Python program that starts several others of one command line. Pure: no file is
-looked at.
+environment (`STARTERS`, and Python programs: `RUNNERS`). What a shell starts counts if it does not
+become another program itself: of several, what imports or loads most. So it does where a Python
+becomes another program. A launcher is a Python program that starts several others of one command
+line. What a wrapper without records started (a static one behind a shell) has a parent that nobody
+knows; it counts as what the wrapper in front of that started. Pure: no file is looked at.
 
 What must stay true: a program that no wrapper stands in front of is the rank's first process.
 """
@@ -23,11 +24,16 @@ from brigade.trial.record import Process, Trial
 #: Commands that end by executing another one, and are no measuring instruments: those would no
 #: longer see the program, if it were forked by another process.
 FRONTS = frozenset(
-    "chrt env hwloc-bind ionice linux32 linux64 nice nohup numactl setarch setsid stdbuf taskset"
-    " timeout".split()
+    "chrt env hwloc-bind ionice linux32 linux64 nice nohup numactl prlimit setarch setsid stdbuf"
+    " taskset timeout".split()
 )
-#: Commands that start another one as a shell does.
-STARTERS = frozenset({"uv"})
+#: Commands that start another one as a shell does, in a project's environment or as a container's
+#: first process.
+STARTERS = frozenset(
+    "asdf catatonit direnv dumb-init micromamba mise pixi rye tini tini-static uv".split()
+)
+#: The same in Python.
+RUNNERS = frozenset("conda mamba".split())
 _WRAPPERS = SHELLS | FRONTS | STARTERS
 MODULE = "module:"
 
@@ -71,10 +77,13 @@ class _Rank:
         self.alone = alone
         self.images: dict[tuple[str, int], list[Process]] = {}  # of each process
         self.children: dict[tuple[str, int], list[Process]] = {}  # their first images
+        self.orphans: list[Process] = []  # of whom the parent has no records
         for process in processes:
             images = self.images.setdefault((process.host, process.pid), [])
             if not images:
                 self.children.setdefault((process.host, process.parent), []).append(process)
+                if process is not self.first and (process.host, process.parent) not in self.images:
+                    self.orphans.append(process)
             images.append(process)
 
     def programs(self) -> list[Process]:
@@ -88,16 +97,22 @@ class _Rank:
         if name in _WRAPPERS:
             if following:
                 return self._below(following)
-            return max((self._below(child) for child in self._started(process)), key=_weight,
-                       default=[])  # fmt: skip
+            later = [one for one in self.orphans if one.start_ns > process.start_ns]
+            return self._largest(self._started(process) + later)
         if following and is_interpreter(process):  # poetry run, a script that chooses a Python
             became = self._below(following)
             return max(became if all(map(called, became)) else [], [process], key=_weight)
+        if _is_called(process, RUNNERS):
+            return self._largest(self._started(process)) or [process]
         return self._launched(process) or [process]
 
+    def _largest(self, started: list[Process]) -> list[Process]:
+        return max(map(self._below, started), key=_weight, default=[])
+
     def _launched(self, process: Process) -> list[Process]:
-        """What a launcher in Python started: of one command line, more than once."""
-        known = not LAUNCHERS.isdisjoint(map(os.path.basename, process.argv[1:4]))
+        """What a launcher in Python started: of one command line, more than once if the launcher is
+        none that is known."""
+        known = _is_called(process, LAUNCHERS)
         if not is_interpreter(process) or not (known or self.alone):
             return []
         below = [program for child in self._started(process) for program in self._below(child)]
@@ -106,7 +121,7 @@ class _Rank:
             list(family)
             for _, family in groupby(sorted(below, key=_words), key=_words)
         ]  # fmt: skip
-        return max((f for f in families if len(f) > 1), key=_weight, default=[])
+        return max((f for f in families if known or len(f) > 1), key=_weight, default=[])
 
     def _following(self, process: Process) -> Process | None:
         """The image that a process executed in its own place."""
@@ -123,6 +138,12 @@ class _Rank:
             if child.start_ns >= process.start_ns
             and not (following and child.start_ns >= following.start_ns)
         ]
+
+
+def _is_called(process: Process, names: frozenset[str]) -> bool:
+    """Whether a Python program is one of those, by its script or module."""
+    name = os.path.basename(called(process).removeprefix(MODULE))
+    return is_interpreter(process) and name in names
 
 
 def _words(process: Process) -> list[str]:

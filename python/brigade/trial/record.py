@@ -214,7 +214,7 @@ def load(folder: str | os.PathLike[str]) -> Trial:
             (imports if python else processes).extend(collect(host, pid, start_ns, parse(stream)))
     for one in imports:
         _add_imports(one, processes)
-    processes = [p for p in processes if (p.exe or p.records) and not p.is_wrapper]
+    processes = [p for p in _with_searches(processes) if not p.is_wrapper]
     if not processes:
         raise TrialError(
             f"the trial left no records in {base}",
@@ -223,6 +223,23 @@ def load(folder: str | os.PathLike[str]) -> Trial:
         )
     processes.sort(key=lambda p: (p.start_ns, p.host, p.pid))
     return Trial(str(base), processes)
+
+
+def _with_searches(processes: list[Process]) -> list[Process]:
+    """Without files that say no process: brigade-rank's, which has become a program with a file of
+    its own. What was tried until that was found goes to it; without one it stands alone."""
+    found = [process for process in processes if process.exe]
+    for search in processes:
+        same = [p for p in found if (p.host, p.pid) == (search.host, search.pid)]
+        if search.exe or not search.records:
+            continue
+        if not same:
+            found.append(search)
+            continue
+        program = min(same, key=lambda p: p.start_ns)
+        program.records[:0] = [record._replace(time_ns=0) for record in search.records]
+        program.damaged += search.damaged
+    return found
 
 
 def _add_imports(imports: Process, processes: list[Process]) -> None:
