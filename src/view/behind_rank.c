@@ -1,5 +1,6 @@
 /* Who is the program behind wrappers. See behind_rank.h. */
 #include "view/behind_rank.h"
+#include "base/search.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "fork/begin.h"
@@ -99,8 +100,10 @@ int behind_is(const struct view *v, const struct behind *b, const char *file, ch
 {
     const char *word = b->word + (are_several(b) ? sizeof BRG_BEHIND_SEVERAL - 1 : 0);
     int is_searched = !strchr(file, '/');
-    if (!text_same(b->kind, "python"))
-        return is_searched ? text_same(file, text_base(word)) : is_file(v, file, word);
+    if (!text_same(b->kind, "python")) {
+        char path[PATH_MAX];
+        return is_file(v, search_program(file, getenv("PATH"), path) < 0 ? file : path, word);
+    }
     if (is_searched ? text_same(file, text_base(word)) : names(file, word))
         return 1; /* a script that is executed itself */
     return text_starts(text_base(file), "python") && runs(argv, word);

@@ -10,8 +10,8 @@ struct behind {
     const char *kind, *word, *pins;
 };
 
-/* Whether `file`, executed with `argv`, is that program: by its name at least, if it is yet to be
- * searched. */
+/* Whether `file`, executed with `argv`, is that program: a Python's script by its name at least, if
+ * it is yet to be searched. */
 int behind_is(const struct view *v, const struct behind *b, const char *file, char *const argv[]);
 
 /* Into this process's environment, which is going to execute `file`: if that looks like the

@@ -301,3 +301,23 @@ def test_a_program_of_c_is_forked_behind_its_wrapper(tmp_path: Path, kind: str) 
     told = site.fork()
     assert (told["kind"], told["ranks"], told["refused"]) == (kind, 3, 0), told
     assert len({parent for _, parent, _ in lines}) == 1
+
+
+@pytest.mark.parametrize("searched", [True, False])
+def test_a_script_by_the_programs_name_is_its_wrapper(tmp_path: Path, searched: bool) -> None:
+    """As R's, which chooses the program and becomes it."""
+    site = ProgramSite(tmp_path).make('printf("%d\\n", getppid()); return 0;', "own = 3;")
+    script = tmp_path / "commands/app"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {site.app} "$@"\n')
+    script.chmod(0o755)
+    site.environment["PATH"] = f"{script.parent}:{os.environ['PATH']}"
+    command = [*site.command()[:-1], "app" if searched else str(script)]
+    for _ in range(2):
+        done = subprocess.run(
+            command, env=site.environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done
+    told = site.fork()
+    assert (told["ranks"], told["refused"]) == (3, 0), told
+    assert len(set(done.stdout.split())) == 1

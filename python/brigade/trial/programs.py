@@ -24,8 +24,8 @@ from brigade.trial.record import Process, Trial
 #: Commands that end by executing another one, and are no measuring instruments: those would no
 #: longer see the program, if it were forked by another process.
 FRONTS = frozenset(
-    "chrt env hwloc-bind ionice linux32 linux64 nice nohup numactl prlimit setarch setsid stdbuf"
-    " taskset timeout".split()
+    "Rscript chrt env hwloc-bind ionice linux32 linux64 nice nohup numactl prlimit setarch setsid"
+    " stdbuf taskset timeout".split()
 )
 #: Commands that start another one as a shell does, in a project's environment or as a container's
 #: first process.
