@@ -107,14 +107,14 @@ def promptly() -> Iterator[None]:
         else:
             forgotten(about)
 
-    outer, _Heard.again = _Heard.again, again
+    outer = _Heard.again, _Heard.prompt
     sys.unraisablehook = note
-    _Heard.prompt = True
+    _Heard.again, _Heard.prompt = again, True
     try:
         yield
     finally:
-        _Heard.prompt = False
-        _Heard.again = outer
+        _Heard.again, was_prompt = outer
+        _Heard.prompt = was_prompt and _Heard.signum is None
         sys.unraisablehook = forgotten
         over.set()
         lost.set()

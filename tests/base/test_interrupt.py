@@ -51,6 +51,23 @@ except interrupt.Interrupted as stop:
     assert (done.returncode, done.stdout, done.stderr) == (0, "SIGTERM True\n", "")
 
 
+def test_also_after_another_place_inside() -> None:
+    done = said(
+        """
+begin = time.monotonic()
+try:
+  with interrupt.listening(), interrupt.promptly():
+    with interrupt.promptly():
+        pass
+    told()
+    time.sleep(30)
+except interrupt.Interrupted as stop:
+  print(stop.name, time.monotonic() - begin < 20)
+"""
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "SIGTERM True\n", "")
+
+
 @pytest.mark.parametrize("where", LOST)
 def test_or_at_the_end_of_what_was_done_meanwhile(where: str) -> None:
     done = said(
