@@ -41,6 +41,9 @@ def test_only_static_programs_get_the_namespace_by_themselves(tmp_path: Path) ->
     assert views.automatic([[sys.executable]], has_python=True) == ["interpose", "python"]
     several = [[str(dynamic)], [str(static), "x"]]
     assert views.automatic(several, has_python=False) == ["namespace", "interpose"]
+    wrapper = static.rename(tmp_path / "pixi")  # of its own it asks little, and Python much
+    assert views.automatic([[str(wrapper), "run"]], has_python=True) == ["interpose", "python"]
+    assert views.automatic([[str(wrapper), "run"]], has_python=False)[0] == "namespace"
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)

@@ -2,15 +2,18 @@
 
 Nothing can be preloaded into a static program, into Go's, or into one with a C library of its own:
 only the namespace view reaches it. Everything else gets `interpose` and, if it is Python, `python`:
-they change less of what a program can notice (docs/design/0005-namespace-view.md).
+they change less of what a program can notice (docs/design/0005-namespace-view.md). So does a Python
+behind a static command that but starts it.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 from brigade.errors import UsageError
 from brigade.paths import native
+from brigade.trial.programs import STARTERS
 
 AUTO = ("interpose", "python")
 VIEWS = ("namespace", *AUTO)
@@ -32,7 +35,10 @@ def parse(text: str) -> list[str]:
 def automatic(programs: list[list[str]], has_python: bool) -> list[str]:
     """What `auto` is for the programs of a job. `has_python`: their image knows about imports."""
     views = list(AUTO) if has_python else ["interpose"]
-    return ["namespace", *views] if any(map(is_apart, executables(programs))) else views
+    named = executables(programs)
+    if has_python:
+        named = [program for program in named if os.path.basename(program) not in STARTERS]
+    return ["namespace", *views] if any(map(is_apart, named)) else views
 
 
 def executables(programs: list[list[str]]) -> list[str]:
