@@ -47,16 +47,16 @@ static int is_this_program(const char *path)
            one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-static int was_left(const struct view *v)
+static int was_seen(const struct view *v)
 {
-    return text_to_number(view_env(v, BRG_FORK_LEFT_VARIABLE), -1) == sys_getpid();
+    return text_to_number(view_env(v, BRG_FORK_SEEN_VARIABLE), -1) == sys_getpid();
 }
 
 void audit_behind(const struct view *v)
 {
     static char words[BYTES], rank[PATH_MAX], *argv[WORDS], *args[WORDS + BEHIND_FRONT],
         *env[WORDS];
-    if (v->mode != VIEW_SERVE || !view_env(v, BRG_FORK_BEHIND_VARIABLE) || was_left(v))
+    if (v->mode != VIEW_SERVE || !view_env(v, BRG_FORK_BEHIND_VARIABLE) || was_seen(v))
         return;
     long n = sys_read_text("/proc/self/cmdline", words, sizeof words);
     if (n <= 0 || n >= BYTES - 1 || !split(words, (size_t)n, argv))

@@ -28,7 +28,7 @@ enum {
 };
 
 /* The number of a process that brigade-rank has looked at, and left to go on. */
-#define BRG_FORK_LEFT_VARIABLE "BRIGADE_FORK_LEFT"
+#define BRG_FORK_SEEN_VARIABLE "BRIGADE_FORK_SEEN"
 
 /* Whether `path`, whose file is `real` (NULL: the one it leads to), looks like what KIND and WORD
  * tell of. */

@@ -121,7 +121,7 @@ int behind_leave(const struct view *v, const struct behind *b, const char *file,
         err = setenv(BRG_FORK_PINS_VARIABLE, b->pins, 1);
     text_number(&t, (uint64_t)getpid(), 10);
     if (!err && behind_looks_like(v, b->kind, b->word, NULL, file, argv))
-        err = setenv(BRG_FORK_LEFT_VARIABLE, self, 1);
+        err = setenv(BRG_FORK_SEEN_VARIABLE, self, 1);
     return err ? -ENOMEM : 0;
 }
 
@@ -132,7 +132,7 @@ int behind_take(struct behind *b)
     *b = (struct behind){kind, word ? word + 1 : NULL, pins ? strdup(pins) : NULL};
     unsetenv(BRG_FORK_BEHIND_VARIABLE);
     unsetenv(BRG_FORK_PINS_VARIABLE);
-    unsetenv(BRG_FORK_LEFT_VARIABLE);
+    unsetenv(BRG_FORK_SEEN_VARIABLE);
     if (!word)
         return -ENOENT;
     *word = '\0';

@@ -78,6 +78,9 @@ def first_programs(trial: Trial) -> dict[int, Process]:
 
 
 SEVERAL = "several "
+#: Who does what it takes to show a warning of a module that is being imported: a template keeps
+#: the warning for its ranks (imports/site/_brigade_warned.py).
+WARNING_SHOWN = "warnings.warn()"
 
 
 def behind(trial: Trial) -> str:
@@ -114,7 +117,7 @@ def of_process(rank: int, process: Process) -> RankModules:
                 what.executions[place] = what.executions[place]._replace(failed=True)
         elif record.kind == "load":
             what.loaded.append((executing[max(executing)] if executing else "", record.path))
-        elif record.kind == "event":
+        elif record.kind == "event" and record.by != WARNING_SHOWN:
             event = Event(record.by, record.path, record.extra, len(what.executions))
             what.events.append(event)
         elif record.kind == "digest":

@@ -59,6 +59,12 @@ class Given:
     def _hold(self, name, names):
         self._held[id(names)] = [name, list(names), list(names.values())]
 
+    def look_again(self, module):
+        """After a stand-in was put there: that is no import's doing."""
+        names = getattr(module, "__dict__", None)
+        if id(names) in self._held:
+            self._hold(self._held[id(names)][0], names)
+
     def note(self, ops):
         counts = list(map(len, self._names))
         if counts == self._counts:

@@ -18,6 +18,7 @@ module stands in that module's own node. Replaying the ops of a node does what t
     READ_SET (key, value)     the same of one that an import had set
     READ_ALL (names, {key: value})   it read all variables, of which those with such names count
     ATEXIT (function, arguments, named arguments)
+    WARNED (message, filters)   it was warned, and that was shown (_brigade_warned.py)
 
 What must stay true: the rules of _brigade_view.py.
 """
@@ -32,7 +33,7 @@ _warnings = sys.modules["_warnings"]
 _told_of_collections = borrow("gc").callbacks
 
 DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
-ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN, PART, LOGGER, ROOT = range(7, 15)
+ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN, PART, LOGGER, ROOT, WARNED = range(7, 16)
 
 
 def stamp_of(spec, trusted):

@@ -53,6 +53,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_end",
         "_brigade_loggers",
         "_brigade_names",
+        "_brigade_warned",
         "_brigade_warm",
         "_brigade_renew",
         "_brigade_show",

@@ -29,12 +29,14 @@ from _brigade_nodes import (
     LOGGER,
     PART,
     ROOT,
+    WARNED,
     apply_change,
     filters_changed,
     watched_lists,
 )
 from _brigade_parts import set_part
 from _brigade_store import KIND_BITS, KINDS, NAME
+from _brigade_warned import bring as warn
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _ExtensionFileLoader = sys.modules["_frozen_importlib_external"].ExtensionFileLoader
@@ -58,6 +60,8 @@ def carry_out(kind, what):
         set_part(holder, name, value)
     elif kind in (LOGGER, ROOT):
         bring(kind, what)
+    elif kind == WARNED:
+        warn(what)
     elif kind == ATEXIT:
         function, arguments, named = what
         _modules["atexit"].register(function, *arguments, **named)

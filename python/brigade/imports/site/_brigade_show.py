@@ -40,6 +40,7 @@ from _brigade_nodes import (
     READ_ALL,
     READ_SET,
     ROOT,
+    WARNED,
     apply_change,
     filters_changed,
     part_now,
@@ -49,6 +50,7 @@ from _brigade_parts import is_made_by_the_first
 from _brigade_renew import carry_out, renew
 from _brigade_state import Settings, touched_folders
 from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
+from _brigade_warned import may_come as may_warn
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
@@ -81,6 +83,14 @@ class _Shown:
     def exec_module(self, _module):
         self._spec.loader = self._loader
         self._stored._initializing = False
+
+
+def _tell_of_filters(lists):
+    """If a show has changed them. What has been warned of once is forgotten then, and is not where
+    a module that is executed leaves them alone."""
+    filters, before = lists[3]
+    if filters != before:
+        filters_changed()
 
 
 class Store:
@@ -148,11 +158,13 @@ class Store:
             self._do_again(number)
         except Exception:
             _modules.pop(node.name, None)
+            _tell_of_filters(lists)
             self._take_back(done, lists)
             self._lists = then
             table.forget(number)
             return False
         self._finish(number, done)
+        _tell_of_filters(lists)
         return True
 
     def _is_kept_away(self):
@@ -175,7 +187,6 @@ class Store:
         for items, then in lists:
             if items != then:
                 items[:] = then
-        filters_changed()
 
     def _begin(self, number):
         table = self.table
@@ -231,6 +242,8 @@ class Store:
                 if kind == ATTRIBUTE and hasattr(sys, what[0]):
                     raise _Otherwise(what)
                 if kind in (LOGGER, ROOT) and not may_come(kind, what, done):
+                    raise _Otherwise(what)
+                if kind == WARNED and not may_warn(what):
                     raise _Otherwise(what)
                 if kind == PART and part_now(done, *what[:2]) is not what[2]:
                     if is_made_by_the_first(*what[:2]):
@@ -381,7 +394,6 @@ class Store:
     def _finish(self, number, done):
         """All will be shown: the rest of what the executions did."""
         self.table.shown(number)
-        filters_changed()
         for kind, what in done:
             if kind == DEP:
                 self.table.shown(what[0])

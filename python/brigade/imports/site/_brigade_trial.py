@@ -24,6 +24,7 @@ import sys
 from _brigade_calls import Calls
 from _brigade_common import ReadDict, borrow, words
 from _brigade_parts import Parts, for_no_import, in_words
+from _brigade_warned import SHOWN, is_own, watch
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
@@ -37,6 +38,8 @@ class _State:
     calls = None
     parts = None
     order = 0
+    of_load = None  # the code of what executes a module
+    warns = 0  # how many modules were being executed when a warning was shown
     stacks = {}  # thread: names of modules that it is executing
     said = set()  # what has been recorded
 
@@ -55,6 +58,8 @@ def _tell():
     tell: it counts as the program's doing."""
     stacks = [stack for stack in list(_State.stacks.values()) if stack]
     name = stacks[0][-1] if len(stacks) == 1 else ""
+    if name and _State.warns == len(stacks[0]):
+        name = SHOWN
     _State.settle()
     _State.write(("importing", "0", "", name, ""))
 
@@ -93,6 +98,8 @@ def _watch_executions(load_unlocked):
                 _State.calls.go_on()
             _tell()
             _State.write(("executed", order, by, name, ended))
+            if name == "warnings":
+                watch(_show_warning)
 
     return _load_unlocked
 
@@ -139,6 +146,20 @@ def _note_without_spec(name):
             home = home.rpartition(".")[0]
         if home not in ("", name, place):
             _once("imported", "0", name, words(home), "")
+
+
+def _show_warning(message, original):
+    """What it takes to show a warning (lines of the source are looked up) is nobody's doing, if a
+    template can keep it for its ranks."""
+    stack = _stack()
+    if stack and is_own(message, stack, _State.of_load, sys._getframe(2)):
+        _State.warns = len(stack)
+    _tell()
+    try:
+        original(message)
+    finally:
+        _State.warns = 0
+        _tell()
 
 
 def _watch_names(handle_fromlist):
@@ -236,11 +257,13 @@ def start(write):
     _State.thread = borrow("_thread").get_ident
     _State.settle = borrow("time").thread_time  # see src/view/hooks_watch.c
     _bootstrap._load_unlocked = _watch_executions(_bootstrap._load_unlocked)
+    _State.of_load = _bootstrap._load_unlocked.__code__
     _bootstrap._handle_fromlist = _watch_names(_bootstrap._handle_fromlist)
     locks = _bootstrap._ModuleLockManager
     locks.__enter__ = _watch_locks(locks.__enter__)
     _bootstrap.ModuleSpec._initializing = property(_is_initializing, _set_initializing)
     _watch_environment(_modules["posix"])
+    watch(_show_warning)
     _State.parts = Parts()
     _State.calls = Calls(lambda what: _once("event", "0", "", "called", what))
     _State.calls.go_on()

@@ -30,6 +30,7 @@ from _brigade_nodes import (
     PART,
     READ,
     READ_SET,
+    WARNED,
     Node,
     change_between,
     filters_changed,
@@ -37,6 +38,7 @@ from _brigade_nodes import (
 )
 from _brigade_parts import Parts, for_no_import, in_words
 from _brigade_store import modules_of_one_block
+from _brigade_warned import is_own, shown_now, watch
 from _brigade_watch import Variables, Watch
 
 _bootstrap = sys.modules["_frozen_importlib"]
@@ -70,6 +72,7 @@ class Warmer:
         self._finalizers = Finalizers()
         self._loggers = Loggers()
         self._raised = None, ""  # the last exception of an execution, and whose that was
+        self._undo = []  # what takes other stand-ins away
         self._stand_ins = {}  # id: (stand-in, original)
         self.base = set(_modules)
         self._names = Names()
@@ -206,6 +209,7 @@ class Warmer:
             self._stand_ins[id(ours)] = ours, original
         if "atexit" in _modules:
             self._watch_atexit(_modules["atexit"])
+        self._watch_warnings()
         _bootstrap.ModuleSpec._initializing = property(is_initializing, set_initializing)
 
         def restore():
@@ -213,6 +217,8 @@ class Warmer:
             del _bootstrap.ModuleSpec._initializing
             for place, name, original, _ours in places:
                 setattr(place, name, original)
+            for undo in self._undo:
+                undo()
             self._forget_stand_ins()
             self = None  # what is in C may keep a stand-in for good, and with it all that it has
 
@@ -264,6 +270,8 @@ class Warmer:
             self.watch.freeze()
         if name == "atexit":
             self._watch_atexit(node.module)
+        if name == "warnings":
+            self._watch_warnings()
         return node.module
 
     def _without_new(self, changed, before):
@@ -385,6 +393,20 @@ class Warmer:
 
         self._stand_ins[id(register)] = register, original
         module.register = register
+
+    def _watch_warnings(self):
+        def show(message, original):
+            if not self._stack:
+                return original(message)
+            self._note_all()
+            if is_own(message, [node.name for node in self._stack], of_load, sys._getframe(2)):
+                self._stack[-1].ops.append((WARNED, shown_now(message)))
+            else:
+                self._blame("warns whoever imports it")
+
+        of_load = Warmer._load.__code__
+        self._undo += filter(None, [watch(show)])
+        self._given.look_again(_modules.get("warnings"))
 
     # afterwards ---------------------------------------------------------------------
 

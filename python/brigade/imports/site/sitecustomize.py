@@ -34,6 +34,7 @@ def _restore(environ, folder):
             b"FORK_HASH",
             b"FORK_BEHIND",
             b"FORK_LEFT",
+            b"FORK_SEEN",
             b"FORK_PINS",
             b"RECORD_FORK",
             b"SAVED_RECORD",
@@ -57,7 +58,8 @@ def _restore(environ, folder):
 # Brigade's parts, in the order in which they need each other; the last one has start()
 _RECORDER = ("_brigade_common", "_brigade_record")
 _WATCHING_RECORDER = (
-    *("_brigade_common", "_brigade_parts", "_brigade_calls", "_brigade_trial", "_brigade_record"),
+    *("_brigade_common", "_brigade_parts", "_brigade_calls", "_brigade_nodes", "_brigade_warned"),
+    *("_brigade_trial", "_brigade_record"),
 )
 _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
 _TEMPLATE = (
@@ -71,6 +73,7 @@ _TEMPLATE = (
         "_brigade_end",
         "_brigade_loggers",
         "_brigade_names",
+        "_brigade_warned",
         "_brigade_warm",
         "_brigade_renew",
         "_brigade_show",

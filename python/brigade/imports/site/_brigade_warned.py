@@ -1,0 +1,75 @@
+"""Warnings that are shown while a module is imported.
+
+    watch(show)         `show(message, original)` is called in the place of what prints a warning;
+                        what takes that away again, or None where `warnings` is not imported yet
+    is_own(message, names, of_load, frame)   whether it is laid to what is executed, and not to who
+                        imports that
+    shown_now(message)  what a node keeps of one
+    may_come(what)      whether a rank would show it, too
+    bring(what)         shows it
+
+A rank shows it as its program has it shown by then: by its own function, into its own list, to its
+own standard error. Whether it is shown is a matter of the filters: where they are others than when
+the template warmed, the module is executed instead.
+
+What must stay true: the rules of _brigade_view.py; a warning that says where its memory came from,
+or that is written to a file of its own, is printed as ever.
+"""
+
+import sys
+
+from _brigade_nodes import warning_filters
+
+#: Who writes, of a warning that is shown in a module's import, in a trial: nobody's own doing.
+SHOWN = "warnings.warn()"
+
+_modules = sys.modules
+
+
+def watch(show):
+    warnings = _modules.get("warnings")
+    original = getattr(warnings, "_showwarnmsg_impl", None)
+    if original is None or not hasattr(warnings, "_showwarnmsg"):
+        return None
+
+    def _showwarnmsg_impl(msg):
+        if msg.file is None and msg.source is None:
+            show(msg, original)
+        else:
+            original(msg)
+
+    warnings._showwarnmsg_impl = _showwarnmsg_impl
+
+    def restore():
+        if warnings._showwarnmsg_impl is _showwarnmsg_impl:
+            warnings._showwarnmsg_impl = original
+
+    return restore
+
+
+def is_own(message, names, of_load, frame):
+    """`names`: modules that are being executed, the innermost last, each in a frame of the code
+    `of_load`; `frame`: of who warns. A package's own imports are the same whoever imports it."""
+    innermost = names[-1] + "."
+    within = [at for at, name in enumerate(names) if innermost.startswith(name + ".")]
+    executions = len(names) - within[0]
+    place = message.filename, message.lineno
+    while frame is not None:
+        if frame.f_code is of_load:
+            executions -= 1
+        elif (frame.f_code.co_filename, frame.f_lineno) == place:
+            return executions > 0
+        frame = frame.f_back
+    return message.filename not in ("sys", "<sys>")  # who stands above all
+
+
+def shown_now(message):
+    return message, list(warning_filters())
+
+
+def may_come(what):
+    return hasattr(_modules.get("warnings"), "_showwarnmsg") and what[1] == warning_filters()
+
+
+def bring(what):
+    _modules["warnings"]._showwarnmsg(what[0])

@@ -1,0 +1,180 @@
+"""A warning of an import is shown in each rank as the rank's program has it shown, and does not
+keep the module from being imported once a node."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from warm_world import Warm
+
+MODULES = {
+    "pk/__init__.py": "from . import a, c\n",
+    "pk/a.py": """
+import os, warnings
+from .kinds import Old
+executions = os.open('executions', os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(executions, b'.'); os.close(executions)
+def old():
+    warnings.warn('b is old', Old, stacklevel=3)
+for _ in range(2): old()
+warnings.warn(Old('a is old'))
+warnings.warn('nobody sees this', DeprecationWarning)
+with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    warnings.warn('nor this')
+with warnings.catch_warnings(record=True) as kept:
+    warnings.warn('seen here')
+count = len(kept)
+""",
+    "pk/kinds.py": "class Old(FutureWarning): pass\n",
+    "pk/c.py": """
+from . import a
+import decimal, warnings
+warnings.warn_explicit('c', UserWarning, 'c.src', 3)
+""",
+    "fails.py": """
+import pk.a, warnings
+warnings.warn('before it fails')
+raise ImportError('no')
+""",
+    "tries.py": "try:\n    import fails\nexcept ImportError:\n    pass\n",
+}
+SHOWN = "; import sys; print(pk.a.count, 'linecache' in sys.modules, len(sys.modules))"
+#: programs, and whether the template's modules are shown: not where filters are others
+PROGRAMS = {
+    "by itself": ("import pk" + SHOWN, True),
+    "twice": ("import pk.c, pk; pk.a.old(); pk.a.old()" + SHOWN, True),
+    "to another stream": (
+        "import contextlib, io; to = io.StringIO()\nwith contextlib.redirect_stderr(to):\n"
+        "    import pk\nprint(repr(to.getvalue()))",
+        True,
+    ),
+    "by a function of its own": (
+        "import warnings; warnings.showwarning = lambda *a: print('own', *a[:4])\nimport pk",
+        True,
+    ),
+    "into a list": (
+        "import warnings\nwith warnings.catch_warnings(record=True) as kept:\n    import pk\n"
+        "print([(str(w.message), w.category, w.filename, w.lineno) for w in kept])",
+        True,
+    ),
+    "to a log": (
+        "import logging, sys; logging.basicConfig(stream=sys.stdout); logging.captureWarnings(True)"
+        "\nimport pk",
+        True,
+    ),
+    "standard error is gone": ("import sys; sys.stderr = None\nimport pk" + SHOWN, True),
+    "all are errors": (
+        "import warnings; warnings.simplefilter('error')\ntry: import pk\n"
+        "except Warning as error: print(repr(error))",
+        False,
+    ),
+    "none is wanted": ("import warnings; warnings.filterwarnings('ignore')\nimport pk", False),
+    "all are wanted": ("import warnings; warnings.simplefilter('always')\nimport pk", False),
+    "what fails": ("import tries" + "; import sys; print('fails' in sys.modules)", True),
+}
+
+
+@pytest.fixture
+def world(warm: Warm) -> Warm:
+    for name, text in MODULES.items():
+        (warm.cwd / name).parent.mkdir(exist_ok=True)
+        (warm.cwd / name).write_text(text)
+    return warm
+
+
+def executions(world: Warm) -> int:
+    return len((world.cwd / "executions").read_text())
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_shown_as_by_itself(world: Warm, name: str) -> None:
+    text, are_shown = PROGRAMS[name]
+    (world.cwd / "app.py").write_text(text if are_shown else "import pk")
+    world.trial(["app.py"])
+    (world.cwd / "app.py").write_text(text)
+    plain = world.plain(["app.py"])
+    before = executions(world)
+    ranks = world.ranks(["app.py"], {}, {})
+    for rank in ranks:
+        assert (rank.refused, rank.said()) == ("", plain.said())
+    assert executions(world) - before == (1 if are_shown else 3)
+    assert not world.report["left"]
+
+
+@pytest.mark.parametrize("program", [
+    "import blames", "import asks", "import asks, pk", "import deep", "import blames\nimport asks",
+])  # fmt: skip
+def test_who_imports_is_warned_by_a_module_that_is_left(world: Warm, program: str) -> None:
+    for name, text in {
+        "blames.py": "import warnings, decimal\nwarnings.warn('not me', stacklevel=2)\n",
+        "asks.py": "import blames\n",
+        "deep.py": "import warnings\nwarnings.warn('whoever', stacklevel=9)\n",
+    }.items():
+        (world.cwd / name).write_text(text)
+    (world.cwd / "app.py").write_text(f"{program}\nimport csv, sys; print(len(sys.modules))\n")
+    world.trial(["app.py"])
+    plain = world.plain(["app.py"])
+    assert "UserWarning" in plain.stderr
+    for rank in world.ranks(["app.py"], {}, {}):
+        assert (rank.refused, rank.said()) == ("", plain.said())
+    assert "warns whoever imports it" in world.report["left"].values()
+
+
+def test_what_was_warned_of_once_is_not_warned_of_again_as_a_module_is_shown(world: Warm) -> None:
+    (world.cwd / "app.py").write_text(
+        "import warnings\nfor name in ('json', 'decimal', 'csv'):\n"
+        "    warnings.warn('again', UserWarning)\n    __import__(name)\n"
+    )
+    world.trial(["app.py"])
+    plain = world.plain(["app.py"])
+    assert plain.stderr.count("UserWarning: again") == 1
+    for rank in world.ranks(["app.py"], {}, {}):
+        assert (rank.refused, rank.said()) == ("", plain.said())
+
+
+@pytest.mark.parametrize("option", ["error", "ignore", "always", "once", "default::FutureWarning"])
+def test_options_count_for_template_and_rank(world: Warm, option: str) -> None:
+    (world.cwd / "app.py").write_text("import pk" + SHOWN)
+    command = ["-W", option, "app.py"]
+    world.trial(command)
+    plain = world.plain(command)
+    for rank in world.ranks(command, {}, {}):
+        assert (rank.refused, rank.said()) == ("", plain.said())
+
+
+def test_a_trial_leaves_no_module_for_a_warning(tmp_path: Path) -> None:
+    """One that prints by itself is left."""
+    for name, text in MODULES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        lines = [
+            line for line in text.splitlines() if "executions" not in line
+        ]  # a file is its own
+        (tmp_path / name).write_text("\n".join(lines))
+    (tmp_path / "prints.py").write_text("import sys; sys.stderr.write('p\\n')\n")
+    (tmp_path / "app.py").write_text("import pk, prints, os; print(os.getppid(), flush=True)\n")
+    (tmp_path / "node").mkdir()
+    command = [sys.executable, "-m", "brigade", "run", "-q", "--fork", "-n", "2", "--trial-quiet"]
+    command += ["2", "--json", str(tmp_path / "report.json"), "--", sys.executable, "app.py"]
+    env = {
+        **{k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+        "BRIGADE_CACHE": str(tmp_path / "cache"), "BRIGADE_NODE_DIR": str(tmp_path / "node"),
+    }  # fmt: skip
+    for _ in range(2):
+        done = subprocess.run(
+            command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+        )
+    told = json.loads((tmp_path / "report.json").read_text())["fork"]
+    assert told["ranks"] == 2 and len(set(done.stdout.split())) == 1
+    assert done.stderr.count("Old: b is old") == done.stderr.count("Old: a is old") == 2
+    assert done.stderr.count("c.src:3: UserWarning: c") == 2
+    plan = subprocess.run(
+        [sys.executable, "-m", "brigade", "explain", "--fork", "--", sys.executable, "app.py"],
+        env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True,
+    ).stdout  # fmt: skip
+    assert "prints: writes output (2)" in plan and "pk.a" not in plan, plan
