@@ -148,33 +148,59 @@ def test_options_count_for_template_and_rank(world: Warm, option: str) -> None:
         assert (rank.refused, rank.said()) == ("", plain.said())
 
 
+class Site:
+    """The modules, without what keeps a file, and what a real trial and job make of a program."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        (base / "node").mkdir()
+        for name, text in MODULES.items():
+            lines = [line for line in text.splitlines() if "executions" not in line]
+            self.write(name, "\n".join(lines))
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+            "BRIGADE_CACHE": str(base / "cache"), "BRIGADE_NODE_DIR": str(base / "node"),
+        }  # fmt: skip
+
+    def write(self, name: str, text: str) -> None:
+        (self.base / name).parent.mkdir(exist_ok=True)
+        (self.base / name).write_text(text)
+
+    def brigade(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "brigade", *words, "--", sys.executable, "app.py"], check=True,
+            env=self.environment, cwd=self.base, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+
+    def run(self) -> subprocess.CompletedProcess[str]:
+        """The second job of two ranks, of one template."""
+        words = ["run", "-q", "--fork", "-n", "2", "--trial-quiet", "2", "--json", "report.json"]
+        self.brigade(*words)
+        done = self.brigade(*words)
+        told = json.loads((self.base / "report.json").read_text())["fork"]
+        assert told["ranks"] == 2 and len(set(done.stdout.split())) == 1
+        return done
+
+
 def test_a_trial_leaves_no_module_for_a_warning(tmp_path: Path) -> None:
-    """One that prints by itself is left."""
-    for name, text in MODULES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        lines = [
-            line for line in text.splitlines() if "executions" not in line
-        ]  # a file is its own
-        (tmp_path / name).write_text("\n".join(lines))
-    (tmp_path / "prints.py").write_text("import sys; sys.stderr.write('p\\n')\n")
-    (tmp_path / "app.py").write_text("import pk, prints, os; print(os.getppid(), flush=True)\n")
-    (tmp_path / "node").mkdir()
-    command = [sys.executable, "-m", "brigade", "run", "-q", "--fork", "-n", "2", "--trial-quiet"]
-    command += ["2", "--json", str(tmp_path / "report.json"), "--", sys.executable, "app.py"]
-    env = {
-        **{k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
-        "BRIGADE_CACHE": str(tmp_path / "cache"), "BRIGADE_NODE_DIR": str(tmp_path / "node"),
-    }  # fmt: skip
-    for _ in range(2):
-        done = subprocess.run(
-            command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
-        )
-    told = json.loads((tmp_path / "report.json").read_text())["fork"]
-    assert told["ranks"] == 2 and len(set(done.stdout.split())) == 1
+    """One that prints by itself is left, and one that warns whoever imports it."""
+    site = Site(tmp_path)
+    site.write("prints.py", "import sys; sys.stderr.write('p\\n')\n")
+    site.write("blames.py", "import warnings; warnings.warn('not me', stacklevel=2)\n")
+    site.write("app.py", "import pk, prints, blames, os; print(os.getppid(), flush=True)\n")
+    done = site.run()
     assert done.stderr.count("Old: b is old") == done.stderr.count("Old: a is old") == 2
     assert done.stderr.count("c.src:3: UserWarning: c") == 2
-    plan = subprocess.run(
-        [sys.executable, "-m", "brigade", "explain", "--fork", "--", sys.executable, "app.py"],
-        env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True,
-    ).stdout  # fmt: skip
-    assert "prints: writes output (2)" in plan and "pk.a" not in plan, plan
+    assert done.stderr.count(f"{tmp_path}/app.py:1: UserWarning: not me") == 2
+    plan = site.brigade("explain", "--fork").stdout
+    assert "prints: writes output (2)" in plan and "blames: writes output (2)" in plan, plan
+    assert "pk" not in plan
+
+
+@pytest.mark.parametrize("action", ["always", "default"])
+def test_what_only_the_program_wants_to_see_is_left(tmp_path: Path, action: str) -> None:
+    site = Site(tmp_path)
+    site.write("hides.py", "import warnings; warnings.warn('hidden', DeprecationWarning)\n")
+    wants = f"import os, warnings; warnings.simplefilter('{action}')"
+    site.write("app.py", f"{wants}\nimport hides; print(os.getppid(), flush=True)\n")
+    assert site.run().stderr.count("DeprecationWarning: hidden") == 2

@@ -23,8 +23,9 @@ import sys
 
 from _brigade_calls import Calls
 from _brigade_common import ReadDict, borrow, words
+from _brigade_nodes import warning_filters
 from _brigade_parts import Parts, for_no_import, in_words
-from _brigade_warned import SHOWN, is_own, watch
+from _brigade_warned import SHOWN, is_own, is_shown, watch
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
@@ -39,6 +40,7 @@ class _State:
     parts = None
     order = 0
     of_load = None  # the code of what executes a module
+    filters = ()  # of warnings, at the start
     warns = 0  # how many modules were being executed when a warning was shown
     stacks = {}  # thread: names of modules that it is executing
     said = set()  # what has been recorded
@@ -150,10 +152,12 @@ def _note_without_spec(name):
 
 def _show_warning(message, original):
     """What it takes to show a warning (lines of the source are looked up) is nobody's doing, if a
-    template can keep it for its ranks."""
-    stack = _stack()
-    if stack and is_own(message, stack, _State.of_load, sys._getframe(2)):
-        _State.warns = len(stack)
+    template will see the same one and can keep it for its ranks: not if the program wants to see
+    more than it was told at its start."""
+    stack, frame = _stack(), sys._getframe(2)
+    if stack and is_own(message, stack, _State.of_load, frame):
+        if is_shown(message, _State.filters, frame):
+            _State.warns = len(stack)
     _tell()
     try:
         original(message)
@@ -263,6 +267,7 @@ def start(write):
     locks.__enter__ = _watch_locks(locks.__enter__)
     _bootstrap.ModuleSpec._initializing = property(_is_initializing, _set_initializing)
     _watch_environment(_modules["posix"])
+    _State.filters = list(warning_filters())
     watch(_show_warning)
     _State.parts = Parts()
     _State.calls = Calls(lambda what: _once("event", "0", "", "called", what))

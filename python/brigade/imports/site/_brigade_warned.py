@@ -4,6 +4,7 @@
                         what takes that away again, or None where `warnings` is not imported yet
     is_own(message, names, of_load, frame)   whether it is laid to what is executed, and not to who
                         imports that
+    is_shown(message, filters, frame)        whether it would be shown with these filters
     shown_now(message)  what a node keeps of one
     may_come(what)      whether a rank would show it, too
     bring(what)         shows it
@@ -61,6 +62,31 @@ def is_own(message, names, of_load, frame):
             return executions > 0
         frame = frame.f_back
     return message.filename not in ("sys", "<sys>")  # who stands above all
+
+
+def is_shown(message, filters, frame):
+    """As Python/_warnings.c looks for what is to be done. The first time: what has been warned of
+    before does not count."""
+    text, module = str(message.message), ""
+    while frame is not None and not module:
+        if (frame.f_code.co_filename, frame.f_lineno) == (message.filename, message.lineno):
+            module = frame.f_globals.get("__name__", "")
+        frame = frame.f_back
+    for action, words, category, where, lineno in filters:
+        if (
+            issubclass(message.category, category)
+            and lineno in (0, message.lineno)
+            and _fits(words, text)
+            and _fits(where, module)
+        ):
+            return action not in ("ignore", "error")
+    return True
+
+
+def _fits(pattern, text):
+    if pattern is None or type(pattern) is str:  # as the interpreter's own filters have it
+        return pattern in (None, text)
+    return pattern.match(text) is not None
 
 
 def shown_now(message):
