@@ -74,7 +74,20 @@ PROGRAMS = {
         "except Warning as error: print(repr(error))",
         False,
     ),
-    "none is wanted": ("import warnings; warnings.filterwarnings('ignore')\nimport pk", False),
+    "none is wanted": ("import warnings; warnings.filterwarnings('ignore')\nimport pk", True),
+    "none of a module's": (
+        "import warnings; warnings.filterwarnings('ignore', module='pk')\nimport pk",
+        False,  # pk.c lays one to another place
+    ),
+    "none of these": (
+        "import warnings; warnings.filterwarnings('ignore', 'a is|b is'); warnings.filterwarnings("
+        "'ignore', module='(pk.)?c', category=UserWarning, lineno=3)\nimport pk" + SHOWN,
+        False,
+    ),
+    "none of these, by their words": (
+        "import warnings; warnings.filterwarnings('ignore', 'a is|b is|c')\nimport pk" + SHOWN,
+        True,
+    ),
     "all are wanted": ("import warnings; warnings.simplefilter('always')\nimport pk", False),
     "what fails": ("import tries" + "; import sys; print('fails' in sys.modules)", True),
 }

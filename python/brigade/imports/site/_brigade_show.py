@@ -50,7 +50,7 @@ from _brigade_parts import is_made_by_the_first
 from _brigade_renew import carry_out, renew
 from _brigade_state import Settings, touched_folders
 from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
-from _brigade_warned import may_come as may_warn
+from _brigade_warned import is_shown_here
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _external = sys.modules["_frozen_importlib_external"]
@@ -233,6 +233,11 @@ class Store:
                     raise _Otherwise(what)
             elif kind == GIVEN:
                 self._give(what, done)
+            elif kind == WARNED:
+                is_shown = is_shown_here(what)
+                if is_shown is None:
+                    raise _Otherwise(what)
+                done += [(kind, what)] if is_shown else []
             elif kind == NAME:
                 if what not in _modules:
                     raise _Otherwise(what)
@@ -242,8 +247,6 @@ class Store:
                 if kind == ATTRIBUTE and hasattr(sys, what[0]):
                     raise _Otherwise(what)
                 if kind in (LOGGER, ROOT) and not may_come(kind, what, done):
-                    raise _Otherwise(what)
-                if kind == WARNED and not may_warn(what):
                     raise _Otherwise(what)
                 if kind == PART and part_now(done, *what[:2]) is not what[2]:
                     if is_made_by_the_first(*what[:2]):

@@ -399,8 +399,9 @@ class Warmer:
             if not self._stack:
                 return original(message)
             self._note_all()
-            if is_own(message, [node.name for node in self._stack], of_load, sys._getframe(2)):
-                self._stack[-1].ops.append((WARNED, shown_now(message)))
+            frame = sys._getframe(2)
+            if is_own(message, [node.name for node in self._stack], of_load, frame):
+                self._stack[-1].ops.append((WARNED, shown_now(message, frame)))
             else:
                 self._blame("warns whoever imports it")
 

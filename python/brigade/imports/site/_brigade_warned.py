@@ -5,13 +5,13 @@
     is_own(message, names, of_load, frame)   whether it is laid to what is executed, and not to who
                         imports that
     is_shown(message, filters, frame)        whether it would be shown with these filters
-    shown_now(message)  what a node keeps of one
-    may_come(what)      whether a rank would show it, too
+    shown_now(message, frame)                what a node keeps of one
+    is_shown_here(what) whether a rank would show it, too
     bring(what)         shows it
 
 A rank shows it as its program has it shown by then: by its own function, into its own list, to its
 own standard error. Whether it is shown is a matter of the filters: where they are others than when
-the template warmed, the module is executed instead.
+the template warmed, and do not say that it is to be ignored, the module is executed instead.
 
 What must stay true: the rules of _brigade_view.py; a warning that says where its memory came from,
 or that is written to a file of its own, is printed as ever.
@@ -67,11 +67,19 @@ def is_own(message, names, of_load, frame):
 def is_shown(message, filters, frame):
     """As Python/_warnings.c looks for what is to be done. The first time: what has been warned of
     before does not count."""
-    text, module = str(message.message), ""
-    while frame is not None and not module:
+    return _action(message, filters, _module_of(message, frame)) not in ("ignore", "error")
+
+
+def _module_of(message, frame):
+    while frame is not None:
         if (frame.f_code.co_filename, frame.f_lineno) == (message.filename, message.lineno):
-            module = frame.f_globals.get("__name__", "")
+            return frame.f_globals.get("__name__", "")
         frame = frame.f_back
+    return ""
+
+
+def _action(message, filters, module):
+    text = str(message.message)
     for action, words, category, where, lineno in filters:
         if (
             issubclass(message.category, category)
@@ -79,8 +87,8 @@ def is_shown(message, filters, frame):
             and _fits(words, text)
             and _fits(where, module)
         ):
-            return action not in ("ignore", "error")
-    return True
+            return action
+    return "default"
 
 
 def _fits(pattern, text):
@@ -89,12 +97,18 @@ def _fits(pattern, text):
     return pattern.match(text) is not None
 
 
-def shown_now(message):
-    return message, list(warning_filters())
+def shown_now(message, frame):
+    return message, list(warning_filters()), _module_of(message, frame)
 
 
-def may_come(what):
-    return hasattr(_modules.get("warnings"), "_showwarnmsg") and what[1] == warning_filters()
+def is_shown_here(what):
+    """None: it cannot be told, for other filters would show others, or show it otherwise."""
+    message, then, module = what
+    if not hasattr(_modules.get("warnings"), "_showwarnmsg"):
+        return None
+    if then == warning_filters():
+        return True
+    return False if _action(message, warning_filters(), module) == "ignore" else None
 
 
 def bring(what):
