@@ -13,7 +13,7 @@ import subprocess
 
 from brigade.errors import UsageError
 from brigade.paths import native
-from brigade.trial.programs import STARTERS
+from brigade.trial.invocation import STARTERS
 
 AUTO = ("interpose", "python")
 VIEWS = ("namespace", *AUTO)

@@ -17,6 +17,11 @@ _INTERPRETERS = {
 }  # fmt: skip
 _PYTHONS = ("python", "pypy")
 SHELLS = frozenset("sh dash bash zsh ksh tcsh csh busybox".split())
+#: Commands that start another one as a shell does, in a project's environment or as a container's
+#: first process.
+STARTERS = frozenset(
+    "asdf catatonit direnv dumb-init micromamba mise pixi rye tini tini-static uv".split()
+)
 #: Of Python's launchers that start one process a GPU, known even where a node has several.
 LAUNCHERS = frozenset(
     "torchrun torch.distributed.run torch.distributed.launch accelerate deepspeed"

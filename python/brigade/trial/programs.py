@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from itertools import groupby
 
-from brigade.trial.invocation import LAUNCHERS, SHELLS, invocation
+from brigade.trial.invocation import LAUNCHERS, SHELLS, STARTERS, invocation
 from brigade.trial.record import Process, Trial
 
 #: Commands that end by executing another one, and are no measuring instruments: those would no
@@ -27,12 +27,7 @@ FRONTS = frozenset(
     "Rscript chrt env hwloc-bind ionice linux32 linux64 nice nohup numactl prlimit setarch setsid"
     " stdbuf taskset timeout".split()
 )
-#: Commands that start another one as a shell does, in a project's environment or as a container's
-#: first process.
-STARTERS = frozenset(
-    "asdf catatonit direnv dumb-init micromamba mise pixi rye tini tini-static uv".split()
-)
-#: The same in Python.
+#: Python programs that start another one in a project's environment.
 RUNNERS = frozenset("conda mamba".split())
 _WRAPPERS = SHELLS | FRONTS | STARTERS
 MODULE = "module:"
