@@ -151,6 +151,21 @@ def test_what_was_warned_of_once_is_not_warned_of_again_as_a_module_is_shown(wor
         assert (rank.refused, rank.said()) == ("", plain.said())
 
 
+def test_nor_as_a_module_is_not_shown_for_what_the_program_has_put_there(world: Warm) -> None:
+    (world.cwd / "helper.py").write_text("")
+    (world.cwd / "asks.py").write_text("import helper\n")
+    lines = "import sys, types, warnings\n{}for _ in range(2):\n    warnings.warn('again')\n"
+    lines += "    import asks\nprint(asks.helper.__spec__ is None)\n"
+    (world.cwd / "app.py").write_text(lines.format(""))
+    world.trial(["app.py"])
+    own = "sys.modules['helper'] = types.ModuleType('helper')\n"
+    (world.cwd / "app.py").write_text(lines.format(own))
+    plain = world.plain(["app.py"])
+    assert (plain.stdout, plain.stderr.count("UserWarning: again")) == ("True\n", 1)
+    for rank in world.ranks(["app.py"], {}, {}):
+        assert (rank.refused, rank.said()) == ("", plain.said())
+
+
 @pytest.mark.parametrize("option", ["error", "ignore", "always", "once", "default::FutureWarning"])
 def test_options_count_for_template_and_rank(world: Warm, option: str) -> None:
     (world.cwd / "app.py").write_text("import pk" + SHOWN)

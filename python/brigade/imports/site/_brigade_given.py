@@ -61,7 +61,7 @@ class Given:
 
     def look_again(self, module):
         """After a stand-in was put there: that is no import's doing."""
-        names = getattr(module, "__dict__", None)
+        names = module.__dict__
         if id(names) in self._held:
             self._hold(self._held[id(names)][0], names)
 

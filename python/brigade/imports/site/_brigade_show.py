@@ -86,8 +86,8 @@ class _Shown:
 
 
 def _tell_of_filters(lists):
-    """If a show has changed them. What has been warned of once is forgotten then, and is not where
-    a module that is executed leaves them alone."""
+    """If a show has changed them, as who changes them does. What has been warned of once is
+    forgotten by that."""
     filters, before = lists[3]
     if filters != before:
         filters_changed()
@@ -158,13 +158,12 @@ class Store:
             self._do_again(number)
         except Exception:
             _modules.pop(node.name, None)
-            _tell_of_filters(lists)
             self._take_back(done, lists)
             self._lists = then
             table.forget(number)
             return False
-        self._finish(number, done)
         _tell_of_filters(lists)
+        self._finish(number, done)
         return True
 
     def _is_kept_away(self):

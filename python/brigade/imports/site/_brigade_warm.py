@@ -72,7 +72,6 @@ class Warmer:
         self._finalizers = Finalizers()
         self._loggers = Loggers()
         self._raised = None, ""  # the last exception of an execution, and whose that was
-        self._undo = []  # what takes other stand-ins away
         self._stand_ins = {}  # id: (stand-in, original)
         self.base = set(_modules)
         self._names = Names()
@@ -217,8 +216,6 @@ class Warmer:
             del _bootstrap.ModuleSpec._initializing
             for place, name, original, _ours in places:
                 setattr(place, name, original)
-            for undo in self._undo:
-                undo()
             self._forget_stand_ins()
             self = None  # what is in C may keep a stand-in for good, and with it all that it has
 
@@ -226,7 +223,7 @@ class Warmer:
 
     def _forget_stand_ins(self):
         """A module may have taken a stand-in for its own; it gets the original."""
-        for name in [*self.nodes, "atexit"]:
+        for name in [*self.nodes, "atexit", "warnings"]:
             names = getattr(_modules.get(name), "__dict__", {})
             for key, value in list(names.items()):
                 ours, original = self._stand_ins.get(id(value), (None, None))
@@ -406,8 +403,10 @@ class Warmer:
                 self._blame("warns whoever imports it")
 
         of_load = Warmer._load.__code__
-        self._undo += filter(None, [watch(show)])
-        self._given.look_again(_modules.get("warnings"))
+        watched = watch(show)
+        if watched is not None:
+            self._stand_ins[id(watched[0])] = watched
+            self._given.look_again(_modules["warnings"])
 
     # afterwards ---------------------------------------------------------------------
 

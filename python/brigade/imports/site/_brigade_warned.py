@@ -1,7 +1,7 @@
 """Warnings that are shown while a module is imported.
 
     watch(show)         `show(message, original)` is called in the place of what prints a warning;
-                        what takes that away again, or None where `warnings` is not imported yet
+                        (what does so, the original); None where `warnings` is not imported yet
     is_own(message, names, of_load, frame)   whether it is laid to what is executed, and not to who
                         imports that
     is_shown(message, filters, frame)        whether it would be shown with these filters
@@ -40,12 +40,20 @@ def watch(show):
             original(msg)
 
     warnings._showwarnmsg_impl = _showwarnmsg_impl
+    return _showwarnmsg_impl, original
 
-    def restore():
-        if warnings._showwarnmsg_impl is _showwarnmsg_impl:
-            warnings._showwarnmsg_impl = original
 
-    return restore
+def _laid_to(message, frame, of_load=None):
+    """The frame that a warning names, from `frame` outwards, and how many of the code `of_load`
+    are left on the way; None if it names none of them."""
+    left = 0
+    while frame is not None:
+        if frame.f_code is of_load:
+            left += 1
+        elif (frame.f_code.co_filename, frame.f_lineno) == (message.filename, message.lineno):
+            break
+        frame = frame.f_back
+    return frame, left
 
 
 def is_own(message, names, of_load, frame):
@@ -53,15 +61,10 @@ def is_own(message, names, of_load, frame):
     `of_load`; `frame`: of who warns. A package's own imports are the same whoever imports it."""
     innermost = names[-1] + "."
     within = [at for at, name in enumerate(names) if innermost.startswith(name + ".")]
-    executions = len(names) - within[0]
-    place = message.filename, message.lineno
-    while frame is not None:
-        if frame.f_code is of_load:
-            executions -= 1
-        elif (frame.f_code.co_filename, frame.f_lineno) == place:
-            return executions > 0
-        frame = frame.f_back
-    return message.filename not in ("sys", "<sys>")  # who stands above all
+    named, left = _laid_to(message, frame, of_load)
+    if named is None:
+        return message.filename not in ("sys", "<sys>")  # who stands above all
+    return left < len(names) - within[0]
 
 
 def is_shown(message, filters, frame):
@@ -71,11 +74,8 @@ def is_shown(message, filters, frame):
 
 
 def _module_of(message, frame):
-    while frame is not None:
-        if (frame.f_code.co_filename, frame.f_lineno) == (message.filename, message.lineno):
-            return frame.f_globals.get("__name__", "")
-        frame = frame.f_back
-    return ""
+    named = _laid_to(message, frame)[0]
+    return named.f_globals.get("__name__", "") if named else ""
 
 
 def _action(message, filters, module):
