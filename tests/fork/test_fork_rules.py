@@ -233,6 +233,7 @@ def two_ranks(folder: Path, python: str, module: str, before: str = "") -> list[
             "BRIGADE_RANK": str(rank),
             "MPLCONFIGDIR": str(home / "matplotlib"),
             "TF_CPP_MIN_LOG_LEVEL": "1",  # TensorFlow writes to stderr otherwise
+            "TF_ENABLE_ONEDNN_OPTS": "0",  # and on some processors of this, at any level
             "SETUPTOOLS_USE_DISTUTILS": "stdlib",  # and older ones import distutils twice
             "PYTHONPATH": str(folder),
             "PYTHONPYCACHEPREFIX": "" if module != "shown" else str(home / "__pycache__"),
