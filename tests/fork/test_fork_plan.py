@@ -253,6 +253,18 @@ def test_who_tries_a_module_once_more_that_has_failed_is_not_left() -> None:
     assert make([trial]).left["one"].why == "it imports optional once more"
 
 
+def test_what_fails_in_all_ranks_is_expected_to_and_what_fails_in_some_is_left() -> None:
+    one, two = rank_of("a", "b", "c"), rank_of("a", "b", "c", rank=1)
+    for rank in (one, two):
+        rank.executions[1] = rank.executions[1]._replace(failed=True)
+    two.executions[2] = two.executions[2]._replace(failed=True)
+    plan = make([one, two])
+    assert {module.name for module in plan.modules if module.fails} == {"b"}
+    assert marshal.loads(plan.packed())["fails"] == ["b"]
+    assert plan.left["c"].why == "it failed in rank 1 of the trial, and not in every other"
+    assert set(plan.left) == {"c"}
+
+
 def test_a_rule_lets_pass_what_it_names_and_says_what_is_done_again() -> None:
     rules = (Rule("a*", "clock", "only the year", action="again"),)
     trial = [rank_of("ab", "b", events=("ab clock ", "b clock ", "ab clock "))]

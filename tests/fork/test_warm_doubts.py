@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -139,7 +140,7 @@ SURPRISES = {
         "threads 1 stay",
     ),
     "fails_when_it_is_imported_early": (
-        "import sys; sys.modules['__main__'].__dict__['above']",
+        "import sys; sys.modules['__main__'].__dict__['csv']",
         "KeyError",
     ),
 }
@@ -215,6 +216,49 @@ def test_a_module_that_is_not_found_is_left_and_needs_no_second_try(own: Warm) -
     assert (rank.refused, rank.said()) == ("", plain.said())
     assert own.report["left"] == {"far": "No module named 'far'"}
     assert int(own.report["warm"]) > 3  # csv, and what it imports
+
+
+# what the program does first, the module `thing`, whether that raises in the program, and why it
+# is left
+FAILURES = {
+    "warnings are errors": (
+        "import warnings; warnings.simplefilter('error')",
+        "import warnings; warnings.warn('old')",
+        True,
+        "fails in the trial, and not in a template",
+    ),
+    "it asks the program for what it has set": (
+        "ready = True",
+        "import sys; assert sys.modules['__main__'].__dict__['ready']",
+        False,
+        "KeyError: 'ready'|fails in a template, and not in the trial",
+    ),
+    "it always fails": ("pass", "raise ValueError('no')", True, ""),
+}
+
+
+@pytest.mark.parametrize("caught", ["not caught", "by the program", "by a module"])
+@pytest.mark.parametrize("case", FAILURES)
+def test_a_module_fails_in_a_rank_where_it_fails_in_the_program(
+    own: Warm, case: str, caught: str
+) -> None:
+    first, thing, fails, why = FAILURES[case]
+    (own.cwd / "thing.py").write_text(thing)
+    above = "try: import thing\nexcept Exception: thing = None\n"
+    (own.cwd / "above.py").write_text(above if caught == "by a module" else "import thing\n")
+    asks = "import csv, above; print(above.thing is None)"
+    if caught == "by the program":
+        asks = "import csv\ntry: import above\nexcept Exception as error: print(repr(error))"
+    program = ["-c", f"{first}\n{asks}\nprint('thing' in __import__('sys').modules)"]
+    own.trial(program)
+    assert ("thing" in own.plan["fails"]) is fails
+    plain = own.plain(program)
+    for rank in own.ranks(program, {}, {}):
+        assert (rank.refused, rank.said()) == ("", plain.said())
+    assert int(own.report["warm"]) > 3  # csv, and what it imports
+    assert re.fullmatch(why, own.report["left"].get("thing", "")), own.report
+    own.tries = case != "it always fails"
+    assert own.ranks(program)[0].refused == ""  # and what always fails needs no second try
 
 
 def test_a_file_that_the_program_writes_anew_before_it_imports_it(own: Warm) -> None:

@@ -90,11 +90,19 @@ RECORD = """
 import sys
 _bootstrap, _posix = sys.modules["_frozen_importlib"], sys.modules["posix"]
 def _start(load):
+    def say(*words):
+        fd = _posix.open({path!r}, _posix.O_WRONLY | _posix.O_CREAT | _posix.O_APPEND)
+        _posix.write(fd, "\\t".join(words).encode() + b"\\n"); _posix.close(fd)
     def _load_unlocked(spec):
-        if spec.name not in ("sitecustomize", "usercustomize"):
-            fd = _posix.open({path!r}, _posix.O_WRONLY | _posix.O_CREAT | _posix.O_APPEND)
-            _posix.write(fd, f"{{spec.name}}\\t{{spec.origin or ''}}\\n".encode()); _posix.close(fd)
-        return load(spec)
+        if spec.name in ("sitecustomize", "usercustomize"):
+            return load(spec)
+        say("begins", spec.name, spec.origin or "")
+        ended = "fails"
+        try:
+            module, ended = load(spec), "ends"
+            return module
+        finally:
+            say(ended, spec.name)
     _bootstrap._load_unlocked = _load_unlocked
 _start(_bootstrap._load_unlocked)
 """
@@ -118,7 +126,7 @@ class Warm:
         self.cwd = folder / "work"
         self.stage = folder / "stage"
         self.asked = folder / "asked"
-        self.plan: dict = {"version": 1, "warm": [], "left": {}, "again": []}
+        self.plan: dict = {"version": 1, "warm": [], "left": {}, "fails": [], "again": []}
         self.plan_bytes = b""  # in place of the plan
         self.stdin = "file"  # of ranks; or pipe, null, closed; or file, and stdout is appended to
         self.tries = True  # a template may execute itself once more
@@ -148,7 +156,10 @@ class Warm:
         environ["PYTHONPATH"] = f"{site}:{environ.get('PYTHONPATH', '')}".rstrip(":")
         self._run(arguments, environ)
         lines = records.read_text().splitlines() if records.exists() else []
-        self.plan["warm"] = [tuple(line.split("\t")) for line in dict.fromkeys(lines)]
+        said = [line.split("\t") for line in lines]
+        ended = {name: what for what, name, *_ in said if what != "begins"}
+        self.plan["warm"] = list(dict.fromkeys(tuple(w) for what, *w in said if what == "begins"))
+        self.plan["fails"] = [name for name, what in ended.items() if what == "fails"]
 
     def plain(self, arguments: Sequence[str], env: dict[str, str] | None = None) -> Done:
         done = self._run(arguments, self._environ(env or {}))

@@ -33,13 +33,14 @@ class Left(NamedTuple):
 @dataclass
 class Module:
     """A module of the trial. `imports`: what it, or the package around it, asked for, and whom it
-    `follows`: who loaded a library first that it brings."""
+    `follows`: who loaded a library first that it brings. `fails`: its execution raised."""
 
     name: str
     origin: str
     imports: list[str] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)  # that let something pass
     follows: dict[str, str] = field(default_factory=dict)  # module -> library
+    fails: bool = False
 
 
 @dataclass
@@ -116,6 +117,7 @@ class Plan:
             "version": VERSION,
             "warm": [(module.name, module.origin) for module in self.warm],
             "left": {name: left.why for name, left in self.left.items()},
+            "fails": [module.name for module in self.modules if module.fails],
             "again": self.again,
             "others": others,
             "names": names,
@@ -166,7 +168,7 @@ def _with_importers(own: Mapping[str, Left], modules: Mapping[str, Module]) -> d
 
 
 def from_json(value: Mapping[str, Any]) -> Plan:
-    """The plan that an image's description holds, without its rules' patterns."""
+    """The plan that an image's description holds, without its rules' patterns and what fails."""
     names = [name for name, _, _ in value["modules"]]
     modules = [
         Module(

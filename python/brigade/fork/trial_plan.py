@@ -113,9 +113,12 @@ def _not_in_all(
             and (module.origin not in ("built-in", "frozen"))
         ):
             left[name] = Left("it does not come from a file", fixed=True)
+    fails: dict[int, set[str]] = {}
     for rank in ranks:
         origins: dict[str, str] = {}
-        failed: set[str] = set()  # the last time: whoever asks next has it executed once more
+        failed = fails[rank.rank] = (
+            set()
+        )  # the last time: whoever asks next has it executed once more
         for execution in rank.executions:
             name = execution.module
             again = name in origins and name not in failed
@@ -132,6 +135,11 @@ def _not_in_all(
             if name not in origins:
                 why = f"rank {rank.rank} of the trial did not import it"
                 left.setdefault(name, Left(why, fixed=True))
+    for name, module in modules.items():
+        module.fails = all(name in failed for failed in fails.values())
+        for number in [n for n, failed in fails.items() if name in failed and not module.fails]:
+            why = f"it failed in rank {number} of the trial, and not in every other"
+            left.setdefault(name, Left(why, fixed=True))
     return left
 
 

@@ -35,6 +35,7 @@ from _brigade_nodes import (
     change_between,
     filters_changed,
     watched_lists,
+    with_importers,
 )
 from _brigade_parts import Parts, for_no_import, in_words
 from _brigade_store import modules_of_one_block
@@ -55,6 +56,7 @@ class Warmer:
     def __init__(self, plan, trusted):
         self.warm = dict(plan["warm"])
         self.left = plan["left"]
+        self.fails = plan["fails"]  # modules whose execution raises
         self.trusted = trusted
         self.limits = {  # modules of whose reads of all variables few count: the names of those
             name: [pattern.encode() for pattern in patterns]
@@ -103,6 +105,7 @@ class Warmer:
             if self.watch.release_output():
                 self._blame("something was written to stdout or stderr", "the imports")
             environ()
+        self._compare()
         if watched_lists()[3] is not lists[3]:
             self._blame("put another list in the place of warnings.filters", "the imports")
         for items, then in zip(lists, before):
@@ -125,8 +128,18 @@ class Warmer:
             culprit = self._raised[1] if self._raised[0] is error else name
             if type(error) is ModuleNotFoundError and error.name == culprit not in self.nodes:
                 self.absent[name] = str(error)  # nothing of it has been executed
-                return
-            self._blame(f"{type(error).__name__}: {error}", culprit)
+            elif culprit not in self.fails:
+                self._blame(f"{type(error).__name__}: {error}", culprit)
+
+    def _compare(self):
+        """What raises in the program, or does not, and does otherwise here, is another import: the
+        program may have set what it depends on."""
+        doubtful = with_importers(self.nodes, self.problems)
+        for name, node in self.nodes.items():
+            fails = name in self.fails
+            if fails != node.failed and name not in doubtful:
+                here, there = ("the trial", "a template") if fails else ("a template", "the trial")
+                self._blame(f"fails in {here}, and not in {there}", name)
 
     def _blame(self, why, name=None):
         self.problems.setdefault(name or (self._stack[-1].name if self._stack else "?"), why)
