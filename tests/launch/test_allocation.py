@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from processes import until
 
-from brigade.errors import LauncherError
+from brigade.errors import LauncherError, UsageError
 from brigade.launch.srun import SrunLaunch
 
 # Grants at once, or after WAIT; notes its options, and how it ended.
@@ -23,6 +23,7 @@ echo "salloc: Pending job allocation 77" >&2
 [ -z "$WAIT" ] || { echo pending >> "$0.log"; sleep "$WAIT" & wait; }
 [ -z "$REFUSE" ] || { echo "salloc: error: Invalid partition" >&2; exit 1; }
 echo "salloc: Granted job allocation 77" >&2
+[ -z "$SALLOC_QOS" ] || echo "SALLOC_QOS" >> "$0.log"
 while [ "$1" != /bin/sh ]; do echo "$1" >> "$0.log"; shift; done
 SLURM_JOB_ID=77 SLURM_NNODES=3 SLURM_DISTRIBUTION=block OTHER=1 "$@"
 echo "ended $?" >> "$0.log"
@@ -61,6 +62,53 @@ def test_components_are_asked_for_together_under_the_name_that_the_user_gave(sal
         assert salloc.read_text().split() == "-J mine -N1 : -N2 -pdebug".split()
 
 
+def test_what_srun_takes_from_its_environment_is_asked_for(
+    salloc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """salloc reads variables of its own, which srun does not."""
+    for name, value in {
+        "ACCOUNT": "proj", "PARTITION": "gpu", "TIMELIMIT": "5", "NTASKS": "4", "NPROCS": "9",
+        "OVERCOMMIT": "1", "EXCLUSIVE": "user", "QOS": "", "REQ_SWITCH": "2", "WAIT4SWITCH": "10",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(f"SLURM_{name}", value)
+    monkeypatch.setenv("SALLOC_QOS", "high")
+    with SrunLaunch("srun -p debug -n2 ./a".split()).session():
+        asked = set(salloc.read_text().split())
+    assert asked == {
+        "--job-name", "a", "-p", "debug", "-n2", "--account=proj", "--time=5", "--overcommit",
+        "--exclusive=user", "--switches=2@10",
+    }  # fmt: skip
+
+
+def test_a_name_for_the_job_in_the_environment_is_its_name(
+    salloc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_NAME", "mine")
+    launch = SrunLaunch(["srun", "./a"])
+    with launch.session():
+        assert salloc.read_text().split() == ["--job-name=mine"]
+        assert launch.job([]) == ["srun", "./a"]
+
+
+def test_what_steps_of_our_own_say_comes_to_us(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = SrunLaunch(["srun", "-o", "mine", "./a"])
+    assert not [word for word in launch.trial(2, []) if "put=" in word or "error" in word]
+    monkeypatch.setenv("SLURM_STDOUTMODE", "out.%j")
+    monkeypatch.setenv("SLURM_STDERRMODE", "err.%j")
+    for step in (launch.trial(2, []), launch.launched_per_node(["tool"])):
+        assert {"--output=all", "--error=all"} <= set(step) and "mine" not in step
+    assert launch.job([]) == ["srun", "-o", "mine", "./a"]
+
+
+@pytest.mark.parametrize("name", ["SLURM_BCAST", "SRUN_CONTAINER"])
+def test_what_the_environment_asks_of_srun_is_refused_as_an_option_is(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "/tmp/x")
+    with pytest.raises(UsageError, match=name.rpartition("_")[2].lower()):
+        SrunLaunch(["srun", "./a"])
+
+
 def test_inside_an_allocation_none_is_taken(salloc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "5")
     with SrunLaunch(["srun", "./a"]).session():
@@ -73,6 +121,30 @@ def test_a_refusal_is_told(salloc: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         with SrunLaunch(["srun", "./a"]).session():
             pytest.fail("there is no allocation")
     assert "SLURM_JOB_ID" not in os.environ
+
+
+SRUN = """\
+#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+exec "$@"
+"""
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_without_an_allocation_the_job_starts_plainly(
+    salloc: Path, monkeypatch: pytest.MonkeyPatch, strict: bool
+) -> None:
+    """srun may get what salloc does not, or says itself why it does not start."""
+    monkeypatch.setenv("REFUSE", "1")
+    (salloc.parent / "srun").write_text(SRUN)
+    (salloc.parent / "srun").chmod(0o755)
+    words = ["run", *(["--strict"] if strict else []), "--", "srun", "-N2", "sh", "-c", "exit 7"]
+    done = subprocess.run(
+        [sys.executable, "-m", "brigade", *words], capture_output=True, text=True, timeout=60
+    )
+    assert "Invalid partition" in done.stderr
+    assert ("starts without an image" in done.stderr) is not strict
+    assert done.returncode == (3 if strict else 7)
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from brigade import interrupt
-from brigade.errors import BrigadeError, ImageError, UsageError
+from brigade.errors import BrigadeError, ImageError, LauncherError, UsageError
 from brigade.job import failed, forking, stage, standing, views
 from brigade.job.course import Course, Settings
 from brigade.job.early import Early
@@ -59,7 +59,13 @@ def _run(settings: Settings) -> int:
     if not chosen:
         course.unstaged = "--view none"
         return _finish(course, _execute(course, launch.job([])))
-    with launch.session():
+    with ExitStack() as held:
+        try:
+            held.enter_context(launch.session())
+        except LauncherError as error:
+            if settings.strict:
+                raise
+            return _finish(course, _execute(course, _plainly(course, progress, error)))
         early = Early(launch, _job_id(), lambda done, total: progress.show("stage", done, total))
         try:
             prepare(course, launch, progress, early)
@@ -69,9 +75,7 @@ def _run(settings: Settings) -> int:
                 raise
             if settings.strict:
                 raise
-            course.unstaged = error.message
-            progress.warn(f"{error.message}\n  the job starts without an image")
-            command = launch.job([])
+            command = _plainly(course, progress, error)
         finally:
             early.withdraw()
             progress.close()
@@ -85,6 +89,14 @@ def _run(settings: Settings) -> int:
                 )
     _note_misses(course)
     return _finish(course, course.status)
+
+
+def _plainly(course: Course, progress: Progress, error: BrigadeError) -> list[str]:
+    """The job's own command line, because of `error`."""
+    assert course.launch
+    course.unstaged = error.message
+    progress.warn(f"{error.message}\n  the job starts without an image")
+    return course.launch.job([])
 
 
 def _job_id() -> str:

@@ -32,11 +32,12 @@ def allocated(options: list[str]) -> Iterator[None]:
     """What `salloc` grants for `options`, however long the queue; this process's environment is
     that of its command meanwhile. Raises LauncherError if it grants nothing, Interrupted."""
     command = ["salloc", *options]
+    srun_s = {name: value for name, value in os.environ.items() if not name.startswith("SALLOC_")}
     with TemporaryFile() as said:
         try:
             salloc = subprocess.Popen(
                 [*command, "/bin/sh", "-c", _WAITS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=said, start_new_session=True,
+                stderr=said, start_new_session=True, env=srun_s,
             )  # fmt: skip
         except FileNotFoundError as error:
             raise LauncherError("salloc is not in PATH", hint="run inside an allocation") from error

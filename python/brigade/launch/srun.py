@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
 from brigade.errors import UsageError
-from brigade.launch import here, multiprog, slurm
+from brigade.launch import here, multiprog, slurm, srun_inputs
 from brigade.launch.allocation import allocated
 from brigade.launch.base import Launch, count, distinct
 from brigade.launch.options import Option, flatten, join_contexts, split_contexts, split_getopt
@@ -42,6 +42,7 @@ class SrunLaunch(Launch):
         self._files: TemporaryDirectory[str] | None = None
         self.entries: list[multiprog.Entry] | None = None  # of a --multi-prog file
         named = {option.name for options, _ in self.components for option in options}
+        named |= srun_inputs.named(os.environ)
         if "bcast" in named:
             raise UsageError("srun --bcast would copy Brigade's wrapper in the program's place")
         contained = sorted(named & CONTAINERS)
@@ -84,6 +85,7 @@ class SrunLaunch(Launch):
         """Takes no processors away from other steps of the allocation, and waits for none."""
         kept = [o for o in self.options if o.name not in SHAPE or o.name in keep]
         shape = ["--nodes", str(nodes), "--ntasks", str(tasks), "--overcommit", "--overlap"]
+        shape += srun_inputs.own_streams(os.environ)
         return [*self._step(kept), *shape, *([f"--het-group={group}"] if group else [])]
 
     def job(self, prefix: list[str]) -> list[str]:
@@ -207,9 +209,13 @@ class SrunLaunch(Launch):
             yield
             return
         if self._value("job-name") is None and self._program:
-            self._name = ["--job-name", os.path.basename(self._program[0])]
+            if not os.environ.get("SLURM_JOB_NAME"):
+                self._name = ["--job-name", os.path.basename(self._program[0])]
         parts = [
-            flatten(option for option in options if option.name in ALLOCATION)
+            [
+                *srun_inputs.for_allocation(os.environ, {o.name for o in options}),
+                *flatten(option for option in options if option.name in ALLOCATION),
+            ]
             for options, _ in self.components
         ]
         try:
