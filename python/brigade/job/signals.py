@@ -16,10 +16,12 @@ _PASSED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 @contextmanager
 def passing_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Signals to us are the job's while it runs; a terminal's Ctrl-C reaches it by itself."""
+    """Signals to us are the job's while it runs; a terminal's Ctrl-C reaches it by itself, and what
+    our caller had ignored (nohup) stays so, for us and for the job."""
     before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGQUIT)}
     for signum in _PASSED:
-        before[signum] = signal.signal(signum, lambda number, _: child.send_signal(number))
+        if signal.getsignal(signum) != signal.SIG_IGN:
+            before[signum] = signal.signal(signum, lambda number, _: child.send_signal(number))
     early = interrupt.noted()  # between the caller's last look and now
     if early is not None:
         child.send_signal(early)
