@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import glob
+import os
+from pathlib import Path
+
 import pytest
 from module_tree import write
 from staged import Staged
@@ -40,6 +44,30 @@ def test_a_sitecustomize(world: Staged, name: str) -> None:
 def test_without_one_the_interpreter_s_own_or_none_is_there(world: Staged) -> None:
     plain, view = world.plain(["-c", SHOW], world.env), world.run(["-c", SHOW], world.env)
     assert view.stdout == plain.stdout and not view.stderr
+
+
+OLD = ["2.7", "3.6", "3.7"]
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("version", OLD)
+def test_a_python_too_old_for_the_view_says_nothing(
+    world: Staged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, own: bool
+) -> None:
+    """A child of a rank: the system's own tools, beside a newer Python of the user's."""
+    found = glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python{version}"))
+    if not found:
+        pytest.skip(f"needs Python {version}")
+    if own:
+        write(tmp_path / "sitecustomize.py", "import sys; sys.own = __file__")
+    show = "import sys, os; print((getattr(sys, 'own', 0), sorted(os.environ.items()), sys.path))"
+    program = ["-c", show + "; print(sorted(name for name in sys.modules if sys.modules[name]))"]
+    environ = {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    monkeypatch.setattr(world, "python", found[0])
+    plain = world.plain(program, environ)
+    assert plain.returncode == 0 and (str(tmp_path / "sitecustomize.py") in plain.stdout) is own
+    for seen in (world.run(program, environ), world.trial(program, environ)):
+        assert (seen.stdout, seen.stderr) == (plain.stdout, plain.stderr)
 
 
 def test_its_search_is_that_of_a_module_not_yet_imported(own_world: Staged) -> None:

@@ -10,7 +10,8 @@ the user's own `sitecustomize`. It
 
 What must stay true: whatever goes wrong in 1 and 2, the program starts as without Brigade. No
 module stays in `sys.modules` that the program did not import; only modules that every
-interpreter holds in itself are used (no search, no file of the standard library is read).
+interpreter holds in itself are used (no search, no file of the standard library is read). Any
+Python reads this file, 2.7 as well: it says nothing there, and leaves imports alone.
 """
 
 
@@ -58,29 +59,36 @@ def _restore(environ, folder):
 # Brigade's parts, in the order in which they need each other; the last one has start()
 _RECORDER = ("_brigade_common", "_brigade_record")
 _WATCHING_RECORDER = (
-    *("_brigade_common", "_brigade_parts", "_brigade_calls", "_brigade_nodes", "_brigade_warned"),
-    *("_brigade_trial", "_brigade_record"),
+    "_brigade_common",
+    "_brigade_parts",
+    "_brigade_calls",
+    "_brigade_nodes",
+    "_brigade_warned",
+    "_brigade_trial",
+    "_brigade_record",
 )
 _VIEW = ("_brigade_state", "_brigade_loaders", "_brigade_finders", "_brigade_view")
-_TEMPLATE = (
-    *_VIEW,
-    *("_brigade_common", "_brigade_channel", "_brigade_again", "_brigade_nodes", "_brigade_parts"),
+_TEMPLATE = _VIEW + (
+    "_brigade_common",
+    "_brigade_channel",
+    "_brigade_again",
+    "_brigade_nodes",
+    "_brigade_parts",
     "_brigade_given",
-    *(
-        "_brigade_early",
-        "_brigade_watch",
-        "_brigade_store",
-        "_brigade_end",
-        "_brigade_loggers",
-        "_brigade_names",
-        "_brigade_warned",
-        "_brigade_warm",
-        "_brigade_renew",
-        "_brigade_show",
-        "_brigade_streams",
-        "_brigade_fork",
-    ),
+    "_brigade_early",
+    "_brigade_watch",
+    "_brigade_store",
+    "_brigade_end",
+    "_brigade_loggers",
+    "_brigade_names",
+    "_brigade_warned",
+    "_brigade_warm",
+    "_brigade_renew",
+    "_brigade_show",
+    "_brigade_streams",
+    "_brigade_fork",
 )
+_OLDEST = (3, 8)  # Python that the parts are written for; this file alone is read by any
 
 
 def _code(posix, marshal, magic, tag, optimize, folder, name):
@@ -97,15 +105,15 @@ def _code(posix, marshal, magic, tag, optimize, folder, name):
         finally:
             posix.close(fd)
 
-    level = f".opt-{optimize}" if optimize else ""
+    level = ".opt-" + str(optimize) if optimize else ""
     try:
-        data = read(f"{folder}/__pycache__/{name}.{tag}{level}.pyc")
+        data = read("".join([folder, "/__pycache__/", name, ".", tag, level, ".pyc"]))
         # only code that Brigade itself compiled ahead (unchecked) is taken without a look
         if data[:8] == magic + b"\1\0\0\0":
             return marshal.loads(data[16:])
     except OSError:
         pass
-    source = read(f"{folder}/{name}.py")
+    source = read("".join([folder, "/", name, ".py"]))
     return compile(source, "<frozen importlib._bootstrap_external>", "exec", dont_inherit=True)
 
 
@@ -137,7 +145,10 @@ def _start():
     sys.path[:] = [p for p in sys.path if p != folder]
     sys.path_importer_cache.pop(folder, None)
     before = dict(posix.environ)
-    _restore(posix.environ, folder.encode(sys.getfilesystemencoding(), "surrogateescape"))
+    mark = folder  # of Python 2
+    if not isinstance(folder, bytes):
+        mark = folder.encode(sys.getfilesystemencoding(), "surrogateescape")
+    _restore(posix.environ, mark)
     more = ()
     if _is_away(posix, before):
         return
@@ -149,14 +160,16 @@ def _start():
         names = _VIEW
     else:
         return
+    if sys.version_info < _OLDEST:
+        if more:  # a template must not run the program
+            posix._exit(125)
+        return
     try:
         _load(sys, folder, names)(before, folder, *more)
     except Exception as problem:
-        sys.stderr.write(
-            "brigade: the import view is off in this process: "
-            f"{type(problem).__name__}: {problem}\n"
-        )
-        if more or before.get(b"BRIGADE_STRICT") == b"1":  # a template must not run the program
+        what = ": ".join([type(problem).__name__, str(problem)])
+        sys.stderr.write("brigade: the import view is off in this process: " + what + "\n")
+        if more or before.get(b"BRIGADE_STRICT") == b"1":
             posix._exit(125)
 
 
@@ -182,8 +195,11 @@ def _chain():
     """Import the next sitecustomize, or fail as the import of a missing one fails."""
     import sys
 
-    bootstrap = sys.modules["_frozen_importlib"]
+    bootstrap = sys.modules.get("_frozen_importlib")
     sys.modules.pop("sitecustomize", None)
+    if bootstrap is None or sys.version_info < (3, 6):  # whose import waits for no other
+        __import__("sitecustomize")
+        return
     spec = bootstrap._find_spec("sitecustomize", None)
     if spec is None:
         raise ModuleNotFoundError("No module named 'sitecustomize'", name="sitecustomize")
