@@ -30,6 +30,11 @@ def kept(words, cover, environment=None):
         (["python"], []),
         (["Rscript", "--vanilla", "/a/x.R"], ["/a/x.R"]),
         (["./solver", "/a/input.nml"], []),
+        (["bash", "-euo", "pipefail", "/a/run.sh", "x"], ["/a/run.sh"]),
+        (["bash", "--rcfile", "/r", "-O", "extglob", "/a/run.sh"], ["/a/run.sh"]),
+        (["/bin/sh", "-o", "errexit", "-lc", "exec ./x", "name"], ["-c", "exec ./x"]),
+        (["zsh", "/a/run.sh"], ["/a/run.sh"]),
+        (["bash", "-c"], []),
     ],
 )
 def test_script_is_what_the_interpreter_runs(program, script):

@@ -291,6 +291,7 @@ def test_mpiexec_takes_a_variable_as_one_word_or_two(value):
         ("#!/bin/bash\ncd /tmp\n  srun -N2 ./a\n", "{}"),
         ("#! /usr/bin/env sh\nA=1 exec timeout 5m mpirun.openmpi -n 2 ./a", "{} more"),
         ("mpiexec -n 2 ./a\n", "bash -eu {} more"),
+        ("mpiexec -n 2 ./a\n", "bash -euo pipefail -O extglob {} more"),
         ("mpiexec -n 2 ./a\n", "sh {}"),
     ],
 )
@@ -304,6 +305,8 @@ def test_a_script_that_has_its_own_launcher_is_not_tried_as_a_whole(tmp_path, he
 def test_a_command_of_a_shell_counts_like_its_script():
     with pytest.raises(UsageError, match="bash -c starts srun itself"):
         refuse_script(["bash", "-lc", "srun ./a", "x"])
+    with pytest.raises(UsageError, match="bash -c starts srun itself"):
+        refuse_script(["bash", "-o", "pipefail", "-c", "srun ./a"])
 
 
 @pytest.mark.parametrize(

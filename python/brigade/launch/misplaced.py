@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from itertools import dropwhile
 
 from brigade.errors import UsageError
-from brigade.trial.invocation import SHELLS
+from brigade.trial.invocation import SHELLS, invocation
 
 MPI_NAMES = ("mpirun", "mpiexec", "orterun", "prterun")
 _SUBMIT = frozenset({"sbatch", "salloc", "qsub", "bsub", "msub", "oarsub"})
@@ -77,12 +76,10 @@ def _script(words: list[str]) -> tuple[str, str]:
     file = shutil.which(words[0]) or words[0]
     by_shell = os.path.basename(file) in SHELLS
     if by_shell:
-        more = list(dropwhile(lambda word: word.startswith("-"), words[1:]))
-        if not more:
-            return "", ""
-        if any(re.fullmatch(r"-\w*c\w*", option) for option in words[1 : -len(more)]):
-            return f"{words[0]} -c", more[0]
-        file = more[0]
+        called = invocation(words).script
+        if len(called) != 1:
+            return (f"{words[0]} -c", called[1]) if called else ("", "")
+        file = called[0]
     try:
         with open(file, encoding="utf-8", errors="replace") as script:
             text = script.read(_HEAD_CHARACTERS)

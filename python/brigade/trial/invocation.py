@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 # interpreter -> its options that have a value
 _INTERPRETERS = {
-    "python": "WX", "pypy": "WX", "Rscript": "e", "R": "f", "perl": "I", "julia": "LJ", "bash": "O",
-    "sh": "o",
+    "python": "WX", "pypy": "WX", "Rscript": "e", "R": "f", "perl": "I", "julia": "LJ",
+    "bash": "oO", "sh": "o", "dash": "o", "ksh": "o", "zsh": "o", "csh": "", "tcsh": "",
 }  # fmt: skip
+_LONG_WITH_VALUE = ("--rcfile", "--init-file")  # of bash
 _PYTHONS = ("python", "pypy")
 SHELLS = frozenset("sh dash bash zsh ksh tcsh csh busybox".split())
 #: Commands that start another one as a shell does, in a project's environment or as a container's
@@ -31,7 +32,8 @@ LAUNCHERS = frozenset(
 
 class Invocation(NamedTuple):
     """`options`: (letter, value), or (word, "") of one with two dashes, in their order. `script`:
-    the words that say what it runs: a script's absolute path, ["-m", module] or ["-c", code]."""
+    the words that say what it runs: a script's absolute path, ["-m", module] or ["-c", code], of a
+    shell, too."""
 
     options: list[tuple[str, str]]
     script: list[str]
@@ -63,6 +65,7 @@ def invocation(program: list[str], cwd: str = "") -> Invocation:
             break
         if word.startswith("--"):
             found.options.append((word, ""))
+            i += name == "bash" and word in _LONG_WITH_VALUE
             continue
         for at, letter in enumerate(word[1:], 2):
             rest = word[at:]
@@ -74,6 +77,8 @@ def invocation(program: list[str], cwd: str = "") -> Invocation:
             if takes:
                 i += not rest
                 break
-    if i < len(program):
+    if i < len(program) and name in SHELLS and ("c", "") in found.options:
+        found.script[:] = ["-c", program[i]]
+    elif i < len(program):
         found.script.append(os.path.abspath(os.path.join(cwd, program[i])))
     return found
