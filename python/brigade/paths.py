@@ -37,9 +37,15 @@ def native(name: str) -> Path:
 
 
 def cache_dir() -> Path:
-    """Where images are kept: `BRIGADE_CACHE`, or `brigade` in `XDG_CACHE_HOME` or ~/.cache."""
+    """Where images are kept: `BRIGADE_CACHE`, or `brigade` in `XDG_CACHE_HOME` or ~/.cache; an
+    absolute path. Raises BrigadeError if the user has no home."""
     chosen = os.environ.get("BRIGADE_CACHE")
     if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "brigade"
+        return Path(os.path.abspath(chosen))
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if base.startswith("~"):
+        raise BrigadeError(
+            "there is no home folder to keep an image in",
+            hint="BRIGADE_CACHE names a folder for images",
+        )
+    return Path(os.path.abspath(base)) / "brigade"

@@ -150,6 +150,35 @@ def test_an_image_named_by_the_user_must_be_readable(made: Site, tmp_path) -> No
     assert "none.brg" in under.stderr
 
 
+def test_a_relative_name_of_an_image_or_of_the_cache_means_this_folder(site: Site) -> None:
+    """Trial and staging may have another: srun's --chdir, mpirun's --wdir."""
+    elsewhere = site.base / "elsewhere"
+    elsewhere.mkdir()
+    mpi = ("mpirun.openmpi", "--oversubscribe", "--wdir", str(elsewhere), "-n", "2")
+    words = [*mpi, str(site.python), str(site.app)]
+    options = {"cwd": site.base, "env": {"BRIGADE_CACHE": "cache"}}
+    assert site.brigade_of(words, **options).stdout.count("\n") == 2
+    assert site.report()["image"]["trial"]["status"] == 0 and site.report()["unstaged"] is None
+    image = next((site.base / "cache/images").glob("*.brg"))
+    assert list(elsewhere.iterdir()) == []
+    named = ("--image", str(image.relative_to(site.base)))
+    assert site.brigade_of(words, named, **options).stdout.count("\n") == 2
+    assert site.report()["unstaged"] is None
+
+
+def test_without_a_home_the_program_is_started_plainly(site: Site) -> None:
+    code = "import os, runpy; os.path.expanduser = str; "
+    code += "runpy.run_module('brigade', None, '__main__')"
+    gone = ("BRIGADE_CACHE", "XDG_CACHE_HOME")
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "--", "echo", "hi"],
+        env={name: value for name, value in os.environ.items() if name not in gone},
+        cwd=site.base, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("hi\n", 0)
+    assert "no home folder" in done.stderr and not (site.base / "~").exists()
+
+
 def test_a_program_that_does_not_exist_is_named(made: Site) -> None:
     environment = {**os.environ, "BRIGADE_CACHE": str(made.base / "cache2")}
     command = [sys.executable, "-m", "brigade", "run", "--", "/no/such/program"]

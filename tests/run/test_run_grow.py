@@ -7,10 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from project import Site
 
+from brigade.image import grow
+from brigade.image.missed import missed_of
 from brigade.image.reader import Image
 
 APP = """\
@@ -72,6 +75,20 @@ def test_what_one_run_missed_the_next_one_has(site: Site) -> None:
     assert site.brigade().returncode == 0
     assert site.report()["misses"]["total"] == 0, "the first input is answered as before"
     assert site.report()["image"]["grown"] is None, "nothing more to add"
+
+
+def test_two_jobs_may_grow_an_image_at_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert site.brigade("other").returncode == 0
+    image = str(image_of(site))
+
+    def build(*given: Any, **named: Any) -> Any:
+        os.unlink(missed_of(image))  # as the other one does when it is done
+        return real(*given, **named)
+
+    real = grow.build
+    monkeypatch.setattr(grow, "build", build)
+    grown = grow.grow(image)
+    assert grown is not None and grown.paths > 0
 
 
 def test_growing_can_be_left_out(site: Site) -> None:

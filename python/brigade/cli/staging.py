@@ -14,12 +14,20 @@ from brigade.cli.size import Size
 
 def _absolute(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """A file's path as a process elsewhere understands it."""
-    return os.path.abspath(value) if value and value != "none" else value or None
+    return os.path.abspath(value) if value else None
+
+
+def _absolute_or_none(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
+    return value if value == "none" else _absolute(context, option, value)
 
 
 _OPTIONS = [
     click.option("-n", "ranks", type=click.IntRange(1), help="Processes, if there is no launcher."),
-    click.option("--image", metavar="FILE", help="Use this image; make no trial."),
+    click.option(
+        "--image", metavar="FILE", callback=_absolute, help="Use this image; make no trial."
+    ),
     click.option("--renew", is_flag=True, help="Make a new trial and image even if there is one."),
     click.option(
         "--grow/--no-grow",
@@ -95,7 +103,7 @@ _OPTIONS = [
         "--topology",
         metavar="FILE",
         envvar="BRIGADE_TOPOLOGY",
-        callback=_absolute,
+        callback=_absolute_or_none,
         help="Which nodes share a switch, in the syntax of Slurm's topology.conf; neighbours there "
         "hand to each other. 'none': as started.  [default: what Slurm tells the nodes]",
     ),

@@ -123,7 +123,8 @@ def grow(
         built = build(folder, image, cover=cover, progress=progress, bare=bare, base=image)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    os.unlink(missed_of(image))
+    with suppress(FileNotFoundError):  # another job has grown it meanwhile
+        os.unlink(missed_of(image))
     return Grown(built, len(missed))
 
 
