@@ -12,7 +12,7 @@ GIVE_BACK = [ "$$(id -u)" = 0 ] || sudo chown -R "$$(id -u):$$(id -g)" out
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-demo: build ## start a real program wide, three ways, on a cluster in a box: table and figure
+demo: build ## start a real program wide, four ways, on a cluster in a box: table and figure
 	@mkdir -p out/demo
 	@status=0; $(SUDO) $(BIN)/python bench/startup.py --demo || status=$$?; $(GIVE_BACK); exit $$status
 

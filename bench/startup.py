@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Start a real Python and MPI program in the lab, from the shared file system, from each node's
-warm local disk, and under Brigade, in turn; count what reached the file system and time the start.
+"""Start a real Python and MPI program in the lab: from the shared file system, from each node's
+warm local disk, under `brigade run`, and under `brigade run --fork`, in turn; count what reached
+the file system and time the start.
 
     python bench/startup.py --demo            four widths, once: what `make demo` runs
     python bench/startup.py --ranks 32 --repeats 5 --out out/startup32
@@ -26,7 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support import stack
-from support.figure import draw
+from support.figure import LABELS, draw
 from support.memory import settle
 from support.options import lab_parser, numbers, words
 from support.samples import median, save
@@ -34,7 +35,7 @@ from support.samples import median, save
 from brigade.lab import Lab
 
 APP = Path(__file__).parent / "apps/science.py"
-VARIANTS = ("direct", "local", "brigade")
+VARIANTS = ("direct", "local", "brigade", "fork")
 BRIGADE: dict[str, list[str]] = {"brigade": [], "fork": ["--fork"]}  # options of `brigade run`
 RANK_MEMORY, NODE_MEMORY = 160 << 20, 256 << 20  # bytes: what is here a rank's, and is staged
 
@@ -197,31 +198,20 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
         title=f"launch to first line after the imports, {options.nodes} nodes, "
         f"medians of {options.repeats}"
     )
-    for name in (
-        "ranks",
-        "direct s",
-        "local s",
-        "Brigade s",
-        "Brigade\n/ local",
-        "requests\ndirect",
-        "requests\nBrigade",
-        "MiB\nread",
-    ):
-        table.add_column(name, justify="right")
+    for name in ("ranks", "start", "seconds", "/ local", "requests", "MiB read"):
+        table.add_column(name, justify="left" if name == "start" else "right")
     for ranks in options.ranks:
-        seconds = {v: median(samples, "seconds", variant=v, ranks=ranks) for v in VARIANTS}
-        requests = {v: median(samples, "requests", variant=v, ranks=ranks) for v in VARIANTS}
-        read = median(samples, "read_bytes", variant="brigade", ranks=ranks)
-        ratio = (
-            seconds["brigade"] / seconds["local"]
-            if seconds["brigade"] and seconds["local"]
-            else None
-        )
-        table.add_row(
-            str(ranks), *(_number(seconds[v], ".2f") for v in VARIANTS), _number(ratio, ".2f"),
-            _number(requests["direct"], ",.0f"), _number(requests["brigade"], ",.0f"),
-            _number(read / 2**20 if read is not None else None, ".1f"),
-        )  # fmt: skip
+        local = median(samples, "seconds", variant="local", ranks=ranks)
+        for variant in options.variants:
+            at = {"variant": variant, "ranks": ranks}
+            seconds = median(samples, "seconds", **at) or 0.0
+            table.add_row(
+                str(ranks), LABELS[variant], f"{seconds:.2f}",
+                f"{seconds / local:.2f}" if local else "-",
+                f"{median(samples, 'requests', **at):,.0f}",
+                f"{(median(samples, 'read_bytes', **at) or 0) / 2**20:.1f}",
+                end_section=variant == options.variants[-1],
+            )  # fmt: skip
     Console().print(table)
     print(
         "answers of the program:",
@@ -229,10 +219,6 @@ def print_table(samples: list[dict[str, Any]], options: argparse.Namespace) -> N
     )
     for _, answer in sorted(answers):
         print("  " + answer)
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,10 @@ FAR_APART = 200  # times; then a logarithmic axis shows more
 STYLE = {
     "direct": ("shared file system", "#c44e52", "o"),
     "local": ("warm local disk", "#8c8c8c", "s"),
-    "brigade": ("Brigade", "#4c72b0", "D"),
+    "brigade": ("brigade run", "#4c72b0", "D"),
+    "fork": ("brigade run --fork", "#55a868", "^"),
 }
+LABELS = {variant: label for variant, (label, _, _) in STYLE.items()}
 
 
 def draw(samples: list[dict[str, Any]], path: Path, title: str) -> None:
