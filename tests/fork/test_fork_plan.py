@@ -265,6 +265,12 @@ def test_what_fails_in_all_ranks_is_expected_to_and_what_fails_in_some_is_left()
     assert set(plan.left) == {"c"}
 
 
+@pytest.mark.parametrize(("second", "main"), [("/a.py", "/a.py"), ("/b.py", "")])
+def test_a_template_is_told_what_a_module_is_that_all_ranks_run(second: str, main: str) -> None:
+    plan = make([rank_of("a", main="/a.py"), rank_of("a", rank=1, main=second)])
+    assert marshal.loads(plan.packed())["main"] == main
+
+
 def test_a_rule_lets_pass_what_it_names_and_says_what_is_done_again() -> None:
     rules = (Rule("a*", "clock", "only the year", action="again"),)
     trial = [rank_of("ab", "b", events=("ab clock ", "b clock ", "ab clock "))]

@@ -122,6 +122,14 @@ SURPRISES = {
         "import os; os.open('/dev/null', 0); os.close(0)",
         "a descriptor that stays open",
     ),
+    "has_its_lines_written_at_once": (
+        "import sys; sys.stdout.reconfigure(line_buffering=True)",
+        "the standard streams",
+    ),
+    "asks_what_the_program_has_set": (
+        "import sys; ready = getattr(sys.modules['__main__'], 'ready', 0)",
+        "asks the program for ready",
+    ),
     "stops_collecting": ("import gc; gc.disable()", "the garbage collector"),
     "imports_otherwise": (
         "import builtins\nreal = builtins.__import__\n"

@@ -127,6 +127,7 @@ class Warm:
         self.stage = folder / "stage"
         self.asked = folder / "asked"
         self.plan: dict = {"version": 1, "warm": [], "left": {}, "fails": [], "again": []}
+        self.plan["main"] = ""
         self.plan_bytes = b""  # in place of the plan
         self.stdin = "file"  # of ranks; or pipe, null, closed; or file, and stdout is appended to
         self.tries = True  # a template may execute itself once more

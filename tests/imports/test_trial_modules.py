@@ -10,6 +10,7 @@ import pytest
 
 from brigade.imports import table
 from brigade.paths import native
+from brigade.trial.modules import rank_modules
 from brigade.trial.record import Process, load
 
 TREE = {
@@ -123,6 +124,25 @@ def test_what_a_module_does_is_its_own(tree: Tree, module: str, what: str, detai
     else:
         assert (module, what, detail) in events(done, module)
     assert (what, detail) not in {(w, d) for by, w, d in events(done) if by == "home" != module}
+
+
+def test_the_file_of_a_module_that_is_run_is_no_call_of_the_program_s(tree: Tree) -> None:
+    (tree.folder / "lib" / "app.py").write_text(
+        "import home, sys\nsys.argv[1:] = []\nimport late\n"
+    )
+    records = tree.folder / "records"
+    records.mkdir()
+    wrapper = [str(native("brigade-rank")), "--record", str(records), "--watch", "salt"]
+    wrapper += ["--python-view", str(table.SITE), "--"]
+    subprocess.run(
+        [*wrapper, tree.python, "-m", "app", "x"], env=tree.environment(), cwd=tree.folder,
+        timeout=120, check=True,
+    )  # fmt: skip
+    (rank,) = rank_modules(load(records))
+    assert rank.main == str(tree.folder / "lib/app.py")
+    (called,) = [e.executed for e in rank.events if (e.what, e.detail) == ("called", "sys")]
+    names = [execution.module for execution in rank.executions]
+    assert names.index("home") < called <= names.index("late")
 
 
 def test_locks_of_the_interpreter_are_no_look_at_the_clock(tree: Tree) -> None:

@@ -46,12 +46,14 @@ class Module:
 @dataclass
 class Plan:
     """What is warm and what is left. `modules`: all, in order; those without a place come last.
-    `behind`: what the program is known by, if wrappers stand in front of it (trial.modules)."""
+    `behind`: what the program is known by, if wrappers stand in front of it (trial.modules).
+    `main`: the file that `-m MODULE` means."""
 
     modules: list[Module]
     left: dict[str, Left]
     ranks: int = 0
     behind: str = ""
+    main: str = ""
 
     @property
     def warm(self) -> list[Module]:
@@ -119,6 +121,7 @@ class Plan:
             "left": {name: left.why for name, left in self.left.items()},
             "fails": [module.name for module in self.modules if module.fails],
             "again": self.again,
+            "main": self.main,
             "others": others,
             "names": names,
         }

@@ -69,7 +69,9 @@ def make(
         _end(rank, own, rules)
         _after_calls(rank, modules, own, rules)
     left = spread(own, modules)
-    return Plan(list(modules.values()), left, len(ranks))
+    files = {rank.main for rank in ranks}
+    main = files.pop() if len(files) == 1 else ""
+    return Plan(list(modules.values()), left, len(ranks), main=main)
 
 
 def _modules(ranks: list[RankModules]) -> dict[str, Module]:

@@ -51,6 +51,7 @@ class RankModules:
     loaded: list[tuple[str, str]] = field(default_factory=list)  # (in whose execution, object)
     # (who brings a library, who loaded it first) -> the library; brigade.fork.libraries
     follows: dict[tuple[str, str], str] = field(default_factory=dict)
+    main: str = ""  # the file that `-m MODULE` means
 
 
 def rank_modules(trial: Trial) -> list[RankModules]:
@@ -117,6 +118,8 @@ def of_process(rank: int, process: Process) -> RankModules:
                 what.executions[place] = what.executions[place]._replace(failed=True)
         elif record.kind == "load":
             what.loaded.append((executing[max(executing)] if executing else "", record.path))
+        elif record.kind == "event" and record.path == "main":
+            what.main = record.extra
         elif record.kind == "event" and record.by != WARNING_SHOWN:
             event = Event(record.by, record.path, record.extra, len(what.executions))
             what.events.append(event)

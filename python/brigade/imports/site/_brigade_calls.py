@@ -1,10 +1,11 @@
 """What a trial's program does with modules between its imports: a later import may read it.
 
-    calls = Calls(record)     record("module.function") for each function outside the standard
+    calls = Calls(record, main)
+                              record("module.function") for each function outside the standard
                               library that is called from another package, and once for each
                               module of which a name, or the generator, is another than before,
                               of the standard library a public one;
-                              "*" after very many calls
+                              "*" after very many calls; main(path) of what `-m` has found
     calls.pause()             an import of the program's begins: what happens is that module's doing
     calls.go_on()             it has ended
 
@@ -42,8 +43,10 @@ _NUMPY = "numpy.random.mtrand"
 
 
 class Calls:
-    def __init__(self, record):
+    def __init__(self, record, main):
         self._record = record
+        self._main = main
+        self._seeks = getattr(sys, "argv", ())[:1] == ["-m"]
         self._said = set()
         self._calls = 0
         self._harmless = {}  # package: whether it is of the standard library, or nobody's
@@ -60,10 +63,20 @@ class Calls:
     def pause(self):
         if sys.getprofile() == self._profile:
             sys.setprofile(None)
+        if self._seeks and sys.argv[:1] != ["-m"]:
+            self._has_found()
         now = self._look() if self._before else {}
         for name, before in self._before.items():
             if now.get(name, before) != before and self._differs(name, before, now[name]):
                 self._say(name)
+
+    def _has_found(self):
+        """Python itself puts the file of `-m MODULE` into sys.argv."""
+        self._seeks = False
+        self._main(sys.argv[0])
+        if "sys" in self._before:
+            argv = self._before["sys"][1][-1]
+            argv[:1] = sys.argv[:1]
 
     def _differs(self, module, before, after):
         """Whether more has changed than importlib does when an import has ended."""

@@ -13,7 +13,7 @@ _brigade_record.py (docs/design/0023-fork.md):
                         `setenv`: writes, so that it is known whose work a changed value is;
                         `called`: see _brigade_calls.py; `imports`: a part of the import system
                         is another than before; `loader`: its loader's class is one of
-                        the program itself
+                        the program itself; `main`: the file that `-m MODULE` means
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
 the interpreter adds no frame to a traceback that Python does not take out again.
@@ -270,5 +270,8 @@ def start(write):
     _State.filters = list(warning_filters())
     watch(_show_warning)
     _State.parts = Parts()
-    _State.calls = Calls(lambda what: _once("event", "0", "", "called", what))
+    _State.calls = Calls(
+        lambda what: _once("event", "0", "", "called", what),
+        lambda path: _once("event", "0", "", "main", words(path)),
+    )
     _State.calls.go_on()

@@ -18,6 +18,7 @@ import sys
 from _brigade_end import Finalizers
 from _brigade_given import Given
 from _brigade_loggers import Loggers
+from _brigade_main import with_main
 from _brigade_names import Names
 from _brigade_nodes import (
     ABSENT,
@@ -57,6 +58,7 @@ class Warmer:
         self.warm = dict(plan["warm"])
         self.left = plan["left"]
         self.fails = plan["fails"]  # modules whose execution raises
+        self._main = plan["main"]  # the file that `-m MODULE` means
         self.trusted = trusted
         self.limits = {  # modules of whose reads of all variables few count: the names of those
             name: [pattern.encode() for pattern in patterns]
@@ -93,6 +95,7 @@ class Warmer:
         self._lists = [list(items) for items in watched_lists()]
         self.began = self._lists[:3]
         self._block = modules_of_one_block(len(self.warm))
+        without_main = with_main(self._main, self._blame)
         restore = self._stand_in()
         self._parts = Parts()
         try:
@@ -101,6 +104,7 @@ class Warmer:
                     self._import(name)
         finally:
             restore()
+            without_main()
             self._block.clear()
             if self.watch.release_output():
                 self._blame("something was written to stdout or stderr", "the imports")

@@ -16,10 +16,12 @@ from _brigade_nodes import ENVIRON, READ, READ_ALL, READ_SET
 
 _modules = sys.modules
 _posix = sys.modules["posix"]
+_Text = sys.modules["_io"].TextIOWrapper
 _SEEN = (
     "the recursion limit", "the switch interval", "the flags of dlopen", "the trace function",
     "the profile function", "the garbage collector", "the umask", "the working directory",
     "the locale", "output", "a descriptor that stays open", "signal handlers",
+    "the standard streams",
 )  # fmt: skip
 # Where an older pybind11 keeps what its modules share, as a newer one does in the interpreter:
 # nobody else looks at it, and whichever of them comes first in a rank finds it there or makes it.
@@ -83,6 +85,13 @@ class Variables(ReadDict):
         ReadDict.__delitem__(self, key)
         self.own.add(key)
         self.ops.append((ENVIRON, (key, None)))
+
+
+def _ways(stream):
+    """What may be reconfigured of a stream of Python's, and told afterwards."""
+    if type(stream) is not _Text:
+        return None
+    return stream.line_buffering, stream.write_through, stream.encoding, stream.errors
 
 
 class Watch:
@@ -160,6 +169,7 @@ class Watch:
             self._flush(),
             self._descriptors(),
             list(map(get_handler, self._numbers)),
+            [_ways(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)],
             *self._names(),
         ]
 

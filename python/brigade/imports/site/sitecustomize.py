@@ -80,6 +80,7 @@ _TEMPLATE = _VIEW + (
     "_brigade_store",
     "_brigade_end",
     "_brigade_loggers",
+    "_brigade_main",
     "_brigade_names",
     "_brigade_warned",
     "_brigade_warm",
