@@ -1,6 +1,7 @@
 /* brigade-trace: becomes a program whose system calls are traced.
  *
- *   brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--no-entry] [--] PROGRAM ARGS...
+ *   brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--no-entry] [--behind-shell] [--]
+ *                 PROGRAM ARGS...
  *
  * The trace goes to FOLDER, <host>.<pid>.<start>.trace, as docs/format.md says. The program's
  * process number, exit status, streams and signals are its own: this process becomes it. Statically
@@ -9,6 +10,7 @@
  * What must stay true: whatever is refused, the program is started.
  */
 #include "trace/file.h"
+#include "base/kept.h"
 #include "base/search.h"
 #include "base/static_start.h"
 
@@ -20,17 +22,18 @@
 
 static const char usage[] =
     "usage: brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--no-entry]\n"
-    "                     [--] PROGRAM [ARGS...]\n"
+    "                     [--behind-shell] [--] PROGRAM [ARGS...]\n"
     "\n"
     "Becomes PROGRAM and writes its system calls on files to FOLDER.\n"
     "  --out FOLDER   where the trace goes; must exist\n"
     "  --rank N       the rank, where the environment has none (auto: what it has)\n"
     "  --all-stops    no seccomp filter: slower; the program outlives its tracer\n"
-    "  --no-entry     do not find out when libraries are loaded: starts some 15 ms sooner\n";
+    "  --no-entry     do not find out when libraries are loaded: starts some 15 ms sooner\n"
+    "  --behind-shell give PROGRAM the variables that BRIGADE_KEPT keeps from a shell\n";
 
 struct options {
     const char *out, *rank;
-    int all_stops, no_entry, help;
+    int all_stops, no_entry, behind_shell, help;
     char **program;
 };
 
@@ -48,6 +51,8 @@ static int parse(char **argv, struct options *o)
             o->help = 1;
         else if (strcmp(*argv, "--no-entry") == 0)
             o->no_entry = 1;
+        else if (strcmp(*argv, "--behind-shell") == 0)
+            o->behind_shell = 1;
         else if (strcmp(*argv, "--out") == 0 && argv[1])
             o->out = *++argv;
         else if (strcmp(*argv, "--rank") == 0 && argv[1])
@@ -101,6 +106,8 @@ int main(int argc, char **argv)
     }
     if (o.help)
         return fputs(usage, stdout) < 0;
+    if (o.behind_shell)
+        kept_restore();
     const char *path = find(o.program[0], found);
     int err = errno;
     if (realpath(o.out, folder)) {

@@ -14,6 +14,7 @@
  *
  * What must stay true: whatever is wrong with the stage, the program is started plainly.
  */
+#include "base/kept.h"
 #include "base/static_start.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -302,6 +303,7 @@ int main(int argc, char **argv)
     struct options o = {0};
     (void)argc;
     static_start_show();
+    kept_restore();
     if (parse(argv, &o) != 0) {
         fputs(usage, stderr);
         return 2;

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from brigade.elf import file as elf_file
-from brigade.launch import guarded
+from brigade.launch import environment, guarded
+from brigade.paths import native
 
 SHELL = elf_file.read("/bin/sh").interpreter
 
@@ -58,3 +59,48 @@ def test_guard_keeps_the_search_where_what_is_loaded_into_it_may_need_it(name: s
     env = {"LD_LIBRARY_PATH": "/no"}
     assert guarded(["w"], env)[:3] == [SHELL, "--library-path", ""]
     assert guarded(["w"], {**env, name: "libmine.so"})[0] == guarded(["w"], {})[0] == "/bin/sh"
+
+
+#: No shell could give its own variables these names; `t` it could, and so must not.
+ODD = {
+    "BASH_FUNC_module%%": "() {  echo \"it's\" '$HOME' \\\n}",
+    "a.b": " $(touch /no) `x` 'y'",
+    "q": "'",
+    "0": "",
+    "t": "the program's",
+}
+
+
+def _seen(words: list[str], env: dict[str, str] | None) -> dict[bytes, bytes]:
+    """The environment that `words`, which start env(1), give it."""
+    done = subprocess.run([*words, "env", "-0"], env=env, capture_output=True, check=True)
+    pairs = (one.partition(b"=") for one in done.stdout.split(b"\0") if one)
+    return {name: value for name, _, value in pairs}
+
+
+@pytest.mark.parametrize("wrapper", ["missing", "brigade-rank"])
+def test_variables_that_the_shell_would_lose_reach_the_program(wrapper: str) -> None:
+    plain = {**os.environ, **ODD}
+    given = environment(plain)
+    if Path("/bin/sh").resolve().name == "dash":
+        assert given and set(given) - set(plain) == {"BRIGADE_KEPT"}
+    words = guarded([str(native("brigade-rank")) if wrapper != "missing" else "/missing"], plain)
+    assert _seen(words, given or plain) == _seen([], plain)
+    assert environment({"PATH": "/bin"}) is None
+
+
+@pytest.mark.skipif(Path("/bin/sh").resolve().name != "dash", reason="needs dash as /bin/sh")
+def test_what_the_launcher_has_set_itself_stays(tmp_path: Path) -> None:
+    given = environment({**os.environ, "a.b": "ours", "c.d": "ours"})
+    assert given
+    rank = [str(native("brigade-rank"))]
+    seen = _seen(rank, {**given, "a.b": "the launcher's", "c.d": "the launcher's"})
+    assert seen[b"a.b"] == seen[b"c.d"] == b"the launcher's"
+
+
+@pytest.mark.skipif(Path("/bin/sh").resolve().name != "dash", reason="needs dash as /bin/sh")
+def test_no_variable_is_too_long_for_a_start() -> None:
+    many = {f"a.{number}": "x" * 1000 for number in range(300)}
+    plain = {**os.environ, **many, "b.c": "y" * 120_000}
+    seen = _seen(guarded(["/missing"], plain), environment(plain))
+    assert 80 < sum(name.startswith(b"a.") for name in seen) < 100

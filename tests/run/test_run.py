@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,25 @@ def test_output_paths_and_environment_are_what_they_were(made: Site) -> None:
     assert under.stdout == plain.stdout
     assert text_of(under) == text_of(plain) != []
     assert under.returncode == 0
+
+
+@pytest.mark.parametrize("launcher", ["", "mpirun.openmpi --oversubscribe", "mpiexec.mpich"])
+def test_exported_functions_of_a_shell_reach_trial_and_ranks(site: Site, launcher: str) -> None:
+    if launcher and not shutil.which(launcher.split()[0]):
+        pytest.skip(f"needs {launcher.split()[0]}")
+    env = {**os.environ, "BASH_FUNC_needed%%": "() {  echo it\\'s here\n}", "a.b": "'"}
+    code = (
+        "import os, subprocess, pkg; out = subprocess.check_output(['bash', '-c', 'needed'])\n"
+        "seen = [out, os.environ['a.b'], 'BRIGADE_KEPT' in os.environ]\n"
+        "os.write(1, repr(seen).encode() + b'\\n')"
+    )
+    words = [*launcher.split(), *(["-n", "2"] if launcher else []), str(site.python), "-c", code]
+    for _ in range(2):
+        under = site.brigade_of(words, ("-n", "2") if not launcher else (), env)
+        assert under.stdout.splitlines() == [repr([b"it's here\n", "'", False])] * 2, under.stderr
+        report = site.report()
+        assert report["unstaged"] is None
+        assert not report["image"]["trial"] or report["image"]["trial"]["status"] == 0
 
 
 @pytest.mark.parametrize("code", ["0", "1", "77", "255"])

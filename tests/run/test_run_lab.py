@@ -122,6 +122,33 @@ def test_every_launcher_runs_the_same_job_staged(cluster: Cluster, launcher) -> 
     assert report["startup"]["ranks"] == 8
 
 
+#: Tells the variables that a shell may lose.
+ODD = """\
+import json, numpy, os, sys
+odd = sorted(item for item in os.environ.items() if not item[0].isidentifier())
+sys.stdout.write(json.dumps([os.uname().nodename, odd, "BRIGADE_KEPT" in os.environ]) + "\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        ("mpiexec.mpich", "-n", "4"),
+        ("srun", "-n", "4", "-N", "2", "--mpi=none"),
+        ("srun", "-n", "4", "-N", "2", "--mpi=none", "--export=NONE"),
+    ],
+    ids=["mpiexec", "srun", "srun-none"],
+)
+def test_ranks_have_the_variables_that_a_launcher_passes_on(cluster: Cluster, launcher) -> None:
+    variables = {"BASH_FUNC_m%%": '() {  echo "it\'s"\n}', "a.b": "1"}
+    python = f"{cluster.venv}/bin/python"
+    plain, _, _ = cluster.job(*launcher, program=(python, "-c", ODD), brigade=None, **variables)
+    for _ in range(2):
+        answers, _, report = cluster.job(*launcher, program=(python, "-c", ODD), **variables)
+        assert answers == plain and len(answers) == 4
+        assert report["unstaged"] is None
+
+
 @pytest.mark.parametrize(
     "view", ["namespace,interpose,python", pytest.param("namespace", marks=pytest.mark.all)]
 )

@@ -61,6 +61,14 @@ def test_every_rank_has_its_own_trace(tmp_path: Path) -> None:
     assert len(trace.mountinfo) == 1
 
 
+def test_a_traced_program_has_the_variables_that_a_shell_would_lose(tmp_path: Path) -> None:
+    odd = {"BASH_FUNC_m%%": "() {  echo 'hi'\n}", "a.b": "1"}
+    env = {**os.environ, **odd, "PWD": str(tmp_path)}
+    plain = subprocess.run(["env", "-0"], env=env, stdout=subprocess.PIPE, text=True)
+    child = drive(tmp_path, "env", "-0", env=env, stdout=subprocess.PIPE)
+    assert sorted(child.communicate(timeout=60)[0].split("\0")) == sorted(plain.stdout.split("\0"))
+
+
 @pytest.mark.all
 def test_the_ranks_of_mpirun_have_their_numbers(tmp_path: Path) -> None:
     if not shutil.which("mpirun.openmpi") or not shutil.which("mpicc.openmpi"):

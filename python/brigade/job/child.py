@@ -14,7 +14,8 @@ import os
 import signal
 import subprocess
 import time
-from typing import IO, Any, Callable
+from collections.abc import Callable, Mapping
+from typing import IO, Any
 
 GIVE_UP = signal.SIGUSR1
 _UNDO_S = 2.5  # what `brigade-stage` needs at most after GIVE_UP, and what a launcher adds
@@ -31,15 +32,17 @@ def start(
     stderr: int | IO[Any],
     text: bool = False,
     told: bool = False,
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[Any]:
     """Start `command`, with input if it is to be `told` anything. Raises OSError if it is not
-    there."""
+    there. `env`: its environment, if not ours."""
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE if told else subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
         text=text,
+        env=env,
         start_new_session=True,
         preexec_fn=_leash(on_our_death),
     )

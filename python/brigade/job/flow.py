@@ -22,7 +22,7 @@ from brigade.job.prepare import prepare, remake
 from brigade.job.progress import Progress
 from brigade.job.signals import die_of, passing_on
 from brigade.job.transport import bring, warn_of
-from brigade.launch import Launch, guarded, parse
+from brigade.launch import Launch, environment, guarded, parse
 from brigade.launch.misplaced import refuse_script
 
 
@@ -175,7 +175,11 @@ def _execute(course: Course, command: list[str]) -> int:
     course.launched_ns = time.time_ns()
     start = time.monotonic()
     try:
-        child = subprocess.Popen(command, close_fds=False)  # what the user's shell opened is its
+        child = subprocess.Popen(
+            command,
+            close_fds=False,  # what the user's shell opened is its
+            env=environment() if course.unstaged is None else None,
+        )
     except OSError as error:
         print(f"brigade: {command[0]}: {error.strerror}", file=sys.stderr)
         course.exec_error = error.errno or 0

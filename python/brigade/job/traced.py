@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from brigade.errors import LauncherError, TrialError
 from brigade.job.signals import passing_on
-from brigade.launch import Launch, guarded
+from brigade.launch import Launch, environment, guarded
 from brigade.paths import native
 from brigade.trace.native import SUFFIX
 
@@ -45,7 +45,7 @@ def run_traced(
     launcher cannot be started, TrialError if nothing of the job left a trace.
     """
     os.makedirs(folder, exist_ok=True)
-    tracer = [str(native("brigade-trace")), "--out", os.path.abspath(folder)]
+    tracer = [str(native("brigade-trace")), "--behind-shell", "--out", os.path.abspath(folder)]
     if launch.kind == "local" and launch.ranks == 1:
         tracer += ["--rank", "0"]
     if all_stops:
@@ -53,7 +53,7 @@ def run_traced(
     command = launch.job(guarded(tracer))
     start = time.monotonic()
     try:
-        child = subprocess.Popen(command)
+        child = subprocess.Popen(command, env=environment())
     except OSError as error:
         raise LauncherError(
             f"cannot start {command[0]}: {error.strerror}",

@@ -19,7 +19,7 @@ from brigade import interrupt
 from brigade.errors import TrialError
 from brigade.job import child as launcher
 from brigade.job.pulse import patience
-from brigade.launch import Launch, guarded
+from brigade.launch import Launch, environment, guarded
 from brigade.paths import native
 
 
@@ -58,7 +58,9 @@ def run_trial(
     start = time.monotonic()
     with open(log, "wb") as output:
         try:
-            child = launcher.start(command, signal.SIGTERM, stdout=output, stderr=subprocess.STDOUT)
+            child = launcher.start(
+                command, signal.SIGTERM, stdout=output, stderr=subprocess.STDOUT, env=environment()
+            )
         except OSError as error:
             raise TrialError(f"cannot start {command[0]}: {error.strerror}") from error
         try:

@@ -9,10 +9,10 @@ import subprocess
 
 from brigade.errors import LauncherError, UsageError
 from brigade.launch.base import Launch
-from brigade.launch.guard import guarded
+from brigade.launch.guard import environment, guarded
 from brigade.launch.misplaced import is_launcher, refuse_misplaced
 
-__all__ = ["Launch", "guarded", "parse"]
+__all__ = ["Launch", "environment", "guarded", "parse"]
 
 _ANSWER_S = 8.0
 

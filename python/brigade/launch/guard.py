@@ -2,28 +2,65 @@
 
 Every rank starts one, so it must not search the job's directories: where LD_LIBRARY_PATH is set,
 its ld.so is told to search none, and the variable stays as it is for the program.
+
+A shell may drop variables whose names it could give to none of its own (dash: bash's exported
+functions, names with a dot). Those travel in a variable of Brigade's as well, which the wrapper
+takes apart (`src/base/kept.h`), as the guard does itself where there is no wrapper.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 
 # Start the wrapper ($1) if this node has it; else drop the words up to "--" and start the program
 # plainly. A node without the staged folder thus still runs its ranks. A wrapper in a staged folder
 # counts only if the user's own folder (a real one: nobody else can have put that there, in a sticky
 # directory) holds it: on a node that was not staged, another user may have made one of its name.
+# No variable is set: the program may have one of that name.
 _GUARD = (
-    't=${1%/*/root/.brigade/*}; if [ -x "$1" ] && { [ "$t" = "$1" ] || '
-    '{ [ -O "$t" ] && [ ! -L "$t" ]; }; }; then exec "$@"; fi; '
-    'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
+    'set -- "${1%/*/root/.brigade/*}" "$@"; if [ -x "$2" ] && { [ "$1" = "$2" ] || '
+    '{ [ -O "$1" ] && [ ! -L "$1" ]; }; }; then shift; exec "$@"; fi; '
+    'while [ "$1" != -- ]; do shift; done; shift; '
+    'if [ "$BRIGADE_KEPT" ] && [ -x /usr/bin/env ]; then '
+    'eval "unset BRIGADE_KEPT; exec /usr/bin/env $BRIGADE_KEPT \\"\\$@\\""; fi; '
+    'unset BRIGADE_KEPT; exec "$@"'
 )
 _SHELL = "/bin/sh"
+_KEPT = "BRIGADE_KEPT"
+_KEPT_BYTES = 96 << 10  # the kernel takes no longer string than 128 KiB, and then starts nothing
+_OWN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def guarded(wrapper: list[str], env: Mapping[str, str] = os.environ) -> list[str]:
     """The words to put before a program so that `wrapper` starts it where the wrapper exists."""
     return [*_shell(env), "-c", _GUARD, "brigade", *wrapper, "--"]
+
+
+def environment(env: Mapping[str, str] = os.environ) -> dict[str, str] | None:
+    """What the launcher of guarded programs is to be started with: `env`, and once more what the
+    shell would lose of it; None if that is nothing. A variable without room is lost."""
+    if _keeps_all():
+        return None
+    words, room = [], _KEPT_BYTES
+    for name, value in env.items():
+        if _OWN_NAME.fullmatch(name) or "=" in name:  # with that, no process can be given it
+            continue
+        word = "'" + f"{name}={value}".replace("'", "'\\''") + "'"
+        room -= len(os.fsencode(word)) + 1
+        if room < 0:
+            break
+        words.append(word)
+    if not words:
+        return None
+    passed = {name: value for name, value in env.items() if "=" not in name}
+    return {**passed, _KEPT: " ".join(words)}
+
+
+def _keeps_all() -> bool:
+    """Whether the shell passes on what it cannot name: bash does, by whichever name."""
+    return os.path.basename(os.path.realpath(_SHELL)).startswith("bash")
 
 
 def _shell(env: Mapping[str, str]) -> list[str]:
