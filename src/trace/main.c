@@ -1,7 +1,7 @@
 /* brigade-trace: becomes a program whose system calls are traced.
  *
- *   brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--no-entry] [--behind-shell] [--]
- *                 PROGRAM ARGS...
+ *   brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--no-entry] [--behind-shell]
+ *                 [--search-last word|whole] [--] PROGRAM ARGS...
  *
  * The trace goes to FOLDER, <host>.<pid>.<start>.trace, as docs/format.md says. The program's
  * process number, exit status, streams and signals are its own: this process becomes it. Statically
@@ -12,6 +12,7 @@
 #include "trace/file.h"
 #include "base/kept.h"
 #include "base/search.h"
+#include "base/search_last.h"
 #include "base/static_start.h"
 
 #include <errno.h>
@@ -22,17 +23,18 @@
 
 static const char usage[] =
     "usage: brigade-trace --out FOLDER [--rank auto|N] [--all-stops] [--no-entry]\n"
-    "                     [--behind-shell] [--] PROGRAM [ARGS...]\n"
+    "                     [--behind-shell] [--search-last word|whole] [--] PROGRAM [ARGS...]\n"
     "\n"
     "Becomes PROGRAM and writes its system calls on files to FOLDER.\n"
     "  --out FOLDER   where the trace goes; must exist\n"
     "  --rank N       the rank, where the environment has none (auto: what it has)\n"
     "  --all-stops    no seccomp filter: slower; the program outlives its tracer\n"
     "  --no-entry     do not find out when libraries are loaded: starts some 15 ms sooner\n"
-    "  --behind-shell give PROGRAM the variables that BRIGADE_KEPT keeps from a shell\n";
+    "  --behind-shell give PROGRAM the variables that BRIGADE_KEPT keeps from a shell\n"
+    "  --search-last  word, whole: look for PROGRAM in the working directory after PATH\n";
 
 struct options {
-    const char *out, *rank;
+    const char *out, *rank, *last;
     int all_stops, no_entry, behind_shell, help;
     char **program;
 };
@@ -55,6 +57,8 @@ static int parse(char **argv, struct options *o)
             o->behind_shell = 1;
         else if (strcmp(*argv, "--out") == 0 && argv[1])
             o->out = *++argv;
+        else if (strcmp(*argv, "--search-last") == 0 && argv[1])
+            o->last = *++argv;
         else if (strcmp(*argv, "--rank") == 0 && argv[1])
             o->rank = *++argv;
         else
@@ -66,11 +70,11 @@ static int parse(char **argv, struct options *o)
 
 /* Where execvp would find `name`, or NULL with errno. Done before tracing, so that the search is
  * not in the trace. With a slash nothing is searched: exec is to say what it is. */
-static const char *find(const char *name, char buf[PATH_MAX])
+static const char *find(const char *name, const char *last, char buf[PATH_MAX])
 {
     if (strchr(name, '/'))
         return name;
-    errno = -search_program(name, getenv("PATH"), buf);
+    errno = -search_program(name, search_last(last), buf);
     return errno ? NULL : buf;
 }
 
@@ -108,7 +112,7 @@ int main(int argc, char **argv)
         return fputs(usage, stdout) < 0;
     if (o.behind_shell)
         kept_restore();
-    const char *path = find(o.program[0], found);
+    const char *path = find(o.program[0], o.last, found);
     int err = errno;
     if (realpath(o.out, folder)) {
         int32_t rank = o.rank && o.rank[0] >= '0' && o.rank[0] <= '9' ? (int32_t)atol(o.rank) : -1;

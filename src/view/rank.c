@@ -2,6 +2,7 @@
  *
  *   brigade-rank --record DIR [--watch SALT] [--python-view DIR] [--] PROGRAM ARGS...   a trial
  *   brigade-rank --job ID [--view LIST] [--fork KIND] [--strict] [--] PROGRAM ARGS...     a job
+ *     [--search-last word|whole]                the launcher looks for PROGRAM there (search_last.h)
  *   brigade-rank --behind FILE -- PROGRAM ARGS...         in it, what a wrapper executes (behind.h)
  *   brigade-rank --probe BASE                             what this node allows, as JSON
  *   brigade-rank --inspect PROGRAM            `joins`; `apart` if our libraries cannot reach it; or
@@ -15,6 +16,7 @@
  * What must stay true: whatever is wrong with the stage, the program is started plainly.
  */
 #include "base/kept.h"
+#include "base/search_last.h"
 #include "base/static_start.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -39,13 +41,14 @@
 static const char usage[] =
     "usage: brigade-rank [--record DIR | --job ID] [--view namespace,interpose,python] [--strict]\n"
     "                    [--fork python|main|preinit [--fork-pins HEX] [--fork-behind WORD]]\n"
-    "                    [--watch SALT] [--python-view DIR] [--] PROGRAM [ARGS...]\n"
+    "                    [--watch SALT] [--python-view DIR] [--search-last word|whole]\n"
+    "                    [--] PROGRAM [ARGS...]\n"
     "       brigade-rank --behind FILE -- PROGRAM [ARGS...]\n"
     "       brigade-rank --probe BASE\n"
     "       brigade-rank --inspect PROGRAM\n";
 
 struct options {
-    const char *record, *watch, *job, *views, *python_view, *probe, *inspect, *behind;
+    const char *record, *watch, *job, *views, *python_view, *probe, *inspect, *behind, *last;
     struct behind fork; /* no kind: not to be forked; no word: nothing stands in front of it */
     int strict;
     char **program;
@@ -66,6 +69,7 @@ static int parse(char **argv, struct options *o)
                              : text_same(*argv, "--fork-behind")   ? &o->fork.word
                              : text_same(*argv, BRG_BEHIND_OPTION) ? &o->behind
                              : text_same(*argv, "--python-view")   ? &o->python_view
+                             : text_same(*argv, "--search-last")   ? &o->last
                              : text_same(*argv, "--probe")         ? &o->probe
                              : text_same(*argv, "--inspect")       ? &o->inspect
                                                                    : NULL;
@@ -243,7 +247,7 @@ static int prepare_trial(struct view *v, const struct options *o, const char *fo
                            o->python_view ? o->python_view : beside, o->watch != NULL);
     err = err < 0 ? err : record_search(v, o->record);
     if (err == 0 && !program_contains(o->program[0]) &&
-        trace_inspect(o->program[0], getenv("PATH")) == BINARY_IN_PLACE) {
+        trace_inspect(o->program[0], search_last(o->last)) == BINARY_IN_PLACE) {
         unsetenv(BRG_RECORD_SHARED); /* what it becomes is another program */
         trace_trial(o->record, rank_number());
     }
@@ -309,7 +313,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (o.inspect) {
-        int joins = trace_inspect(o.inspect, getenv("PATH")) == BINARY_JOINS;
+        int joins = trace_inspect(o.inspect, search_last("word")) == BINARY_JOINS;
         return puts(program_contains(o.inspect) ? "contains" : joins ? "joins" : "apart") < 0;
     }
     if (o.probe) {
@@ -317,7 +321,7 @@ int main(int argc, char **argv)
         own_folder(folder, sizeof folder);
         return probe_print(folder, o.probe);
     }
-    struct rank_program program = {&view, o.behind, o.program, o.fork};
+    struct rank_program program = {&view, o.behind, o.program, search_last(o.last), o.fork};
     if (o.behind) {
         rank_fork_behind(&view, &program);
     } else if (prepare(&view, &o) < 0) {

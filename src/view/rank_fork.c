@@ -21,7 +21,7 @@ void rank_execute(const struct rank_program *p)
     if (p->file)
         exec_path(p->view, p->file, p->words, environ, execve);
     else
-        exec_search(p->view, *p->words, getenv("PATH"), p->words, environ, execve);
+        exec_search(p->view, *p->words, p->places, p->words, environ, execve);
 }
 
 /* In the process that becomes the template. */
@@ -41,8 +41,8 @@ static const char *doubt(void *context)
     char *const *words = p->words;
     const char *file = file_of(p);
     if (!text_same(p->fork.kind, "python"))
-        return stoppable(p->view, file, getenv("PATH"));
-    const char *why = stoppable_python(p->view, file, &p->words, getenv("PATH"));
+        return stoppable(p->view, file, p->places);
+    const char *why = stoppable_python(p->view, file, &p->words, p->places);
     if (p->words != words)
         p->file = NULL;
     return why;
@@ -90,7 +90,7 @@ static void fork_rank(const struct rank_program *p)
 static int is_wrapper(const struct rank_program *p)
 {
     return p->view->mode == VIEW_SERVE && text_same(p->fork.kind, "python") &&
-           !stoppable_is_python(p->view, file_of(p), p->words, getenv("PATH"));
+           !stoppable_is_python(p->view, file_of(p), p->words, p->places);
 }
 
 void rank_fork_or_leave(const struct rank_program *p)

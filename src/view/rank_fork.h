@@ -8,6 +8,7 @@ struct rank_program {
     const struct view *view;
     const char *file; /* that a wrapper executes (behind.h); NULL: the first word, searched */
     char *const *words;
+    const char *places; /* to search: search_last.h */
     struct behind fork; /* no kind: it is not to be forked */
 };
 

@@ -69,6 +69,14 @@ echo "      --squash-readonly       mount it so that nobody writes"
     assert not (tmp_path / "srun.log").exists()
 
 
+@pytest.mark.parametrize("launch", [OpenMpiLaunch, MpichLaunch])
+def test_a_program_that_the_launcher_looks_for_elsewhere_is_left_to_it(launch):
+    with pytest.raises(UsageError, match="looks for ls in other folders"):
+        launch(["mpirun", "-path", "/opt/bin", "-n", "2", "ls"], "/usr/bin/mpirun")
+    named = launch(["mpirun", "-path", "/opt/bin", "-n", "2", "./ls"], "/usr/bin/mpirun")
+    assert named.programs == [["./ls"]]
+
+
 @pytest.mark.parametrize("words", ["flux run -n 4 ./a", "/usr/bin/jsrun -n 4 ./a", "ibrun ./a"])
 def test_a_launcher_that_is_not_known_is_said_to_be(words):
     with pytest.raises(UsageError, match="a launcher that Brigade does not know"):

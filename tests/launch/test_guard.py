@@ -61,6 +61,24 @@ def test_guard_keeps_the_search_where_what_is_loaded_into_it_may_need_it(name: s
     assert guarded(["w"], {**env, name: "libmine.so"})[0] == guarded(["w"], {})[0] == "/bin/sh"
 
 
+def test_guard_starts_what_the_launcher_finds_in_the_ranks_folder(tmp_path: Path) -> None:
+    for name in ("in-folder", "echo"):
+        (tmp_path / name).write_text('#!/bin/sh\necho here "$@"\n')
+        (tmp_path / name).chmod(0o755)
+
+    def out(last: str, wrapper: str, *program: str) -> str:
+        words = guarded([wrapper, "--job", "x"], {}, searches_last=last)
+        done = subprocess.run([*words, *program], capture_output=True, text=True, cwd=tmp_path)
+        return done.stdout or str(done.returncode)
+
+    for wrapper in ("/missing", str(native("brigade-rank"))):
+        assert out("word", wrapper, "in-folder", "a b", "--") == "here a b --\n"
+        assert out("whole", wrapper, "in-folder", "a b", "--") == "here a b --\n"
+        assert out("", wrapper, "in-folder") == out("word", wrapper, "none") == "127"
+        assert out("word", wrapper, "echo", "--search-last") == "--search-last\n"
+        assert out("word", wrapper, "./in-folder", "x") == "here x\n"
+
+
 #: No shell could give its own variables these names; `t` it could, and so must not.
 ODD = {
     "BASH_FUNC_module%%": "() {  echo \"it's\" '$HOME' \\\n}",

@@ -207,6 +207,39 @@ def test_a_program_that_does_not_exist_is_named(made: Site) -> None:
     assert "/no/such/program" in done.stderr
 
 
+@pytest.mark.skipif(not shutil.which("mpirun.openmpi"), reason="needs Open MPI")
+def test_a_program_in_the_folder_of_the_ranks_is_found_as_mpirun_finds_it(site: Site) -> None:
+    site.app.write_text(f"#!{site.python}\n{site.app.read_text()}")
+    site.app.chmod(0o755)
+    words = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "app.py", "x"]
+    plain = subprocess.run(words, cwd=site.app.parent, capture_output=True, text=True)
+    under = site.brigade_of(words, cwd=site.app.parent)
+    assert plain.returncode == under.returncode == 0, under.stderr
+    assert under.stdout == plain.stdout
+    assert under.stdout.count("forty-two") == 2 and site.report()["unstaged"] is None
+
+
+#: Looks for a program in a folder that nobody else knows of, and starts two.
+LOOKS = """\
+#!/bin/sh
+case $1 in --version) echo HYDRA; exit;; -*) shift 2;; esac
+command -v "$1" >/dev/null || { word=$1; shift; set -- "$0.d/$word" "$@"; }
+"$@" && "$@"
+"""
+
+
+def test_what_only_the_launcher_finds_is_started_as_it_would_be(site: Site) -> None:
+    launcher = site.base / "mpiexec"
+    (site.base / "mpiexec.d").mkdir()
+    for path, text in ((launcher, LOOKS), (site.base / "mpiexec.d/hidden", "#!/bin/sh\necho $1\n")):
+        path.write_text(text)
+        path.chmod(0o755)
+    for _ in range(2):  # nor is there an image of it
+        under = site.brigade_of([str(launcher), "-n", "2", "hidden", "seen"])
+        assert (under.returncode, under.stdout) == (0, "seen\nseen\n"), under.stderr
+        assert site.report()["unstaged"] == "the trial did not find hidden in PATH"
+
+
 def test_terminate_reaches_the_program_and_cleans_up(site: Site) -> None:
     site.app.write_text(APP_THAT_WAITS)
     site.brigade(env={"BRIGADE_TEST_WAIT": "0"})

@@ -149,6 +149,24 @@ def test_ranks_have_the_variables_that_a_launcher_passes_on(cluster: Cluster, la
         assert report["unstaged"] is None
 
 
+@pytest.mark.parametrize("way", ["command", "multi-prog"])
+def test_a_program_in_the_steps_folder_is_found_as_srun_finds_it(cluster: Cluster, way) -> None:
+    folder = f"{cluster.lab.shared}/says"
+    says = f"#!/bin/sh\necho '[\"'$0'\"]'\n{cluster.venv}/bin/python -c 'import rich.console'\n"
+    write = (
+        f"mkdir -p {folder}; cd {folder}; echo '* says.out' > says.conf\n"
+        f"cat > says.out <<'END'\n{says}END\nchmod +x says.out"
+    )
+    cluster.lab.exec("n0", ["/bin/sh", "-c", write], check=True)
+    words = ("--multi-prog", f"{folder}/says.conf") if way == "multi-prog" else ("says.out",)
+    launcher = ("srun", "-N2", "-n4", "-D", folder, "--mpi=none")
+    plain, _, _ = cluster.job(*launcher, program=words, brigade=None)
+    assert plain == [["says.out"]] * 4
+    for _ in range(2):
+        answers, _, report = cluster.job(*launcher, program=words)
+        assert answers == plain and report["unstaged"] is None
+
+
 @pytest.mark.parametrize(
     "view", ["namespace,interpose,python", pytest.param("namespace", marks=pytest.mark.all)]
 )

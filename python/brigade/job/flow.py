@@ -162,7 +162,7 @@ def _stage(
     if settings.strict:
         wrapper.append("--strict")
     wrapper += forking.words(course, chosen)
-    return launch.job([*settings.outside, *guarded(wrapper)])
+    return launch.job([*settings.outside, *guarded(wrapper, searches_last=launch.searches_last)])
 
 
 def _execute(course: Course, command: list[str]) -> int:

@@ -50,7 +50,7 @@ def run_traced(
         tracer += ["--rank", "0"]
     if all_stops:
         tracer.append("--all-stops")
-    command = launch.job(guarded(tracer))
+    command = launch.job(guarded(tracer, searches_last=launch.searches_last))
     start = time.monotonic()
     try:
         child = subprocess.Popen(command, env=environment())

@@ -21,6 +21,7 @@ from brigade.job import child as launcher
 from brigade.job.pulse import patience
 from brigade.launch import Launch, environment, guarded
 from brigade.paths import native
+from brigade.trial.record import load
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def run_trial(
     wrapper = [str(native("brigade-rank")), "--record", folder, "--python-view", python_view()]
     if fork:
         wrapper += ["--watch", secrets.token_hex(8)]
-    command = launch.trial(ranks, guarded(wrapper))
+    command = launch.trial(ranks, guarded(wrapper, searches_last=launch.searches_last))
     start = time.monotonic()
     with open(log, "wb") as output:
         try:
@@ -79,6 +80,12 @@ def run_trial(
         raise TrialError(
             f"the trial recorded nothing (exit status {child.returncode}); it said:\n    {tail}",
             hint="does it start without Brigade? `brigade run --view none -- …` starts it so",
+        )
+    if child.returncode and load(folder).misses_program:
+        missing = launch.program[0] if len(launch.programs) == 1 else "one of the programs"
+        raise TrialError(
+            f"the trial did not find {missing} in PATH",
+            hint="a launcher may look elsewhere; a path finds it everywhere",
         )
     return TrialRun(time.monotonic() - start, ended, child.returncode, log)
 

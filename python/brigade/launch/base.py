@@ -22,6 +22,7 @@ class Launch(ABC):
 
     kind: str  # "srun", "mpirun", "mpiexec" or "local"
     everywhere = False  # steps of our own go to all nodes of the allocation, not to the job's only
+    searches_last = ""  # where PATH has no program: "word" or "whole" (src/base/search_last.h)
     launched = False  # and through the launcher, also where it has no other machine to reach
 
     def __init__(self, words: list[str]) -> None:

@@ -22,7 +22,9 @@ from collections.abc import Mapping
 _GUARD = (
     'set -- "${1%/*/root/.brigade/*}" "$@"; if [ -x "$2" ] && { [ "$1" = "$2" ] || '
     '{ [ -O "$1" ] && [ ! -L "$1" ]; }; }; then shift; exec "$@"; fi; '
-    'while [ "$1" != -- ]; do shift; done; shift; '
+    'while [ "$1" != -- ] && [ "$1" != --search-last ]; do shift; done; '
+    'if [ "$1" != -- ]; then shift 3; '
+    'command -v "$1" >/dev/null || [ ! -x "./$1" ] || set -- "./$@"; else shift; fi; '
     'if [ "$BRIGADE_KEPT" ] && [ -x /usr/bin/env ]; then '
     'eval "unset BRIGADE_KEPT; exec /usr/bin/env $BRIGADE_KEPT \\"\\$@\\""; fi; '
     'unset BRIGADE_KEPT; exec "$@"'
@@ -33,9 +35,13 @@ _KEPT_BYTES = 96 << 10  # the kernel takes no longer string than 128 KiB, and th
 _OWN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
-def guarded(wrapper: list[str], env: Mapping[str, str] = os.environ) -> list[str]:
-    """The words to put before a program so that `wrapper` starts it where the wrapper exists."""
-    return [*_shell(env), "-c", _GUARD, "brigade", *wrapper, "--"]
+def guarded(
+    wrapper: list[str], env: Mapping[str, str] = os.environ, *, searches_last: str = ""
+) -> list[str]:
+    """The words to put before a program so that `wrapper` starts it where the wrapper exists.
+    `searches_last`: where the launcher looks for the program (`Launch`)."""
+    last = ["--search-last", searches_last] if searches_last else []
+    return [*_shell(env), "-c", _GUARD, "brigade", *wrapper, *last, "--"]
 
 
 def environment(env: Mapping[str, str] = os.environ) -> dict[str, str] | None:

@@ -43,6 +43,14 @@ class MpmdLaunch(Launch):
         options, program = self.contexts[0]
         if not program and len(self.contexts) == 1:
             self.contexts = self._of_file(options)
+        named = {option.name for options, _ in self.contexts for option in options}
+        bare = [program[0] for program in self.programs if "/" not in program[0]]
+        if "path" in named and bare:
+            raise UsageError(
+                f"with its option path, {os.path.basename(self.launcher)} looks for {bare[0]} in "
+                "other folders than its ranks do",
+                hint="name the program by its path",
+            )
 
     def _of_file(self, options: list[Option]) -> list[tuple[list[Option], list[str]]]:
         """The contexts of the file that one of the options names; the others stand before the

@@ -51,6 +51,7 @@ class OpenMpiLaunch(MpmdLaunch):
     """`mpirun [options] program [: [options] program]…`."""
 
     kind = "mpirun"
+    searches_last = "whole"
 
     arity = _ARITY
     kept = _KEPT

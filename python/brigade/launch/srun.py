@@ -28,6 +28,7 @@ class SrunLaunch(Launch):
     heterogeneous step (or job): `srun [options] program : [options] program`."""
 
     kind = "srun"
+    searches_last = "word"
 
     def __init__(self, words: list[str]) -> None:
         super().__init__(words)

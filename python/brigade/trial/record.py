@@ -91,6 +91,13 @@ class Trial:
         """How many places could not be read (a torn last record counts as one)."""
         return sum(process.damaged for process in self.processes)
 
+    @property
+    def misses_program(self) -> bool:
+        """Whether the wrapper of a rank has found no program to become."""
+        alone = [process.records for process in self.processes if not process.exe]
+        searches = ([r.status for r in records if r.kind == "exec"] for records in alone)
+        return any(tried and all(tried) for tried in searches)
+
     def records(self) -> Iterator[tuple[Process, Record]]:
         for process in self.processes:
             for record in process.records:
