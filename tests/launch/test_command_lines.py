@@ -69,6 +69,39 @@ echo "      --squash-readonly       mount it so that nobody writes"
     assert not (tmp_path / "srun.log").exists()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        "-n 8 --ppn 4 --depth=8 --cpu-bind depth",
+        "-n 8 -ppn 4 --cpu-bind depth -d 16 --line-buffer --no-vni -o out.%r -e err.%r",
+        "--envall --pmi=pmix --cpu-bind list:0:8 --gpu-bind list:0-2:3-5 --mem-bind list:0:1 -n 8",
+        "-genvexcl A,B -hosts-group node[1-4] -branch-count 8 -pmi-connect lazy-cache -n 8",
+        "-n 8 --of-a-later-version some-value",
+        "--of-a-later-version some-value -n 8 -v --another 3 --a-third /etc/passwd",
+    ],
+)
+def test_mpiexec_programs_begin_after_options_of_its_relatives_and_of_later_versions(options):
+    for program in (["sh", "-c", "exit"], ["/only/nodes/have.it", "sh"]):
+        launch = MpichLaunch(["mpiexec", *options.split(), *program], "/usr/bin/mpiexec")
+        assert launch.program == program and launch.ranks == 8
+        assert launch.job(["W"]) == ["mpiexec", *options.split(), "W", *program]
+
+
+def test_hosts_of_a_group_are_counted():
+    words = ["mpiexec", "-hosts-group", "a[1-3,07],b,c[0]", "-n", "8", "sh"]
+    step = MpichLaunch(words, "/usr/bin/mpiexec").launched_per_node(["T"])
+    assert step == ["mpiexec", "-hosts-group", "a[1-3,07],b,c[0]", "-ppn", "1", "-n", "6", "T"]
+
+
+@pytest.mark.parametrize("flag", ["-verbose", "--unknown-flag"])
+def test_a_program_behind_a_flag_is_no_value(flag):
+    for program in (["sh", "ls"], ["./only-nodes", "ls"], ["only-nodes", "x", "-y"]):
+        launch = MpichLaunch(["mpiexec", "-n", "2", flag, *program], "/usr/bin/mpiexec")
+        assert launch.program == program
+    launch = OpenMpiLaunch(["mpirun", "--tag-output", "sh", "ls"], "/usr/bin/orterun")
+    assert launch.program == ["sh", "ls"]
+
+
 @pytest.mark.parametrize("launch", [OpenMpiLaunch, MpichLaunch])
 def test_a_program_that_the_launcher_looks_for_elsewhere_is_left_to_it(launch):
     with pytest.raises(UsageError, match="looks for ls in other folders"):

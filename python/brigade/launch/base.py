@@ -142,3 +142,12 @@ def count(text: str | None) -> int | None:
     if not match:
         return None
     return int(match.group(1)) * {"": 1, "k": 1024, "m": 1024**2}[match.group(2).lower()]
+
+
+def numbers_of(text: str) -> list[str]:
+    """Each number of `0,2-3`."""
+    found: list[str] = []
+    for part in re.findall(r"\d+(?:-\d+)?", text):
+        first, _, last = part.partition("-")
+        found += [str(number) for number in range(int(first), int(last or first) + 1)]
+    return found

@@ -9,6 +9,7 @@ Open MPI's mpirun and MPICH's mpiexec share all of this; they differ in their op
 from __future__ import annotations
 
 import os
+import shutil
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 
@@ -38,7 +39,7 @@ class MpmdLaunch(Launch):
         self.launcher = words[0]
         self.executable = executable
         self.contexts: list[tuple[list[Option], list[str]]] = [
-            split_words(context, self.arity, self.pairs) for context in split_contexts(words[1:])
+            self._split(context) for context in split_contexts(words[1:])
         ]
         options, program = self.contexts[0]
         if not program and len(self.contexts) == 1:
@@ -64,7 +65,7 @@ class MpmdLaunch(Launch):
         except OSError as error:
             raise UsageError(f"{named[-1]}: {error.strerror}") from error
         found = [
-            split_words(words, self.arity, self.pairs)
+            self._split(words)
             for line in lines
             if line and not line[0].startswith("#")
             for words in split_contexts(line)
@@ -75,6 +76,9 @@ class MpmdLaunch(Launch):
         without = {*self.files, *self.ignored_beside_file()}
         own = [option for option in options if option.name not in without]
         return [([*own, *found[0][0]], found[0][1]), *found[1:]]
+
+    def _split(self, words: list[str]) -> tuple[list[Option], list[str]]:
+        return split_words(words, self.arity, self.pairs, _seems_program)
 
     def ignored_beside_file(self) -> Collection[str]:
         """Options that the launcher forgets where a file has the contexts."""
@@ -127,3 +131,8 @@ class MpmdLaunch(Launch):
             once.setdefault(host.partition(":")[0], host)
         others = [option for option in options if option.name not in self.hosts]
         return [*flatten(others), named[0].tokens[0], ",".join(once.values())]
+
+
+def _seems_program(word: str) -> bool:
+    """Whether a word may be a program: one of this machine, or a path that only the nodes have."""
+    return shutil.which(word) is not None or ("/" in word and not os.path.exists(word))

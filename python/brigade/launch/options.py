@@ -113,14 +113,18 @@ def _split_short(words: list[str], i: int, known: Getopt, options: list[Option])
 
 
 def split_words(
-    words: list[str], arity: Mapping[str, int], pairs: Collection[str] = ()
+    words: list[str],
+    arity: Mapping[str, int],
+    pairs: Collection[str] = (),
+    is_program: Callable[[str], bool] = lambda word: False,
 ) -> tuple[list[Option], list[str]]:
     """Split words in the manner of mpirun and hydra: one or two dashes, values in words of their
     own.
 
-    `arity[name]` says how many words follow an option (0 if it is not listed), which is one less
-    for those of `pairs` that are followed by NAME=VALUE; `--name=value` is one word. Returns
-    (options, program).
+    `arity[name]` says how many words follow an option, which is one less for those of `pairs` that
+    are followed by NAME=VALUE; `--name=value` is one word. One that is not listed has a value if
+    what follows it is no program, and the words behind that begin with one, perhaps after options.
+    Returns (options, program).
     """
     options: list[Option] = []
     i = 0
@@ -135,6 +139,8 @@ def split_words(
             options.append(Option(name, (value,), (word,)))
         else:
             count = arity.get(name, 0)
+            if name not in arity and not _starts(words[i + 1 :], is_program):
+                count = int(_names_program(words[i + 2 :], arity, pairs, is_program))
             if name in pairs and "=" in _value(words, i, word):
                 count -= 1
             values = tuple(_value(words, i + k, word) for k in range(count))
@@ -142,6 +148,24 @@ def split_words(
             i += count
         i += 1
     return options, words[i:]
+
+
+def _starts(words: list[str], is_program: Callable[[str], bool]) -> bool:
+    """Whether the words begin with what cannot be the value of an option."""
+    return not words or words[0].startswith("-") or is_program(words[0])
+
+
+def _names_program(
+    words: list[str],
+    arity: Mapping[str, int],
+    pairs: Collection[str],
+    is_program: Callable[[str], bool],
+) -> bool:
+    try:
+        _, program = split_words(words, arity, pairs, is_program)
+    except UsageError:
+        return False
+    return bool(program) and is_program(program[0])
 
 
 def split_contexts(words: list[str]) -> list[list[str]]:

@@ -8,7 +8,6 @@ taken with salloc, from the user's own options, and given back at the end.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
@@ -16,7 +15,7 @@ from tempfile import TemporaryDirectory
 from brigade.errors import UsageError
 from brigade.launch import here, multiprog, slurm, srun_inputs
 from brigade.launch.allocation import allocated
-from brigade.launch.base import Launch, count, distinct
+from brigade.launch.base import Launch, count, distinct, numbers_of
 from brigade.launch.options import Option, flatten, join_contexts, split_contexts, split_getopt
 from brigade.launch.srun_options import ALLOCATION, CONTAINERS, ELSEWHERE, OPTIONS, PLACE, SHAPE
 
@@ -153,7 +152,7 @@ class SrunLaunch(Launch):
             return []
         groups: list[str] = []
         for at in range(len(self.components)):
-            groups += _numbers(self._value("het-group", at) or str(at))
+            groups += numbers_of(self._value("het-group", at) or str(at))
         return groups
 
     def _nodes_of_group(self, group: str) -> int:
@@ -246,12 +245,3 @@ def _read_entries(words: list[str]) -> list[multiprog.Entry]:
     if longest + _ROOM > multiprog.MOST_WORDS:
         raise UsageError(f"srun --multi-prog {words[0]}: a command of {longest} words is too long")
     return entries
-
-
-def _numbers(text: str) -> list[str]:
-    """Each number of `0,2-3`."""
-    found: list[str] = []
-    for part in re.findall(r"\d+(?:-\d+)?", text):
-        first, _, last = part.partition("-")
-        found += [str(number) for number in range(int(first), int(last or first) + 1)]
-    return found
