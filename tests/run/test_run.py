@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import mpich_launcher
 import pytest
 from project import Site
 
@@ -238,6 +240,33 @@ def test_what_only_the_launcher_finds_is_started_as_it_would_be(site: Site) -> N
         under = site.brigade_of([str(launcher), "-n", "2", "hidden", "seen"])
         assert (under.returncode, under.stdout) == (0, "seen\nseen\n"), under.stderr
         assert site.report()["unstaged"] == "the trial did not find hidden in PATH"
+
+
+#: Starts all its processes on this machine, whatever it is told of hosts; notes what it is told.
+IGNORES = """\
+#!/bin/sh
+case $1 in --version) echo HYDRA; exit;; esac
+while [ "${1#-}" != "$1" ]; do case $1 in -n) n=$2;; esac; shift 2; done
+case $*  in *brigade-stage*) what=own;; *) what=job;; esac
+echo "$what $I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" >> "$0.log"
+exec mpiexec.mpich -n "$n" "$@"
+"""
+
+
+@pytest.mark.skipif(not shutil.which("mpiexec.mpich"), reason="needs MPICH")
+def test_hosts_that_were_not_staged_are_not_counted_as_nodes(made: Site) -> None:
+    mpich_launcher.need_own("mpich")
+    launcher = made.base / "mpiexec"
+    launcher.write_text(IGNORES)
+    launcher.chmod(0o755)
+    words = [str(launcher), "-hosts", "a,b", "-n", "2", str(made.python), str(made.app)]
+    under = made.brigade_of(words, run=("--quiet",))
+    assert under.returncode == 0 and under.stdout.count("forty-two") == 2, under.stderr
+    assert "one process on each of 2 nodes, and started them on 1" in under.stderr
+    report = made.report()
+    assert (report["unstaged"], report["staging"]["nodes"]) == (None, 1)
+    told = Path(f"{launcher}.log").read_text().splitlines()
+    assert set(told) == {"own off", "job "}  # Intel MPI's goes by what it is told of hosts so
 
 
 def test_terminate_reaches_the_program_and_cleans_up(site: Site) -> None:

@@ -17,6 +17,7 @@ from brigade.job.leftovers import known
 from brigade.job.pulse import patience
 from brigade.job.step import PULSE, Step, begin_step, run_step
 from brigade.launch import Launch
+from brigade.launch.base import step_environment
 from brigade.paths import native
 
 _NOT_LONGER_S = "30"
@@ -173,7 +174,7 @@ def _forget_where_possible(launch: Launch, job: str) -> None:
     with suppress(OSError):
         subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True,
+            stderr=subprocess.DEVNULL, start_new_session=True, env=step_environment(),
         )  # fmt: skip
     with suppress(StageError):  # at least this host
         run_step(_forget_tool(job), lambda done, total: None, counted=False, stoppable=False)

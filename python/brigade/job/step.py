@@ -24,6 +24,7 @@ from brigade import interrupt
 from brigade.errors import LostNodeError, StageError
 from brigade.job import child as launcher
 from brigade.job.pulse import Pulses, patience
+from brigade.launch.base import step_environment
 
 PULSE = ["--pulse", "1"]  # for the command line of `brigade-stage`
 _TICK_S = 0.1
@@ -71,6 +72,7 @@ def begin_step(
             stderr=subprocess.PIPE,
             text=True,
             told=told,
+            env=step_environment(),
         )
     except OSError as error:
         raise StageError(f"cannot start {name}: {error.strerror}") from error

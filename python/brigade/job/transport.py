@@ -92,7 +92,14 @@ def _by_sbcast(
 
 
 def warn_of(staged: dict[str, Any], progress: Progress) -> None:
-    """Say what staging could do without, but was asked for."""
+    """Say what staging could do without, but was asked for, and where it was not."""
+    nodes = staged.get("nodes", [])
+    n_hosts = len({node["host"] for node in nodes})
+    if n_hosts < len(nodes):
+        progress.warn(
+            f"the launcher was to start one process on each of {len(nodes)} nodes, and started "
+            f"them on {n_hosts}\n  ranks on other nodes start plainly"
+        )
     warning = (staged.get("topology") or {}).get("warning")
     if warning:
         progress.warn(f"{warning}\n  nodes stand in the launcher's order")

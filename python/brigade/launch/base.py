@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from brigade.trial.invocation import invocation
@@ -109,6 +109,13 @@ class Launch(ABC):
     def session(self) -> Iterator[None]:
         """Hold whatever lets several steps run on the same nodes."""
         yield
+
+
+def step_environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What launchers of our own steps are started with: `env`, and that Intel MPI's shall start one
+    process a node where it is told so. In a scheduler's job it otherwise does what that says."""
+    told = {name: value for name, value in env.items() if "=" not in name}
+    return {**told, "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
 
 
 def distinct(programs: list[list[str]]) -> list[list[str]]:

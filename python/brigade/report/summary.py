@@ -102,11 +102,14 @@ def _staging(staged: dict[str, Any] | None, on_disk: bool) -> dict[str, Any] | N
     if not staged:
         return None
     seconds, size = staged.get("seconds"), staged.get("bytes")
+    already: dict[str, bool] = {}  # by host: a launcher may have put several processes on one
+    for node in staged.get("nodes", []):
+        already[node["host"]] = already.get(node["host"], True) and bool(node.get("already"))
     return {
         "transport": staged.get("transport"),
         "transport_why": staged.get("transport_why"),
-        "nodes": len(staged.get("nodes", [])),
-        "already": sum(1 for node in staged.get("nodes", []) if node.get("already")),
+        "nodes": len(already),
+        "already": sum(already.values()),
         "seconds": seconds,
         "bytes_per_node": size,
         "read_bytes": staged.get("read_bytes"),
