@@ -47,6 +47,20 @@ def test_exported_functions_of_a_shell_reach_trial_and_ranks(site: Site, launche
         assert not report["image"]["trial"] or report["image"]["trial"]["status"] == 0
 
 
+@pytest.mark.parametrize("pwd", [None, "/", "it's no folder", ""])
+@pytest.mark.parametrize("ranks", ["1", "2"])
+def test_the_shell_on_the_way_changes_no_pwd(made: Site, pwd: str | None, ranks: str) -> None:
+    code = "import os, pkg; os.write(1, repr(os.environ.get('PWD')).encode() + b'\\n')"
+    env = {name: value for name, value in os.environ.items() if name != "PWD"}
+    env |= {} if pwd is None else {"PWD": pwd}
+    env |= {"BRIGADE_CACHE": str(made.base / "cache"), "BRIGADE_NODE_DIR": str(made.nodes)}
+    command = [sys.executable, "-m", "brigade", "run", "-n", ranks, "--json", "-", "-q", "--"]
+    command += [str(made.python), "-c", code]
+    done = subprocess.run(command, env=env, cwd=made.base, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [repr(pwd)] * int(ranks), done.stderr
+    assert json.loads(done.stderr)["unstaged"] is None
+
+
 @pytest.mark.parametrize("code", ["0", "1", "77", "255"])
 def test_exit_codes_pass_through(made: Site, code: str) -> None:
     assert made.brigade("exit", code).returncode == made.plain("exit", code).returncode == int(code)

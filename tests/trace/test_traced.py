@@ -63,7 +63,7 @@ def test_every_rank_has_its_own_trace(tmp_path: Path) -> None:
 
 def test_a_traced_program_has_the_variables_that_a_shell_would_lose(tmp_path: Path) -> None:
     odd = {"BASH_FUNC_m%%": "() {  echo 'hi'\n}", "a.b": "1"}
-    env = {**os.environ, **odd, "PWD": str(tmp_path)}
+    env = {**os.environ, **odd, "PWD": "/of another's folder"}
     plain = subprocess.run(["env", "-0"], env=env, stdout=subprocess.PIPE, text=True)
     child = drive(tmp_path, "env", "-0", env=env, stdout=subprocess.PIPE)
     assert sorted(child.communicate(timeout=60)[0].split("\0")) == sorted(plain.stdout.split("\0"))

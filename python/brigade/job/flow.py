@@ -22,7 +22,7 @@ from brigade.job.prepare import prepare, remake
 from brigade.job.progress import Progress
 from brigade.job.signals import die_of, passing_on
 from brigade.job.transport import bring, warn_of
-from brigade.launch import Launch, environment, guarded, parse
+from brigade.launch import Launch, environment, parse
 from brigade.launch.misplaced import refuse_script
 
 
@@ -162,7 +162,7 @@ def _stage(
     if settings.strict:
         wrapper.append("--strict")
     wrapper += forking.words(course, chosen)
-    return launch.job([*settings.outside, *guarded(wrapper, searches_last=launch.searches_last)])
+    return launch.job([*settings.outside, *launch.guarded(wrapper)])
 
 
 def _execute(course: Course, command: list[str]) -> int:

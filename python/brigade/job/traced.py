@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from brigade.errors import LauncherError, TrialError
 from brigade.job.signals import passing_on
-from brigade.launch import Launch, environment, guarded
+from brigade.launch import Launch, environment
 from brigade.paths import native
 from brigade.trace.native import SUFFIX
 
@@ -50,7 +50,7 @@ def run_traced(
         tracer += ["--rank", "0"]
     if all_stops:
         tracer.append("--all-stops")
-    command = launch.job(guarded(tracer, searches_last=launch.searches_last))
+    command = launch.job(launch.guarded(tracer))
     start = time.monotonic()
     try:
         child = subprocess.Popen(command, env=environment())

@@ -19,7 +19,7 @@ from brigade import interrupt
 from brigade.errors import TrialError
 from brigade.job import child as launcher
 from brigade.job.pulse import patience
-from brigade.launch import Launch, environment, guarded
+from brigade.launch import Launch, environment
 from brigade.paths import native
 from brigade.trial.record import load
 
@@ -55,7 +55,7 @@ def run_trial(
     wrapper = [str(native("brigade-rank")), "--record", folder, "--python-view", python_view()]
     if fork:
         wrapper += ["--watch", secrets.token_hex(8)]
-    command = launch.trial(ranks, guarded(wrapper, searches_last=launch.searches_last))
+    command = launch.trial(ranks, launch.guarded(wrapper))
     start = time.monotonic()
     with open(log, "wb") as output:
         try:

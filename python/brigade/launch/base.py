@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from brigade.launch.guard import guarded
 from brigade.trial.invocation import invocation
 
 _FEW, _MANY = 8, 16
@@ -23,6 +24,7 @@ class Launch(ABC):
     kind: str  # "srun", "mpirun", "mpiexec" or "local"
     everywhere = False  # steps of our own go to all nodes of the allocation, not to the job's only
     searches_last = ""  # where PATH has no program: "word" or "whole" (src/base/search_last.h)
+    keeps_pwd = False  # ranks have PWD as this process has it, for certain
     launched = False  # and through the launcher, also where it has no other machine to reach
 
     def __init__(self, words: list[str]) -> None:
@@ -50,6 +52,10 @@ class Launch(ABC):
     @abstractmethod
     def trial(self, ranks: int, prefix: list[str]) -> list[str]:
         """The same program with `ranks` ranks on one node, its output to our own streams."""
+
+    def guarded(self, wrapper: list[str]) -> list[str]:
+        """A prefix for each program: `wrapper` where it exists."""
+        return guarded(wrapper, searches_last=self.searches_last, keeps_pwd=self.keeps_pwd)
 
     def per_node(self, tool: list[str]) -> list[str]:
         """`tool`, one process on each node of the job."""

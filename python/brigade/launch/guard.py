@@ -36,12 +36,18 @@ _OWN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def guarded(
-    wrapper: list[str], env: Mapping[str, str] = os.environ, *, searches_last: str = ""
+    wrapper: list[str],
+    env: Mapping[str, str] = os.environ,
+    *,
+    searches_last: str = "",
+    keeps_pwd: bool = False,
 ) -> list[str]:
     """The words to put before a program so that `wrapper` starts it where the wrapper exists.
-    `searches_last`: where the launcher looks for the program (`Launch`)."""
+    `searches_last`, `keeps_pwd`: where the launcher looks for the program, and that it passes PWD
+    on (`Launch`)."""
     last = ["--search-last", searches_last] if searches_last else []
-    return [*_shell(env), "-c", _GUARD, "brigade", *wrapper, *last, "--"]
+    script = (_pwd(env) if keeps_pwd else "") + _GUARD
+    return [*_shell(env), "-c", script, "brigade", *wrapper, *last, "--"]
 
 
 def environment(env: Mapping[str, str] = os.environ) -> dict[str, str] | None:
@@ -53,7 +59,7 @@ def environment(env: Mapping[str, str] = os.environ) -> dict[str, str] | None:
     for name, value in env.items():
         if _OWN_NAME.fullmatch(name) or "=" in name:  # with that, no process can be given it
             continue
-        word = "'" + f"{name}={value}".replace("'", "'\\''") + "'"
+        word = _quoted(f"{name}={value}")
         room -= len(os.fsencode(word)) + 1
         if room < 0:
             break
@@ -62,6 +68,17 @@ def environment(env: Mapping[str, str] = os.environ) -> dict[str, str] | None:
         return None
     passed = {name: value for name, value in env.items() if "=" not in name}
     return {**passed, _KEPT: " ".join(words)}
+
+
+def _pwd(env: Mapping[str, str]) -> str:
+    """What gives PWD its value again: a shell sets it where it is missing, or names another folder
+    than the shell's."""
+    return f"PWD={_quoted(env['PWD'])}; " if "PWD" in env else "unset PWD; "
+
+
+def _quoted(text: str) -> str:
+    """Text as one word of a shell, and of BRIGADE_KEPT."""
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _keeps_all() -> bool:

@@ -11,6 +11,7 @@ class LocalLaunch(Launch):
     """`brigade run -n 8 -- python app.py`."""
 
     kind = "local"
+    keeps_pwd = True
 
     def __init__(self, words: list[str], ranks: int) -> None:
         super().__init__(words)
