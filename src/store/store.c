@@ -32,6 +32,7 @@ void store_begin(struct io_store *s, const struct store_token *token, const stru
     s->token = *token;
     s->fd = rank == 0 ? token->file : -1;
     s->is_fresh = rank == 0 && token->lock >= 0 && !store_as_it_lies(token);
+    s->written = s->is_fresh && !(token->flags & BRG_CREATE);
     s->limit = store_io_limit();
     s->room.old = token->flags & BRG_CREATE && !store_in_place(token) ? 0 : token->size;
     s->token.file = -1;
@@ -100,9 +101,10 @@ int store_need_file(struct io_store *s, struct brg_error *err)
         return 0;
     unsigned flags = s->token.flags;
     int mode = flags & BRG_WRITE ? O_RDWR : O_RDONLY;
-    int fd = s->is_fresh    ? store_io_again(s->token.lock)
-             : s->kept >= 0 ? store_open_kept(s, mode)
-                            : store_io_open(s->token.temporary, mode, 0);
+    int stays = s->kept >= 0 && store_in_place(&s->token);
+    int fd = s->is_fresh ? store_io_again(s->token.lock)
+             : stays     ? store_open_kept(s, mode)
+                         : store_io_open(s->token.temporary, mode, 0);
     if (fd == -EACCES && store_in_place(&s->token) && !(flags & BRG_READ))
         fd = store_io_open(s->token.temporary, O_WRONLY, 0); /* nobody asks to read it */
     if (fd < 0)
@@ -181,7 +183,7 @@ int store_let_go(struct io_store *s, struct brg_error *err)
 {
     s->is_fresh = 0;
     if (s->fd >= 0) {
-        if (store_in_place(&s->token))
+        if (store_in_place(&s->token) || (s->written && s->sync))
             store_keep(s);
         int rc = close(s->fd) ? -errno : 0;
         s->fd = -1;

@@ -1,5 +1,5 @@
 /* Of a file in place (store.h): how long it is, making it longer or shorter at once, and holding
- * bytes of it. */
+ * bytes of it. And of any: syncing, also what was written before it was let go of. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -34,7 +34,11 @@ int store_size(struct io_store *s, uint64_t *size, struct brg_error *err)
 
 int store_sync(struct io_store *s, struct brg_error *err)
 {
-    int fd = store_descriptor(s), rc = fd < 0 ? 0 : store_io_sync(fd);
+    int rc = store_descriptor(s) < 0 && s->written ? store_need_file(s, err) : 0;
+    if (rc)
+        return rc;
+    int fd = s->kept >= 0 ? s->kept : s->fd;
+    rc = fd < 0 ? 0 : store_io_sync(fd);
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "sync");
     store_synced(s);
@@ -54,6 +58,12 @@ void store_synced(struct io_store *s)
 {
     if (atomic_exchange(&s->unsynced, 0) >= STORE_START_BYTES)
         atomic_store_explicit(&syncs, 1, memory_order_relaxed);
+    if (store_in_place(&s->token))
+        return;
+    s->written = 0;
+    if (s->kept >= 0)
+        close(s->kept);
+    s->kept = -1;
 }
 
 void store_leave_unsynced(struct io_store *s)

@@ -26,7 +26,8 @@ struct io_store {
     uint32_t rank;
     int fd;         /* of the data, or -1 */
     int is_fresh;   /* rank 0: token.lock is of the data as well, which nobody was shown yet */
-    int kept;       /* the same file in place, once it was let go of, or -1 */
+    int kept;       /* the same file, once it was let go of, in place or unsynced; or -1 */
+    int written;    /* it must be synced: not in place, and not in parts */
     uint64_t limit; /* RLIMIT_FSIZE when the store began */
     struct store_room {
         uint64_t old;         /* bytes that the file has had from the beginning */
@@ -68,10 +69,12 @@ struct io_store {
 int store_will_sync(void);
 /* It goes, or stays with what was written unsynced. */
 void store_leave_unsynced(struct io_store *store);
-/* Of a file in place, before it is let go of: it stays the one that is open now, whatever becomes
- * of its name. Without a descriptor to spare its name counts. */
+/* Before it is let go of. A file in place stays the one that is open now, whatever becomes of its
+ * name. Of any other that is still to be synced this is the descriptor to sync: it was open when
+ * bytes that had no room were sent to the disk, and hears of it whoever else has. Closing a copy
+ * shows what was written as well. Without a descriptor to spare its name counts. */
 void store_keep(struct io_store *store);
-/* That file, opened once more. A descriptor or -errno. */
+/* A file in place that was let go of, opened once more. A descriptor or -errno. */
 int store_open_kept(const struct io_store *store, int flags);
 
 /* How many blocks with a checksum each a file of `size` bytes has. */

@@ -162,12 +162,14 @@ int store_remove_sums(const char *path)
 /* Bytes before checksums: where a journal takes both, the second sync finds little to do. */
 static int sync_both(struct io_store *s, int changed, int sums, struct brg_error *err)
 {
-    int fd = s->fd < 0 && changed ? open_data(s) : s->fd;
+    int own = store_descriptor(s), none = own < 0 && (changed || s->written);
+    int fd = none ? open_data(s) : own;
     int rc = fd < -1 ? fd : fd >= 0 ? store_io_sync(fd) : 0;
-    if (fd >= 0)
+    if (none && fd >= 0)
         close_data(s, fd);
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "sync");
+    store_synced(s);
     rc = sums >= 0 ? store_io_sync(sums) : 0;
     return rc ? store_failed(err, rc, s->token.path, -1, "sync the checksums of") : 0;
 }

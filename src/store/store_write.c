@@ -143,6 +143,7 @@ int store_write(struct io_store *s, const void *buf, size_t bytes, uint64_t offs
     rc = rc ? rc : store_need_sums(s, err);
     if (rc)
         return rc;
+    s->written = !store_in_place(&s->token);
     io_fault_step();
     if (s->direct_io)
         return write_past_cache(s, buf, bytes, offset, err);
