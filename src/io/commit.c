@@ -37,17 +37,16 @@ static int leave_page(void *file, struct brg_error *err)
     return store_page_leave(f->store, f->size, err);
 }
 
-/* n_ranks of them read back what is marked; of arrays, so is what rank 0 wrote of its own, and what
- * it follows, as a block was known that ended where the file did. */
+/* n_ranks of them read back what is marked; of arrays, so is what rank 0 wrote of its own, and the
+ * block in which the file ended before: a rank may have known that up to there. */
 static int settle_of(brg_file *f, uint32_t n_ranks, struct brg_error *err)
 {
     const struct file_index *index = &f->index;
     int rc = 0;
     if (index->bytes) {
         rc = store_mark(f->store, ARRAY_HEADER_BYTES, 0, err);
-        rc = rc ? rc
-                : store_mark(f->store, ARRAY_ALIGNMENT + index->bytes, index->at - ARRAY_ALIGNMENT,
-                             err);
+        rc = rc ? rc : store_mark(f->store, index->bytes, index->at, err);
+        rc = rc || !index->behind ? rc : store_mark(f->store, 1, index->behind - 1, err);
     }
     return rc ? rc : store_settle(f->store, n_ranks, f->size, err);
 }

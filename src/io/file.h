@@ -66,6 +66,7 @@ struct brg_file {
     struct file_index {
         int left; /* rank 0: it is still to be written; all, when they have met: the same */
         uint64_t at, bytes; /* written by rank 0 by itself, as the header is; bytes 0: it is not */
+        uint64_t behind;    /* where the file ended before it */
     } index;
     brg_progress *progress; /* or NULL */
     void *progress_context;

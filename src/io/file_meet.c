@@ -156,7 +156,8 @@ static void hear_of_commit(brg_file *f, const int64_t *v)
 {
     f->index = (struct file_index){.left = v[INDEX_LEFT] != 0,
                                    .at = (uint64_t)-v[INDEX_AT],
-                                   .bytes = (uint64_t)-v[INDEX_BYTES]};
+                                   .bytes = (uint64_t)-v[INDEX_BYTES],
+                                   .behind = f->size};
     if (f->index.bytes && f->size < f->index.at + f->index.bytes)
         f->size = f->index.at + f->index.bytes;
     f->flushed = is_flushed(v);

@@ -82,6 +82,29 @@ def test_the_block_that_the_index_is_in_has_its_checksum(mpi: str, tmp_path: Pat
     assert is_whole(path)
 
 
+# Nobody writes the array's end, and one rank knows the block in which the bytes end that it writes.
+# The index lies blocks further on, or in the next one, or in the same.
+SHORT = """
+n = 1 << 18
+for i, left in enumerate((200_000, 70_000, 100)):
+    for who in range(2):
+        mine = numpy.ones((n - left) * (rank == who), "u1")
+        with brigade.io.open(comm, f"{PATH}.{i}.{who}", "w", sync=SYNC) as f:
+            f.write_array("a", mine, shape=(n,))
+"""
+
+
+@pytest.mark.parametrize("hints", ["", "*:share=no", "*:async=yes"])
+@pytest.mark.parametrize("sync", [False, True])
+def test_an_array_whose_end_nobody_writes_has_its_checksums(
+    sync: bool, hints: str, tmp_path: Path
+) -> None:
+    run("openmpi", 2, f"SYNC = {sync}\n" + SHORT, tmp_path, hints)
+    files = sorted(path for path in tmp_path.glob("f.*") if path.suffix != ".sums")
+    assert len(files) == 6
+    assert [path.name for path in files if not is_whole(path)] == []
+
+
 DIFFER = """
 out["where"] = "open"
 try:
