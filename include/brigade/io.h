@@ -136,7 +136,8 @@ BRG_API int brg_file_read_block(brg_file *f, uint64_t offset, size_t element_byt
 BRG_API uint64_t brg_file_size(const brg_file *f);
 
 /* Synced, checksummed, renamed: the file is there under its name, whole, or (on failure) what was
- * there before. After it the file may only be closed. */
+ * there before. After it the file may only be closed: another call is refused (-EBADF) on the rank
+ * that makes it, and meets nobody. */
 BRG_API int brg_file_commit(brg_file *f, struct brg_error *err);
 /* The same, while the program goes on: a thread of the library syncs and publishes. With hint
  * async=yes writing itself goes on in the background too: bytes are held back in memory of this

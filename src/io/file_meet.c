@@ -22,7 +22,12 @@ static int fail_at_once(const brg_file *f, enum file_action action, struct brg_e
         *err = f->failure;
     if (f->failure.code)
         return f->failure.code;
-    if (f->request && action != FILE_CLOSE)
+    if (action == FILE_CLOSE)
+        return 0;
+    if (f->committed)
+        return brg_error_set(err, -EBADF, "%s was committed already: only close may follow",
+                             f->token.path);
+    if (f->request)
         return brg_error_set(err, -EBUSY, "%s is being committed: wait for its request first",
                              f->token.path);
     return 0;
@@ -32,9 +37,6 @@ static int refuse(const brg_file *f, enum file_action action, struct brg_error *
 {
     if (action == FILE_CLOSE)
         return 0;
-    if (f->committed)
-        return brg_error_set(err, -EBADF, "%s was committed already: only close may follow",
-                             f->token.path);
     if ((action == FILE_READ) != !!(f->token.flags & BRG_READ))
         return brg_error_set(err, -EBADF, "%s was opened for %s", f->token.path,
                              f->token.flags & BRG_READ ? "reading" : "writing");

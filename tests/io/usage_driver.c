@@ -159,6 +159,28 @@ static int a_byte_past_all_checksums(struct brg_error *err)
     return finish(f, &none) ? 1 : rc;
 }
 
+/* The others go on, and do not hear of it. */
+static int one_rank_after_the_commit(struct brg_error *err)
+{
+    brg_file *f;
+    struct brg_error none;
+    uint64_t one = 1, zero = 0;
+    int rc = open_new(MPI_COMM_WORLD, "committed", &f, err);
+    rc = rc ? rc : brg_file_commit(f, err);
+    if (!rc && rank == 1) {
+        rc = brg_file_write(f, 0, buf, 1, err);
+        rc = rc != -EBADF ? 1 : brg_file_read(f, 0, buf, 1, err);
+        rc = rc != -EBADF ? 1 : brg_file_commit(f, err);
+        rc = rc != -EBADF
+                 ? 1
+                 : brg_file_write_array(f, "a", BRG_INT8, 1, &one, &zero, &one, NULL, buf, err);
+    }
+    MPI_Bcast(&rc, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    err->rank = -1;
+    err->offset = -1;
+    return brg_file_close(f, &none) ? 1 : rc;
+}
+
 static int a_limit_of_file_sizes(struct brg_error *err)
 {
     struct rlimit before, now;
@@ -286,6 +308,7 @@ int main(int argc, char **argv)
     DO(other_flags);
     DO(a_name_without_room_for_sums);
     DO(a_byte_past_all_checksums);
+    DO(one_rank_after_the_commit);
     DO(a_limit_of_file_sizes);
     DO(a_file_that_shrinks);
     DO(open_until_the_end);
