@@ -47,7 +47,7 @@ int brg_io_pwrite(int fd, const void *buf, size_t n, uint64_t offset, size_t *do
     return brg_io_pwrite_by(pwrite, fd, buf, n, offset, done);
 }
 
-int brg_io_sync_folder_of(const char *path)
+int brg_io_open_folder_of(const char *path)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -55,10 +55,19 @@ int brg_io_sync_folder_of(const char *path)
     if (snprintf(folder, sizeof folder, "%.*s", n, slash ? path : ".") >= (int)sizeof folder)
         return -ENAMETOOLONG;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
+    return fd < 0 ? -errno : fd;
+}
+
+int brg_io_sync_folder(int fd)
+{
     /* Some file systems cannot sync a directory and say EINVAL: then rename is all there is. */
     int rc = fsync(fd) != 0 && errno != EINVAL ? -errno : 0;
     close(fd);
     return rc;
+}
+
+int brg_io_sync_folder_of(const char *path)
+{
+    int fd = brg_io_open_folder_of(path);
+    return fd < 0 ? fd : brg_io_sync_folder(fd);
 }

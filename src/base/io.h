@@ -17,7 +17,11 @@ typedef ssize_t brg_io_pwrite_call(int fd, const void *buf, size_t n, off_t offs
 int brg_io_pwrite_by(brg_io_pwrite_call *call, int fd, const void *buf, size_t n, uint64_t offset,
                      size_t *done);
 
-/* Makes a rename inside the folder of `path` durable. Returns 0 or -errno. */
+/* Makes a rename inside the folder of `path` durable. Returns 0 or -errno. In two steps, of which
+ * the first (a descriptor or -errno) comes before the rename: a folder that may be written to need
+ * not be open to reading. The second closes it. */
+int brg_io_open_folder_of(const char *path);
+int brg_io_sync_folder(int fd);
 int brg_io_sync_folder_of(const char *path);
 
 #endif

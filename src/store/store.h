@@ -204,7 +204,8 @@ int store_descriptor(const struct io_store *store);
 int store_hold(struct io_store *store, size_t bytes, uint64_t offset);
 void store_release(struct io_store *store, size_t bytes, uint64_t offset);
 
-/* Instead of the three: nothing of it is left (but in place). Only rank 0 has something to do. */
+/* Instead of the three: nothing of it is left, but what has its name by now, and what was written
+ * in place. Only rank 0 has something to do. */
 void store_discard(struct io_store *store);
 
 #endif

@@ -49,6 +49,7 @@ struct io_store {
     int secured;        /* rank 0: its sums are written and synced, as its size and mode are */
     int sums_are_there; /* and under their name, as the file is */
     int name_is_free;   /* nothing is there that will be replaced */
+    int published;      /* it has its name, and stays, also where that may not be durable */
     /* verify=yes: the sections that have matched all that was read so far */
     struct sums_file *known;
     unsigned candidates;
@@ -140,6 +141,12 @@ void store_parts_of(char folder[STORE_PATH + PARTS_FOLDER], const char *path);
 
 /* Rank 0, token->lock being the new file: what the old one holds. 0, or -errno with *err. */
 int store_copy_old(const struct store_token *token, struct brg_error *err);
+
+/* The folder of the file, around what changes names in it (rc): opened before, so that nothing is
+ * published which could not be synced, and synced where rc is 0. The first returns 0 or -errno with
+ * *folder, -1 with sync=no; the second rc, or what failed. */
+int store_enter_folder(const struct io_store *store, int *folder, struct brg_error *err);
+int store_leave_folder(const struct io_store *store, int folder, int rc, struct brg_error *err);
 
 /* store_publish where the layout is one of parts: store_publish_parts.c. */
 int store_publish_parts(struct io_store *store, uint64_t size, struct brg_error *err);

@@ -210,10 +210,43 @@ static int publish_sums(struct io_store *s)
     return store_io_rename(next, now, 1);
 }
 
+int store_enter_folder(const struct io_store *s, int *folder, struct brg_error *err)
+{
+    int fd = s->sync ? brg_io_open_folder_of(s->token.path) : -1;
+    if (s->sync && fd < 0)
+        return store_failed(err, fd, s->token.path, -1, "open, to sync it, the folder of");
+    *folder = fd;
+    return 0;
+}
+
+int store_leave_folder(const struct io_store *s, int folder, int rc, struct brg_error *err)
+{
+    if (folder < 0)
+        return rc;
+    if (rc) {
+        close(folder);
+        return rc;
+    }
+    rc = brg_io_sync_folder(folder);
+    return rc ? store_failed(err, rc, s->token.path, -1, "sync the folder of the published") : 0;
+}
+
+static int publish_names(struct io_store *s, struct brg_error *err)
+{
+    int rc = publish_sums(s);
+    if (rc)
+        return store_failed(err, rc, s->token.path, -1, "publish the checksums of");
+    io_fault_step();
+    if (!store_as_it_lies(&s->token))
+        rc = store_io_rename(s->token.temporary, s->token.path, !(s->token.flags & BRG_EXCLUSIVE));
+    s->published = rc == 0;
+    return rc ? store_failed(err, rc, s->token.path, -1, "publish") : 0;
+}
+
 int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
 {
     char parts[STORE_PATH + PARTS_FOLDER] = "";
-    int rc = 0;
+    int folder = -1, rc = 0;
     if (s->token.layout == IO_PARTS)
         return store_publish_parts(s, size, err);
     io_fault_step();
@@ -224,26 +257,21 @@ int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)
     if (!store_as_it_lies(&s->token) && !s->name_is_free)
         store_parts_of(parts, s->token.path);
     io_fault_step();
-    rc = publish_sums(s);
-    if (rc)
-        return store_failed(err, rc, s->token.path, -1, "publish the checksums of");
+    if (!s->sums_are_there) /* or else no name changes */
+        rc = store_enter_folder(s, &folder, err);
+    rc = rc ? rc : publish_names(s, err);
     io_fault_step();
-    if (!store_as_it_lies(&s->token))
-        rc = store_io_rename(s->token.temporary, s->token.path, !(s->token.flags & BRG_EXCLUSIVE));
-    if (rc)
-        return store_failed(err, rc, s->token.path, -1, "publish");
+    rc = store_leave_folder(s, folder, rc, err);
     io_fault_step();
-    if (s->sync && !s->sums_are_there) /* or else no name has changed */
-        rc = brg_io_sync_folder_of(s->token.path);
-    io_fault_step();
-    store_remove_rest(s);
+    if (s->published)
+        store_remove_rest(s);
     if (!rc && parts[0])
         parts_remove(parts);
-    return rc ? store_failed(err, rc, s->token.path, -1, "sync the folder of the published") : 0;
+    return rc;
 }
 
 void store_discard(struct io_store *s)
 {
-    if (s->rank == 0 && s->token.base[0])
+    if (s->rank == 0 && s->token.base[0] && !s->published)
         store_remove_all(&s->token);
 }

@@ -35,6 +35,7 @@ static int make_index(struct io_store *s, const char *folder, uint64_t size)
 int store_publish_parts(struct io_store *s, uint64_t size, struct brg_error *err)
 {
     char folder[STORE_NAME_BYTES], old[STORE_PATH + PARTS_FOLDER];
+    int beside = -1;
     store_parts_folder(folder, s->token.base);
     store_parts_of(old, s->token.path);
     io_fault_step();
@@ -42,13 +43,17 @@ int store_publish_parts(struct io_store *s, uint64_t size, struct brg_error *err
     if (rc)
         return store_failed(err, rc, s->token.path, -1, "make the index of");
     io_fault_step();
+    rc = store_enter_folder(s, &beside, err);
+    if (rc)
+        return rc;
     rc = store_io_rename(s->token.base, s->token.path, !(s->token.flags & BRG_EXCLUSIVE));
     if (rc)
-        return store_failed(err, rc, s->token.path, -1, "publish");
+        store_failed(err, rc, s->token.path, -1, "publish");
+    s->published = rc == 0;
     io_fault_step();
-    rc = s->sync ? brg_io_sync_folder_of(s->token.path) : 0;
+    rc = store_leave_folder(s, beside, rc, err);
     if (rc)
-        return store_failed(err, rc, s->token.path, -1, "sync the folder of the published");
+        return rc;
     io_fault_step();
     /* What the old file was made of, and its checksums, are of no use now. */
     store_remove_sums(s->token.path);

@@ -41,9 +41,9 @@ def test_a_new_file_is_looked_up_once_to_open_it_and_once_to_publish_it(
         "openat .f.brg",
         "statx f",
         "openat .f.brg.sums",
+        "openat .",  # to sync it once names have changed
         "rename .f.brg.sums",
         "rename .f.brg",
-        "openat .",  # to sync it
     ]
 
 

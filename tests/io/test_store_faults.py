@@ -233,13 +233,14 @@ def test_a_limit_on_file_sizes_is_an_error_and_no_signal(alone: Path, old: Path)
     assert_old(old)
 
 
-def as_nobody(alone: Path, path: Path, way: str) -> Told:
+def as_nobody(alone: Path, path: Path, way: str, hints: str = "") -> Told:
     if os.geteuid() or not shutil.which("runuser"):
         pytest.skip("needs root, to become an ordinary user")
     runner = Path("/tmp") / f"brigade-test-{os.getpid()}"
     shutil.copy(alone, runner)
     try:
-        command = ["runuser", "-u", "nobody", "--", str(runner), *words(path, way, "", MIB, 1, 9)]
+        args = words(path, way, hints, MIB, 1, 9)
+        command = ["runuser", "-u", "nobody", "--", str(runner), *args]
         done = subprocess.run(command, text=True, capture_output=True)
     finally:
         runner.unlink()
@@ -272,6 +273,46 @@ def test_a_read_only_folder_is_refused(alone: Path, open_folder: Path):
     path = open_folder / "ckpt"
     assert as_nobody(alone, path, "create") == (0, -errno.EACCES, 0, -1, str(path))
     assert names(open_folder) == []
+
+
+@pytest.mark.parametrize("layout", ("shared", "parts"))
+def test_nothing_is_published_in_a_folder_that_cannot_be_synced(
+    alone: Path, open_folder: Path, layout: str
+):
+    """Names in it may be changed, but not listed, so that it cannot be opened."""
+    path = open_folder / "ckpt"
+    hints = f"layout={layout}"
+    assert as_nobody(alone, path, "create", "sync=no") == (0, 0, -1, -1, "")
+    inode = path.stat().st_ino
+    open_folder.chmod(0o333)
+    assert as_nobody(alone, path, "create", hints) == (0, -errno.EACCES, 0, -1, str(path))
+    assert names(open_folder) == ["ckpt", "ckpt.sums"]
+    assert_whole(path, pattern(MIB, 9))
+    assert path.stat().st_ino == inode
+    assert as_nobody(alone, path, "create", f"{hints}:sync=no").code == 0
+    assert verify(path)["damaged"] == 0
+
+
+@pytest.mark.parametrize("layout", ("shared", "parts"))
+def test_a_file_that_has_its_name_stays_where_that_cannot_be_synced(
+    alone: Path, tmp_path: Path, layout: str
+):
+    if not shutil.which("strace"):
+        pytest.skip("needs Debian package strace")
+    path = tmp_path / "files" / "ckpt"
+    path.parent.mkdir()
+    inject = ["-e", "trace=fsync", "-e", "inject=fsync:error=EIO", "-P", str(path.parent)]
+    args = words(path, "create", f"layout={layout}", MIB, 1, 9)
+    done = subprocess.run(
+        ["strace", "-f", "-o", "/dev/null", *inject, alone, *args], text=True, capture_output=True
+    )
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("needs ptrace")
+    assert told(done.stdout) == [(0, -errno.EIO, 0, -1, str(path))]
+    assert path.read_bytes() == pattern(MIB, 9) or layout == "parts"
+    assert verify(path)["damaged"] == 0
+    args = words(path, "read", "", MIB, 1, 9)
+    assert told(subprocess.run([alone, *args], text=True, capture_output=True).stdout)[0].code == 0
 
 
 def test_opening_refuses_what_is_no_file_of_this_name(alone: Path, tmp_path: Path):
