@@ -231,16 +231,22 @@ int store_leave_folder(const struct io_store *s, int folder, int rc, struct brg_
     return rc ? store_failed(err, rc, s->token.path, -1, "sync the folder of the published") : 0;
 }
 
+/* Where the name must be free, another job's file may have it by now: its checksums are not removed
+ * before the name is ours. */
 static int publish_names(struct io_store *s, struct brg_error *err)
 {
-    int rc = publish_sums(s);
-    if (rc)
-        return store_failed(err, rc, s->token.path, -1, "publish the checksums of");
-    io_fault_step();
-    if (!store_as_it_lies(&s->token))
-        rc = store_io_rename(s->token.temporary, s->token.path, !(s->token.flags & BRG_EXCLUSIVE));
-    s->published = rc == 0;
-    return rc ? store_failed(err, rc, s->token.path, -1, "publish") : 0;
+    int is_new = (s->token.flags & BRG_EXCLUSIVE) != 0, sums_last = is_new && !s->checksums;
+    int rc = sums_last ? 0 : publish_sums(s);
+    if (!rc) {
+        io_fault_step();
+        if (!store_as_it_lies(&s->token))
+            rc = store_io_rename(s->token.temporary, s->token.path, !is_new);
+        if (rc)
+            return store_failed(err, rc, s->token.path, -1, "publish");
+        s->published = 1;
+    }
+    rc = sums_last ? publish_sums(s) : rc;
+    return rc ? store_failed(err, rc, s->token.path, -1, "publish the checksums of") : 0;
 }
 
 int store_publish(struct io_store *s, uint64_t size, struct brg_error *err)

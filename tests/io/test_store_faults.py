@@ -27,6 +27,8 @@ from store_world import (
     words,
 )
 
+from brigade import io as brigade_io
+
 #: point of src/world/fault.h with its number -> errno
 FAULTS = {
     "io.write:1500000": errno.ENOSPC,
@@ -313,6 +315,22 @@ def test_a_file_that_has_its_name_stays_where_that_cannot_be_synced(
     assert verify(path)["damaged"] == 0
     args = words(path, "read", "", MIB, 1, 9)
     assert told(subprocess.run([alone, *args], text=True, capture_output=True).stdout)[0].code == 0
+
+
+@pytest.mark.parametrize("checksums", (True, False))
+def test_the_job_that_comes_too_late_for_a_name_leaves_the_others_checksums(
+    tmp_path: Path, checksums: bool
+):
+    path = tmp_path / "ckpt"
+    late = brigade_io.open(None, path, "x", checksums=checksums)
+    late.write(0, b"late")
+    with brigade_io.open(None, path, "x") as f:
+        f.write(0, b"first")
+    with pytest.raises(brigade_io.BrigadeIOError, match="File exists"):
+        late.commit()
+    late.close()
+    assert_whole(path, b"first")
+    assert names(tmp_path) == ["ckpt", "ckpt.sums"]
 
 
 def test_opening_refuses_what_is_no_file_of_this_name(alone: Path, tmp_path: Path):
