@@ -35,7 +35,8 @@ void store_begin(struct io_store *s, const struct store_token *token, const stru
     s->written = s->is_fresh && !(token->flags & BRG_CREATE);
     s->limit = store_io_limit();
     s->room.old = token->flags & BRG_CREATE && !store_in_place(token) ? 0 : token->size;
-    s->token.file = -1;
+    if (rank == 0)
+        s->token.file = -1;
     s->sync = hints->sync;
     s->checksums = hints->checksums && !store_in_place(token);
     s->verify = hints->verify && !(token->flags & BRG_WRITE);
@@ -95,18 +96,29 @@ void store_close(struct io_store *s)
     free(s);
 }
 
+static int open_data(const struct io_store *s)
+{
+    unsigned flags = s->token.flags;
+    int mode = flags & BRG_WRITE ? O_RDWR : O_RDONLY;
+    if (s->is_fresh)
+        return store_io_again(s->token.lock);
+    if (store_in_place(&s->token) && s->kept >= 0)
+        return store_open_kept(s, mode);
+    if (mode == O_RDONLY && !store_in_place(&s->token))
+        return store_open_same(&s->token);
+    return store_io_open(s->token.temporary, mode, 0);
+}
+
 int store_need_file(struct io_store *s, struct brg_error *err)
 {
     if (s->fd >= 0)
         return 0;
     unsigned flags = s->token.flags;
-    int mode = flags & BRG_WRITE ? O_RDWR : O_RDONLY;
-    int stays = s->kept >= 0 && store_in_place(&s->token);
-    int fd = s->is_fresh ? store_io_again(s->token.lock)
-             : stays     ? store_open_kept(s, mode)
-                         : store_io_open(s->token.temporary, mode, 0);
+    int fd = open_data(s);
     if (fd == -EACCES && store_in_place(&s->token) && !(flags & BRG_READ))
         fd = store_io_open(s->token.temporary, O_WRONLY, 0); /* nobody asks to read it */
+    if (fd == -ESTALE && !(flags & BRG_WRITE))
+        return store_is_another(&s->token, err);
     if (fd < 0)
         return store_failed(err, fd, s->token.path, -1, "open");
     s->fd = fd;

@@ -35,7 +35,8 @@ struct store_token {
     char path[STORE_PATH];      /* the name that will be published, symbolic links resolved */
     char base[STORE_PATH];      /* .NAME.brg-ID; "" when reading */
     char temporary[STORE_PATH]; /* what is written; == path when reading or in place, else base */
-    uint64_t id;                /* host and boot in the high half, random in the low one */
+    uint64_t id;                /* host and boot in the high half, random in the low one; of a file
+                                   of parts that is read, its own */
     uint64_t device;            /* st_dev of the file system; 0: not known */
     uint64_t size;              /* of the file that is there; 0 for a new one */
     uint64_t stripe_bytes;      /* hint, file system's, or 1 MiB; power of two */
@@ -53,6 +54,9 @@ struct store_token {
     char place[160];            /* for people: how it lies on its servers */
     int lock;                   /* rank 0's descriptor of base; of no meaning elsewhere */
     int file;                   /* rank 0's of the file that is there, for its store; or -1 */
+    int32_t process;            /* rank 0 */
+    uint64_t inode;             /* of the file that was opened, or made */
+    int64_t modified_ns;        /* its last change then */
 };
 
 /* No other file takes its place: it is read, or changed as it lies. */
@@ -73,7 +77,8 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
 /* Rank 0 only: undoes store_prepare, or ends what it left open, where no store was opened. */
 void store_abandon(const struct store_token *token);
 
-/* Every rank. Opens nothing before the first write or read. In two steps, of which only the first
+/* Every rank. Opens nothing before the first write or read; what is read is the file that rank 0
+ * opened, whatever has its name by then, or -ESTALE. In two steps, of which only the first
  * can fail (NULL: no memory), or in one. `rank` names this one's part; `page` is
  * what was given to store_prepare, as this rank sees it. */
 struct io_store *store_new(void);

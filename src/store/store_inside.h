@@ -119,6 +119,16 @@ int store_need_not_wait(int fd, uint64_t offset);
 void store_reserve(struct io_store *store, int fd, size_t bytes, uint64_t offset);
 /* Owner and group of a file, for what belongs to it. 0, or -errno where they cannot be given. */
 int store_give(int fd, const struct store_token *token);
+/* A file that is read, and not in place, as another rank than the first opens it: the one that rank
+ * 0 has open. -ESTALE: that cannot be reached, and its name is another file's or nobody's. */
+int store_open_same(const struct store_token *token);
+/* -ESTALE in words. */
+int store_is_another(const struct store_token *token, struct brg_error *err);
+static inline int64_t store_modified_ns(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
 /* Of the file that is there to the one that was made to take its place, token->lock. */
 void store_take_permissions(struct store_token *token, const struct stat *old);
 

@@ -73,6 +73,7 @@ static void take(const struct statx *now, struct stat *st)
                         .st_nlink = now->stx_nlink,
                         .st_uid = now->stx_uid,
                         .st_gid = now->stx_gid,
+                        .st_mtim = {now->stx_mtime.tv_sec, now->stx_mtime.tv_nsec},
                         .st_size = (off_t)now->stx_size};
 }
 

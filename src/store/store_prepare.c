@@ -90,11 +90,14 @@ static int look(const char *path, unsigned flags, char *out, struct stat *st, st
 
 /* Once for all that is asked of it, where it is read or written in place: each opening is a request
  * to a shared file system. A file that may be written but not read is opened later. */
-static int open_there(struct store_token *token, struct brg_error *err)
+static int open_there(struct store_token *token, struct stat *old, struct brg_error *err)
 {
+    struct stat now;
     int reads = token->flags & BRG_READ && !(token->flags & BRG_WRITE);
     int fd = store_io_open(token->path, reads ? O_RDONLY : O_RDWR, 0);
     token->file = fd < 0 ? -1 : fd;
+    if (fd >= 0 && fstat(fd, &now) == 0 && now.st_ino != old->st_ino)
+        (void)store_io_stat(fd, NULL, old); /* replaced since it was looked at: this one counts */
     return fd < 0 && reads ? store_failed(err, fd, token->path, -1, "read") : 0;
 }
 
@@ -113,6 +116,7 @@ static int look_for_parts(struct store_token *token, struct brg_error *err)
     if (rc)
         return rc;
     token->size = head.size;
+    token->id = head.id;
     return !(token->flags & BRG_WRITE)
                ? 0
                : refuse(err, -EOPNOTSUPP, token->path,
@@ -171,8 +175,11 @@ static int place_of(int fd, int fresh, struct store_token *token, const struct i
     struct place place;
     struct stat st;
     int rc = place_choose(fd, fresh, hints, &place);
-    if (fstat(fd, &st) == 0)
+    if (fstat(fd, &st) == 0) {
         token->device = (uint64_t)st.st_dev;
+        token->inode = (uint64_t)st.st_ino;
+        token->modified_ns = store_modified_ns(&st);
+    }
     token->one_stream =
         token->flags & BRG_READ && !token->is_far && place_one_stream(token->device);
     if (rc)
@@ -292,11 +299,11 @@ static int prepare(const char *path, unsigned flags, const struct io_hints *hint
     int rc = look(path, flags, token->path, &old, err);
     if (rc)
         return rc;
-    token->size = (uint64_t)old.st_size;
     int keeps = !(flags & BRG_CREATE) || flags & STORE_IN_PLACE;
     int as_it_lies = flags & (STORE_IN_PLACE | BRG_READ) || (keeps && hints->update_in_place);
     if (old.st_nlink && as_it_lies)
-        rc = open_there(token, err);
+        rc = open_there(token, &old, err);
+    token->size = (uint64_t)old.st_size;
     rc = !rc && old.st_nlink && token->file < 0 ? store_may_use(token->path, flags, err) : rc;
     if (rc)
         return rc;
@@ -333,7 +340,8 @@ int store_prepare(const char *path, unsigned flags, const struct io_hints *hints
                                   .owner = (uid_t)-1,
                                   .group = (gid_t)-1,
                                   .lock = -1,
-                                  .file = -1};
+                                  .file = -1,
+                                  .process = (int32_t)getpid()};
     int rc = prepare(path, flags, hints, page, token, err);
     if (rc && token->file >= 0) {
         close(token->file);

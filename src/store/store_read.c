@@ -25,6 +25,8 @@ static int read_parts(struct io_store *s, void *buf, size_t bytes, uint64_t offs
     }
     if (rc)
         return rc;
+    if (s->reader->index.head.id != s->token.id)
+        return store_is_another(&s->token, err);
     if (io_fault_at(IO_FAULT_READ, s->read + bytes))
         return store_failed(err, -EIO, s->token.path, (int64_t)offset, "read");
     rc = parts_read(s->reader, buf, bytes, offset, s->verify, got, err);

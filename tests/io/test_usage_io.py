@@ -16,6 +16,7 @@ WORKS = {
     "a_communicator_that_is_freed": ("freed", "freed2"),
     "files_at_the_same_time": ("all",),
     "hints_of_each_rank": ("hints0", "hints1", "hints2", "hints3"),
+    "a_file_that_is_replaced": (),
     "a_child_that_exits": ("forked",),
     "descriptors_that_are_given_back": ("reread",),
     "another_folder": ("relative",),

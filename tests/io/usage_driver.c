@@ -90,6 +90,27 @@ static int hints_of_each_rank(struct brg_error *err)
     return rc;
 }
 
+/* Between being opened and read: all ranks go on with the old one. */
+static int a_file_that_is_replaced(struct brg_error *err)
+{
+    brg_file *f, *other;
+    struct brg_error later;
+    char old[BYTES];
+    int rc = make("replaced", err);
+    rc = rc ? rc : brg_file_open(MPI_COMM_WORLD, "replaced", BRG_READ, hints, &f, err);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!rc && rank == 0) {
+        rc = brg_file_open_alone("replaced", BRG_WRITE | BRG_CREATE, NULL, &other, err);
+        rc = rc ? rc : brg_file_write(other, 3 * BYTES, "new", 3, err);
+        rc = rc ? rc : brg_file_commit(other, err);
+        brg_file_close(other, &later);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    rc = rc ? rc : brg_file_read(f, (uint64_t)rank * BYTES, old, BYTES, err);
+    brg_file_close(f, &later);
+    return rc ? rc : memcmp(old, buf, BYTES) != 0;
+}
+
 static int a_child_that_exits(struct brg_error *err)
 {
     brg_file *f;
@@ -297,6 +318,7 @@ int main(int argc, char **argv)
     DO(a_communicator_that_is_freed);
     DO(files_at_the_same_time);
     DO(hints_of_each_rank);
+    DO(a_file_that_is_replaced);
     DO(a_child_that_exits);
     DO(another_folder);
     DO(a_link);
