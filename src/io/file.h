@@ -79,6 +79,9 @@ int file_none(struct brg_error *err);
 /* Local. Why the file cannot be asked for `action`: -errno. */
 int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err);
 
+/* Of a request of bytes where buf is NULL. */
+#define FILE_NO_MEMORY "there are bytes to move, but no memory: buf is NULL"
+
 /* Local. Whether what a rank has written is seen by all others at once, and not held back. */
 int file_sees_all(const brg_file *f);
 

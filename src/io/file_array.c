@@ -62,6 +62,10 @@ int array_request(struct io_request *request, const struct io_array *array, cons
     else
         rc = request_of_block(request, is->offset, unit, is->ndims, is->shape, start, count,
                               strides, buf, &why);
+    if (!rc && request->bytes && !buf) {
+        request_destroy(request);
+        rc = brg_error_set(&why, -EINVAL, FILE_NO_MEMORY);
+    }
     return rc ? brg_error_set(err, rc, "array %.200s: %.700s", is->name, why.text) : 0;
 }
 

@@ -22,7 +22,7 @@ static int check(const brg_file *f, enum file_action action, struct io_request *
 {
     int rc = 0;
     if (request->bytes && !buf)
-        rc = brg_error_set(err, -EINVAL, "there are bytes to move, but no memory: buf is NULL");
+        rc = brg_error_set(err, -EINVAL, FILE_NO_MEMORY);
     if (!rc && request->bytes && action == FILE_WRITE)
         rc = arrays_forbid_bytes(f, err);
     if (!rc && action == FILE_WRITE)

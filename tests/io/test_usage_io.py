@@ -26,6 +26,7 @@ FAILS = {
     "a_link_to_nothing": errno.ENOENT,
     "no_name": errno.EINVAL,
     "a_file_that_did_not_open": errno.EBADF,
+    "no_memory_for_an_array": errno.EINVAL,
     "two_names": errno.EINVAL,
     "other_flags": errno.EINVAL,
     "a_name_without_room_for_sums": errno.ENAMETOOLONG,

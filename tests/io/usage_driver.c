@@ -149,6 +149,38 @@ static int no_name(struct brg_error *err)
     return make(rank == 1 ? NULL : "unnamed", err);
 }
 
+/* Of a small array and of a large one, being written and read. The first call that does not refuse
+ * makes it 0. */
+static int no_memory_for_an_array(struct brg_error *err)
+{
+    brg_file *f;
+    struct brg_error none;
+    uint64_t small = 10, large = 1 << 20, zero = 0;
+    char *mine = rank == 1 ? NULL : buf;
+    int rc = open_new(MPI_COMM_WORLD, "arrays", &f, err);
+    if (rc)
+        return rc;
+    for (int i = 0; i < 2; i++) {
+        uint64_t *shape = i ? &large : &small;
+        const char *name = i ? "large" : "small";
+        rc = brg_file_write_array(f, name, BRG_INT8, 1, shape, &zero, shape, NULL, NULL, &none);
+        rc = rc != -EINVAL ? 0
+                           : brg_file_write_array(f, name, BRG_INT8, 1, shape, &zero, &small, NULL,
+                                                  buf, &none);
+        if (rc)
+            break;
+    }
+    rc = rc ? rc : brg_file_commit(f, err);
+    brg_file_close(f, &none);
+    rc = rc ? rc : brg_file_open(MPI_COMM_WORLD, "arrays", BRG_READ, hints, &f, err);
+    if (rc)
+        return rc;
+    rc = brg_file_read_array(f, "small", &zero, &small, NULL, mine, &none);
+    rc = rc != -EINVAL ? 0 : brg_file_read_array(f, "large", &zero, &small, NULL, mine, err);
+    brg_file_close(f, &none);
+    return rc;
+}
+
 static int two_names(struct brg_error *err)
 {
     return make(rank == 1 ? "one" : "another", err);
@@ -326,6 +358,7 @@ int main(int argc, char **argv)
     DO(a_link_to_nothing);
     DO(no_name);
     DO(a_file_that_did_not_open);
+    DO(no_memory_for_an_array);
     DO(two_names);
     DO(other_flags);
     DO(a_name_without_room_for_sums);
