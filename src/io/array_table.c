@@ -179,8 +179,8 @@ static int room_for(void **list, size_t n, size_t *room, size_t bytes)
 void array_table_init(struct array_table *t, uint64_t from, uint64_t stripe_bytes,
                       uint64_t block_bytes)
 {
-    *t =
-        (struct array_table){.end = from, .stripe_bytes = stripe_bytes, .block_bytes = block_bytes};
+    *t = (struct array_table){
+        .end = from, .most = UINT64_MAX, .stripe_bytes = stripe_bytes, .block_bytes = block_bytes};
 }
 
 static void free_attributes(struct io_attributes *attributes)
@@ -272,6 +272,12 @@ static int place(struct array_table *t, struct io_array *a, const uint64_t *at,
     a->is.offset = at ? *at : (t->end + unit - 1) / unit * unit;
     if (__builtin_add_overflow(a->is.offset, a->bytes, &end) || end > INT64_MAX)
         return brg_error_set(err, -EOVERFLOW, "array %.200s ends past 2^63", a->is.name);
+    if (!at && end > t->most)
+        return brg_error_set(err, -EFBIG,
+                             "array %.200s would make the file too long for checksums of each %llu "
+                             "bytes: a longer stripe (hint stripe), layout=parts or checksums=no "
+                             "take it",
+                             a->is.name, (unsigned long long)t->block_bytes);
     if (end > t->end)
         t->end = end;
     return 0;

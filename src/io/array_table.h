@@ -36,13 +36,15 @@ struct array_table {
     size_t n, room;
     struct io_attributes attributes; /* of the file */
     uint64_t end;                    /* no array has a byte from here on */
+    uint64_t most;                   /* nor may one that is added behind the others from here on */
     uint64_t stripe_bytes;           /* arrays of a stripe or more begin on one */
     uint64_t block_bytes;            /* of a checksum: others of four or more on one of these */
     struct array_slot *slots;        /* names of all kinds, open addressing */
     size_t n_slots, n_names;
 };
 
-/* An empty table; arrays are laid out behind the first `from` bytes of the file. */
+/* An empty table; arrays are laid out behind the first `from` bytes of the file, wherever they end
+ * (most). */
 void array_table_init(struct array_table *table, uint64_t from, uint64_t stripe_bytes,
                       uint64_t block_bytes);
 void array_table_destroy(struct array_table *table);
@@ -55,7 +57,7 @@ int array_table_same(const struct array_table *table, size_t i, brg_type type, i
                      const uint64_t *shape, struct brg_error *err);
 
 /* Adds an array behind all others, or (`at` not NULL) at an offset of its own: -EINVAL for a bad
- * name, type or shape, -EEXIST, -EOVERFLOW past 2^63, -ENOMEM. */
+ * name, type or shape, -EEXIST, -EOVERFLOW past 2^63, -EFBIG past `most`, -ENOMEM. */
 int array_table_add(struct array_table *table, const char *name, size_t name_bytes, brg_type type,
                     int ndims, const uint64_t *shape, const uint64_t *at, struct brg_error *err);
 

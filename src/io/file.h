@@ -79,6 +79,10 @@ int file_none(struct brg_error *err);
 /* Local. Why the file cannot be asked for `action`: -errno. */
 int file_refuse(const brg_file *f, enum file_action action, struct brg_error *err);
 
+/* Local. How many bytes the file may have: every block of one in one piece has its checksum, in its
+ * holes too. */
+uint64_t file_most_bytes(const brg_file *f);
+
 /* Of a request of bytes where buf is NULL. */
 #define FILE_NO_MEMORY "there are bytes to move, but no memory: buf is NULL"
 

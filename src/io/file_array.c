@@ -8,6 +8,14 @@
 
 #include "base/error.h"
 
+void arrays_empty(brg_file *f, uint64_t from)
+{
+    uint64_t most = file_most_bytes(f);
+    struct array_table *t = &f->arrays->table;
+    array_table_init(t, from, f->token.stripe_bytes, f->token.block_bytes);
+    t->most = most == UINT64_MAX ? most : most - ARRAY_ALIGNMENT - ARRAY_INDEX_MOST;
+}
+
 int arrays_begin(brg_file *f, struct brg_error *err)
 {
     if (f->arrays) {
@@ -23,8 +31,7 @@ int arrays_begin(brg_file *f, struct brg_error *err)
     f->arrays = calloc(1, sizeof *f->arrays);
     if (!f->arrays)
         return brg_error_set(err, -ENOMEM, "no memory for arrays");
-    array_table_init(&f->arrays->table, ARRAY_ALIGNMENT, f->token.stripe_bytes,
-                     f->token.block_bytes);
+    arrays_empty(f, ARRAY_ALIGNMENT);
     return 0;
 }
 

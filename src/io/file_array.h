@@ -48,6 +48,9 @@ void arrays_look(brg_file *f, struct found_index *found);
 int arrays_load(brg_file *f, const struct found_index *found);
 void arrays_destroy(brg_file *f);
 
+/* f->arrays->table, empty: arrays lie behind the first `from` bytes, with room for their index. */
+void arrays_empty(brg_file *f, uint64_t from);
+
 /* Makes f->arrays of a file that has no bytes yet: -EINVAL if it has, -ENOMEM; or the damage. */
 int arrays_begin(brg_file *f, struct brg_error *err);
 

@@ -73,7 +73,7 @@ static void take_index(brg_file *f, const struct array_header *header, const cha
                                     t->arrays[i].is.name);
     if (damaged) {
         array_table_destroy(t);
-        array_table_init(t, f->token.size, f->token.stripe_bytes, f->token.block_bytes);
+        arrays_empty(f, f->token.size);
     }
     a->agreed = a->loaded = t->n;
 }
@@ -93,8 +93,7 @@ int arrays_load(brg_file *f, const struct found_index *found)
         read_index(f, header, buf);
     int rc = share_index(f, header, buf);
     if (!rc) {
-        array_table_init(&f->arrays->table, f->token.size, f->token.stripe_bytes,
-                         f->token.block_bytes);
+        arrays_empty(f, f->token.size);
         f->arrays->damage = found->damage;
         if (found->kind == 1)
             take_index(f, header, buf);

@@ -4,11 +4,16 @@
 #include "base/error.h"
 #include "io/file_array.h"
 
-/* Every block of a file in one piece has its checksum, in its holes too. */
+uint64_t file_most_bytes(const brg_file *f)
+{
+    return f->hints.checksums && f->hints.layout == IO_SHARED
+               ? STORE_MOST_BLOCKS * f->token.block_bytes
+               : UINT64_MAX;
+}
+
 static int too_far(const brg_file *f, uint64_t high, struct brg_error *err)
 {
-    if (!f->hints.checksums || f->hints.layout != IO_SHARED ||
-        high / f->token.block_bytes <= STORE_MOST_BLOCKS)
+    if (high <= file_most_bytes(f))
         return 0;
     return brg_error_set(err, -EFBIG,
                          "%s would be too long for checksums of each %llu bytes: a longer stripe "

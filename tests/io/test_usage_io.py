@@ -31,6 +31,7 @@ FAILS = {
     "other_flags": errno.EINVAL,
     "a_name_without_room_for_sums": errno.ENAMETOOLONG,
     "a_byte_past_all_checksums": errno.EFBIG,
+    "an_array_past_all_checksums": errno.EFBIG,
     "one_rank_after_the_commit": errno.EBADF,
     "a_limit_of_file_sizes": errno.EFBIG,
     "a_file_that_shrinks": errno.ENODATA,

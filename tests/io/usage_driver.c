@@ -212,6 +212,20 @@ static int a_byte_past_all_checksums(struct brg_error *err)
     return finish(f, &none) ? 1 : rc;
 }
 
+/* The same of an array, when it is defined. */
+static int an_array_past_all_checksums(struct brg_error *err)
+{
+    brg_file *f;
+    struct brg_error none;
+    uint64_t shape = UINT64_C(1) << 60, zero = 0, small = 10;
+    int rc = open_new(MPI_COMM_WORLD, "long", &f, err);
+    rc = rc ? rc : brg_file_write_array(f, "a", BRG_INT8, 1, &shape, &zero, &small, NULL, buf, err);
+    int after = brg_file_write_array(f, "a", BRG_INT8, 1, &small, &zero, &small, NULL, buf, &none);
+    after = after ? after : brg_file_commit(f, &none);
+    brg_file_close(f, &none);
+    return after ? 1 : rc;
+}
+
 /* The others go on, and do not hear of it. */
 static int one_rank_after_the_commit(struct brg_error *err)
 {
@@ -363,6 +377,7 @@ int main(int argc, char **argv)
     DO(other_flags);
     DO(a_name_without_room_for_sums);
     DO(a_byte_past_all_checksums);
+    DO(an_array_past_all_checksums);
     DO(one_rank_after_the_commit);
     DO(a_limit_of_file_sizes);
     DO(a_file_that_shrinks);
