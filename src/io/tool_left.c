@@ -79,6 +79,7 @@ static const char *state_of(const char *folder, const char *base)
     store_parts_folder(parts, base);
     switch (store_owner(base)) {
     case OWNER_LIVES: return "in use";
+    case OWNER_UNKNOWN: return "perhaps in use: its lock cannot be tried";
     case OWNER_DEAD:
         return strncmp(id, host, 8) == 0 ? "dead" : "of another host, or before its last start";
     case OWNER_GONE: break;

@@ -137,9 +137,10 @@ void store_remove_all(const struct store_token *token);
 
 /* Whose .NAME.brg-ID is. */
 enum owner {
-    OWNER_LIVES, /* or nothing can be known */
-    OWNER_GONE,  /* it is not there: published or discarded */
-    OWNER_DEAD   /* it is there, and nobody holds the lock */
+    OWNER_LIVES,
+    OWNER_GONE,   /* it is not there: published or discarded */
+    OWNER_DEAD,   /* it is there, and nobody holds the lock */
+    OWNER_UNKNOWN /* it is there, and whether somebody does cannot be asked */
 };
 enum owner store_owner(const char *base);
 

@@ -82,14 +82,17 @@ void store_remove_all(const struct store_token *token)
     store_remove_temporary(token->base);
 }
 
+/* NFS gives the lock only to who may write. */
 enum owner store_owner(const char *base)
 {
-    int fd = open(base, O_RDONLY | O_CLOEXEC);
+    int fd = open(base, O_RDWR | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT)
+        fd = open(base, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENOENT ? OWNER_GONE : OWNER_LIVES;
-    int free = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        return errno == ENOENT ? OWNER_GONE : OWNER_UNKNOWN;
+    int held = flock(fd, LOCK_EX | LOCK_NB) ? errno : 0;
     close(fd);
-    return free ? OWNER_DEAD : OWNER_LIVES;
+    return !held ? OWNER_DEAD : held == EWOULDBLOCK ? OWNER_LIVES : OWNER_UNKNOWN;
 }
 
 /* Parts whose index is not there any more may be those of a published file, whatever it is called
@@ -101,7 +104,7 @@ static void remove_dead(const char *base)
     store_parts_folder(folder, base);
     if (owner == OWNER_DEAD && parts_remove(folder))
         return;
-    if (owner != OWNER_LIVES)
+    if (owner == OWNER_DEAD || owner == OWNER_GONE)
         store_remove_temporary(base);
 }
 

@@ -194,6 +194,59 @@ def test_clean_leaves_what_may_be_of_a_living_job(alone: Path, tmp_path: Path):
     assert names(tmp_path) == []
 
 
+#: locks as NFS gives them, only to who may write; or none at all
+LOCKS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+int flock(int fd, int operation)
+{
+    int (*real)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "flock");
+    int writes = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    errno = getenv("NO_LOCKS") ? ENOLCK : writes ? 0 : EBADF;
+    return errno ? -1 : real(fd, operation);
+}
+"""
+
+
+@pytest.fixture
+def locks(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path_factory.mktemp("locks")
+    (folder / "locks.c").write_text(LOCKS)
+    command = ["cc", "-shared", "-fPIC", "-o", folder / "locks.so", folder / "locks.c", "-ldl"]
+    subprocess.run(command, check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(folder / "locks.so"))
+
+
+def leave(alone: Path, path: Path) -> None:
+    """What a killed job does."""
+    fault = {**os.environ, "BRIGADE_FAULT": "io.kill:1"}
+    done = subprocess.run([alone, *words(path, "create", "", MIB, 1, 1)], env=fault)
+    assert done.returncode == -signal.SIGKILL and len(names(path.parent)) >= 1
+
+
+def test_what_a_killed_job_left_goes_away_on_nfs(alone: Path, tmp_path: Path, locks: None):
+    leave(alone, tmp_path / "a")
+    write(alone, tmp_path / "a", "", 1)
+    assert names(tmp_path) == ["a", "a.sums"]
+    leave(alone, tmp_path / "b")
+    assert ask("clean", tmp_path).count("dead; removed") == 1
+    assert names(tmp_path) == ["a", "a.sums"]
+
+
+def test_where_locks_cannot_be_tried_only_force_removes(
+    alone: Path, tmp_path: Path, locks: None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("NO_LOCKS", "1")
+    leave(alone, tmp_path / "a")
+    write(alone, tmp_path / "a", "", 1)
+    assert "perhaps in use: its lock cannot be tried; stays" in ask("clean", tmp_path)
+    assert "removed" in ask("clean", "--force", tmp_path)
+    assert names(tmp_path) == ["a", "a.sums"]
+
+
 def test_info_shows_text_that_would_move_the_cursor_escaped(tmp_path: Path) -> None:
     with brigade_io.open(None, tmp_path / "f", "w", sync=False) as f:
         f.attrs["title"] = "one\n\x1b[2Jtwo, é"
