@@ -86,7 +86,8 @@ typedef enum brg_type {
 /* Opens `path` for all ranks of comm. `info` holds hints, "key=value:key=value", or NULL; the
  * environment (BRIGADE_IO="PATTERN:key=value:..., PATTERN:...") wins over it. Every key is in
  * docs/reference/io.md; an unknown one is an error. Collective: path and flags are the same on
- * every rank (else -EINVAL), of hints rank 0's count. *f is set on success only. */
+ * every rank (else -EINVAL), of hints rank 0's count. *f is set on success only. MPI_COMM_NULL and
+ * intercommunicators are refused (-EINVAL), locally. */
 BRG_API int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const char *info,
                                  brg_file **f, struct brg_error *err);
 /* The same for a Fortran communicator. */

@@ -216,7 +216,10 @@ int brg_file_open_fortran(int32_t comm, const char *path, unsigned flags, const 
 {
     const struct mpi_interface *mpi;
     int rc = mpi_join(&mpi, err);
-    return rc ? rc : brg_file_open_handle(mpi->from_fortran(comm), path, flags, info, f, err);
+    uintptr_t handle = rc ? 0 : mpi->from_fortran(comm);
+    if (!rc && !handle)
+        rc = brg_error_set(err, -EINVAL, "%d is no communicator", (int)comm);
+    return rc ? rc : brg_file_open_handle(handle, path, flags, info, f, err);
 }
 
 void brg_file_on_progress(brg_file *f, brg_progress *progress, void *context)

@@ -50,6 +50,7 @@ static int fill_constants(void *library)
     k.type_null = (type_t)0x200;
     k.min = (op_t)0x22;
     k.sum = (op_t)0x21;
+    k.no_comm = (comm_t)0x100;
     k.no_info = (info_t)0x130;
     k.errors_return = (handler_t)0x143;
     return 0;

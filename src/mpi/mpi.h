@@ -44,6 +44,8 @@ struct mpi_interface {
     int (*start)(struct stream_net **net, struct brg_error *err);
     /* Not -errno: 1 between MPI_Init and MPI_Finalize. */
     int (*running)(void);
+    /* Not -errno: 1 where `comm` has ranks, of one group. Local; MPI_COMM_NULL may be asked. */
+    int (*of_one_group)(mpi_handle comm);
     /* Collective. Begins a net over a duplicate of `comm`, without waiting in MPI, where ranks spin
      * in each other's way. Until its request is done, and it is settled, it can only be tested. */
     int (*duplicate)(mpi_handle comm, struct stream_net **net, struct stream_request *request);

@@ -263,6 +263,10 @@ int world_open(uintptr_t comm, int is_ours, int share, uint64_t segment_bytes,
     int rc = comm ? mpi_join(&mpi, err) : 0;
     if (rc)
         return rc;
+    if (mpi && !mpi->of_one_group(comm))
+        return brg_error_set(err, -EINVAL,
+                             "a file is opened by the ranks of one group: MPI_COMM_NULL has none, "
+                             "and an intercommunicator two (MPI_Intercomm_merge makes it one)");
     rc = mpi ? open_on(mpi, comm, is_ours, share, segment_bytes, words, &w, err)
              : open_alone(0, segment_bytes, words, &w, err);
     if (rc)

@@ -181,6 +181,59 @@ static int no_memory_for_an_array(struct brg_error *err)
     return rc;
 }
 
+/* What ranks got that were refused, for all; the others have written a file. */
+static int refused_on(MPI_Comm comm, const char *name, int who, struct brg_error *err)
+{
+    brg_file *f;
+    int rc = open_new(comm, name, &f, err);
+    if (rank != who)
+        rc = rc ? rc : finish(f, err);
+    MPI_Bcast(&rc, 1, MPI_INT, who, MPI_COMM_WORLD);
+    err->rank = -1;
+    err->offset = -1;
+    return rc;
+}
+
+static int no_communicator(struct brg_error *err)
+{
+    MPI_Comm comm;
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 1 ? MPI_UNDEFINED : 0, rank, &comm);
+    int rc = refused_on(comm, "without1", 1, err);
+    if (comm != MPI_COMM_NULL)
+        MPI_Comm_free(&comm);
+    return rc;
+}
+
+static int a_communicator_of_two_groups(struct brg_error *err)
+{
+    MPI_Comm mine, both;
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &mine);
+    MPI_Intercomm_create(mine, 0, MPI_COMM_WORLD, rank == 0, 0, &both);
+    brg_file *f;
+    int rc = open_new(both, "between", &f, err);
+    err->rank = -1;
+    err->offset = -1;
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&mine);
+    return rc;
+}
+
+/* MPICH's numbers are the handles themselves. */
+#ifdef OPEN_MPI
+#define NO_NUMBER 0x7ffffff
+#else
+#define NO_NUMBER 0
+#endif
+
+static int no_number_of_a_communicator(struct brg_error *err)
+{
+    brg_file *f;
+    int rc = brg_file_open_fortran(NO_NUMBER, "numbered", BRG_WRITE | BRG_CREATE, hints, &f, err);
+    err->rank = -1;
+    err->offset = -1;
+    return rc;
+}
+
 static int two_names(struct brg_error *err)
 {
     return make(rank == 1 ? "one" : "another", err);
@@ -373,6 +426,9 @@ int main(int argc, char **argv)
     DO(no_name);
     DO(a_file_that_did_not_open);
     DO(no_memory_for_an_array);
+    DO(no_communicator);
+    DO(a_communicator_of_two_groups);
+    DO(no_number_of_a_communicator);
     DO(two_names);
     DO(other_flags);
     DO(a_name_without_room_for_sums);
