@@ -21,7 +21,8 @@ module brigade_io_core
   implicit none
   public
 
-  integer(c_int), parameter :: BRG_READ = 1, BRG_WRITE = 2, BRG_CREATE = 4, BRG_EXCLUSIVE = 8
+  ! Default integers, of whatever kind the program's flags make them.
+  integer, parameter :: BRG_READ = 1, BRG_WRITE = 2, BRG_CREATE = 4, BRG_EXCLUSIVE = 8
   integer, parameter :: BRG_MAX_DIMS = 16
   integer(c_int), parameter :: BRG_INT8 = 1, BRG_UINT8 = 2, BRG_INT16 = 3, BRG_UINT16 = 4, &
     BRG_INT32 = 5, BRG_UINT32 = 6, BRG_INT64 = 7, BRG_UINT64 = 8, BRG_FLOAT32 = 9, &
@@ -68,6 +69,13 @@ module brigade_io_core
   end type
 
 #include "brigade_io_c.inc"
+
+  ! MPI's integers need not be of the default kind of the program.
+  interface brg_file_open
+    module procedure open_int32
+    module procedure open_int64
+  end interface
+  private :: open_int32, open_int64
 
 contains
 
@@ -145,16 +153,28 @@ contains
   ! ---- opening, committing, closing ----
 
   ! comm is an MPI communicator of `use mpi`, or comm%MPI_VAL of `use mpi_f08`.
-  subroutine brg_file_open(comm, path, flags, file, err, info)
-    integer, intent(in) :: comm, flags
+  subroutine open_int32(comm, path, flags, file, err, info)
+    integer(int32), intent(in) :: comm
+    integer, intent(in) :: flags
     character(*), intent(in) :: path
     type(brg_file), intent(inout) :: file
     type(brg_error), intent(out) :: err
     character(*), intent(in), optional :: info
     type(c_error) :: c
     integer(c_int) :: code
-    code = c_open(comm, c_string(path), flags, c_hints(info), file%handle, c)
+    code = c_open(int(comm, c_int32_t), c_string(path), int(flags, c_int), c_hints(info), &
+      file%handle, c)
     call tell(code, c, err)
+  end subroutine
+
+  subroutine open_int64(comm, path, flags, file, err, info)
+    integer(int64), intent(in) :: comm
+    integer, intent(in) :: flags
+    character(*), intent(in) :: path
+    type(brg_file), intent(inout) :: file
+    type(brg_error), intent(out) :: err
+    character(*), intent(in), optional :: info
+    call open_int32(int(comm, int32), path, flags, file, err, info)
   end subroutine
 
   ! One process, no MPI.
@@ -166,7 +186,7 @@ contains
     character(*), intent(in), optional :: info
     type(c_error) :: c
     integer(c_int) :: code
-    code = c_open_alone(c_string(path), flags, c_hints(info), file%handle, c)
+    code = c_open_alone(c_string(path), int(flags, c_int), c_hints(info), file%handle, c)
     call tell(code, c, err)
   end subroutine
 

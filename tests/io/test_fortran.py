@@ -99,6 +99,45 @@ def test_a_failure_tells_every_rank_the_same_in_words(mpi, driver, written):
     assert [word for word, line in zip(words, said["0"]) if word not in line] == []
 
 
+WIDE = """
+program wide
+  use brigade_io
+  use, intrinsic :: iso_fortran_env
+  implicit none
+  type(brg_file) :: file
+  type(brg_error) :: err
+  integer :: flags, back(3) = 0
+  flags = ior(BRG_WRITE, BRG_CREATE)
+  call brg_file_open_alone('f', flags, file, err)
+  if (err%code == 0) call brg_file_write_array(file, 'n', [3_int64], [1_int64], [1, 2, 3], err)
+  if (err%code == 0) call brg_file_commit(file, err)
+  if (err%code /= 0) error stop 1
+  call brg_file_close(file, err)
+  call brg_file_open_alone('f', BRG_READ, file, err)
+  if (err%code == 0) call brg_file_read_array(file, 'n', [1_int64], back, err)
+  if (err%code /= 0 .or. any(back /= [1, 2, 3])) error stop 2
+  call brg_file_close(file, err)
+  ! communicators of either kind, though no MPI runs here
+  call brg_file_open(1_int32, 'g', flags, file, err)
+  if (err%code /= -22) error stop 3
+  call brg_file_open(1_int64, 'g', flags, file, err)
+  if (err%code /= -22) error stop 4
+end program
+"""
+
+
+@pytest.mark.parametrize("kind", [[], ["-fdefault-integer-8"]])
+def test_integers_may_have_eight_bytes_by_default(kind: list[str], tmp_path: Path) -> None:
+    if not shutil.which("gfortran"):
+        pytest.skip("needs Debian package gfortran")
+    (tmp_path / "wide.f90").write_text(WIDE)
+    sources = [INCLUDE / "brigade/brigade_io.F90", "wide.f90"]
+    link = [f"-L{native_dir()}", "-lbrigade_io", f"-Wl,-rpath,{native_dir()}"]
+    compile_in(tmp_path, "gfortran", *kind, "-o", "wide", *sources, *link)
+    done = subprocess.run([tmp_path / "wide"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
 def test_the_constants_are_those_of_the_header():
     header = (INCLUDE / "brigade/io.h").read_text()
     module = (INCLUDE / "brigade/brigade_io.F90").read_text()
