@@ -29,8 +29,8 @@ struct brg_image_options {
 };
 
 /* Everything known about one path. Kinds and flags are those of enum brg_kind and
- * enum brg_entry_flag in docs/format.md; of the flags only BRG_LISTED (2) and
- * BRG_SNAPSHOT (8) are taken. */
+ * enum brg_entry_flag in docs/format.md; of the flags only BRG_LISTED (2),
+ * BRG_SNAPSHOT (8) and BRG_MOUNT_DEV (16) are taken. */
 struct brg_image_entry {
     const char *path;   /* canonical: absolute, links resolved except the last component */
     const char *target; /* of a symbolic link */

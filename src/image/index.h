@@ -42,6 +42,9 @@ enum brg_entry_flag {
     /* A DIR of the user's own, all of whose names were known when the image was made: they may
      * change, so its listing is answered during start-up only. */
     BRG_SNAPSHOT = 8,
+    /* `dev` is the number that the host where the image was made had given to what is mounted there
+     * (mountinfo of proc(5)): another node may have another one for the same file system. */
+    BRG_MOUNT_DEV = 16,
 };
 
 /* A string in the string table; always followed by a NUL that len does not count. */

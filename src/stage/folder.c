@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "base/root.h"
+#include "stage/devices.h"
 #include "stage/fault.h"
 #include "stage/remove.h"
 #include "stage/trust.h"
@@ -202,7 +203,7 @@ static int mark_changed(int fd, const struct brg_state *head, const struct folde
 }
 
 /* All its pages are allocated now: later, a rank that touches one without memory would die. */
-static int state_create(int job_fd, uint32_t n_entries, const struct folder_job *job)
+static int state_create(int staged_fd, int job_fd, uint32_t n_entries, const struct folder_job *job)
 {
     struct brg_state head;
     int rc = 0,
@@ -214,6 +215,7 @@ static int state_create(int job_fd, uint32_t n_entries, const struct folder_job 
     brg_state_init(&head, n_entries);
     head.dirty_any = job->n_changed > 0;
     root_here(&head.home); /* what cannot be told is zero */
+    head.n_devices = devices_of_staged(staged_fd, head.devices);
     if (!rc)
         rc = mark_changed(fd, &head, job);
     if (!rc)
@@ -228,7 +230,7 @@ int folder_job_create(int staged_fd, const struct folder_job *job, uint32_t n_en
     int rc = 0, job_fd = -1, jobs_fd = open_dir_at(staged_fd, "jobs", 1);
     if (jobs_fd >= 0)
         job_fd = open_dir_at(jobs_fd, job->name, 1);
-    rc = job_fd < 0 ? -errno : state_create(job_fd, n_entries, job);
+    rc = job_fd < 0 ? -errno : state_create(staged_fd, job_fd, n_entries, job);
     if (!rc)
         root_leave_mounts(job_fd, BRG_MOUNTS_NAME); /* else ranks in other mounts are plain */
     if (job_fd >= 0)

@@ -32,10 +32,8 @@ static int place(const struct covering *c, const char *folder, uint32_t i, char 
 
 static void times_of(const struct brg_entry *e, struct timespec times[2])
 {
-    struct stat st;
-    look_stat(e, &st);
-    times[0] = st.st_atim;
-    times[1] = st.st_mtim;
+    times[0] = look_time(e->atime_ns);
+    times[1] = look_time(e->mtime_ns);
 }
 
 /* Makes `path` and the folders above it. */

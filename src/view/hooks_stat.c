@@ -32,7 +32,7 @@ static int answered(const struct view *v, const char *op, int dirfd, const char 
     if (found != LOOK_HIT)
         return answered_no_hit(v, found, r, path, result);
     look_hit(v);
-    look_stat(r->entry, st);
+    look_stat(v, r->entry, st);
     *result = 0;
     return 1;
 }
@@ -62,7 +62,7 @@ static void restore_fd(const struct view *v, int fd, struct stat *st, int result
         return;
     const struct brg_entry *e = staged_entry(v, fd, st->st_dev, st->st_mode);
     if (e)
-        look_stat(e, st);
+        look_stat(v, e, st);
 }
 
 /* After a real stat by path: recorded; through /proc (exe, fd) it may have met a staged file. */
@@ -80,7 +80,7 @@ static void after(const struct view *v, const char *kind, int dirfd, const char 
         const char *original = view_original(v, link);
         const struct brg_entry *e = original == link ? NULL : entry_of(v, original);
         if (e && S_ISREG(st->st_mode))
-            look_stat(e, st);
+            look_stat(v, e, st);
     }
 }
 
@@ -158,10 +158,10 @@ static struct statx_timestamp statx_time(struct timespec t)
     return out;
 }
 
-static void fill_statx(const struct brg_entry *e, struct statx *x)
+static void fill_statx(const struct view *v, const struct brg_entry *e, struct statx *x)
 {
     struct stat st;
-    look_stat(e, &st);
+    look_stat(v, e, &st);
     memset(x, 0, sizeof *x);
     x->stx_mask = STATX_BASIC_STATS;
     x->stx_blksize = (uint32_t)st.st_blksize;
@@ -196,7 +196,7 @@ static int statx_path(const struct view *v, int dirfd, const char *path, int fla
     if (found != LOOK_PASS)
         look_hit(v);
     if (found == LOOK_HIT) {
-        fill_statx(r.entry, stx);
+        fill_statx(v, r.entry, stx);
         return 0;
     }
     if (found == LOOK_MISSING) {
@@ -219,7 +219,7 @@ int hook_statx(int dirfd, const char *path, int flags, unsigned int mask, struct
         const struct brg_entry *e =
             staged_entry(v, dirfd, makedev(stx->stx_dev_major, stx->stx_dev_minor), stx->stx_mode);
         if (e)
-            fill_statx(e, stx);
+            fill_statx(v, e, stx);
     }
     return result;
 }

@@ -331,7 +331,7 @@ int look_covers(const struct view *v, int dirfd, const char *path, int follow)
     return brg_index_resolve(v->index, absolute, follow, &number, &err, NULL, 0) != BRG_OUTSIDE;
 }
 
-static struct timespec time_of(int64_t ns)
+struct timespec look_time(int64_t ns)
 {
     struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     if (t.tv_nsec < 0) {
@@ -341,10 +341,19 @@ static struct timespec time_of(int64_t ns)
     return t;
 }
 
-void look_stat(const struct brg_entry *e, struct stat *st)
+/* What is mounted is numbered as each node likes, and fstat of what is not staged says so. */
+static uint64_t device_here(const struct brg_state *s, const struct brg_entry *e)
+{
+    for (uint32_t i = 0; (e->flags & BRG_MOUNT_DEV) && i < s->n_devices; i++)
+        if (s->devices[i].image == e->dev)
+            return s->devices[i].here;
+    return e->dev;
+}
+
+void look_stat(const struct view *v, const struct brg_entry *e, struct stat *st)
 {
     memset(st, 0, sizeof *st);
-    st->st_dev = e->dev;
+    st->st_dev = device_here(v->state, e);
     st->st_ino = e->ino;
     st->st_mode = e->mode;
     st->st_nlink = e->nlink;
@@ -354,9 +363,9 @@ void look_stat(const struct brg_entry *e, struct stat *st)
     st->st_size = (off_t)e->size;
     st->st_blksize = (blksize_t)e->blksize;
     st->st_blocks = (blkcnt_t)e->blocks;
-    st->st_atim = time_of(e->atime_ns);
-    st->st_mtim = time_of(e->mtime_ns);
-    st->st_ctim = time_of(e->ctime_ns);
+    st->st_atim = look_time(e->atime_ns);
+    st->st_mtim = look_time(e->mtime_ns);
+    st->st_ctim = look_time(e->ctime_ns);
 }
 
 static int in_groups(uint32_t gid)

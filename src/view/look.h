@@ -54,9 +54,13 @@ int look_changed_fd(const struct view *v, int fd);
 /* Whether a call on `path` that is left to the kernel concerns a covered root. */
 int look_covers(const struct view *v, int dirfd, const char *path, int follow);
 
-/* Metadata of an entry as stat gives it. */
+/* Metadata of an entry as stat gives it on this node. */
 struct stat;
-void look_stat(const struct brg_entry *e, struct stat *st);
+void look_stat(const struct view *v, const struct brg_entry *e, struct stat *st);
+
+/* Nanoseconds since 1970, as the index has them. */
+struct timespec;
+struct timespec look_time(int64_t ns);
 
 /* Whether whoever asks has the permissions `mode` (R_OK, X_OK): without asking who asks. */
 int look_permits_anyone(const struct brg_entry *e, int mode);

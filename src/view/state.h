@@ -19,6 +19,7 @@
 #define BRG_STATE_VERSION 1u
 #define BRG_STATE_SLOTS 1024u
 #define BRG_STATE_MISSES 1024u
+#define BRG_STATE_DEVICES 16u
 
 /* Why a look-up under a covered root went to the real file system. X(name, words for people) */
 #define BRG_MISS_CAUSES(X)                                             \
@@ -86,6 +87,10 @@ struct brg_fork {   /* what became of --fork on a node */
     char words[360];      /* of the template, for the report: JSON, or empty */
 };
 
+struct brg_device {       /* of files, as st_dev has it */
+    uint64_t image, here; /* where the image was made, and on this node */
+};
+
 _Static_assert(sizeof(struct brg_slot) == 128, "the Python view writes into slots, too");
 
 struct brg_miss { /* 256 bytes */
@@ -110,8 +115,9 @@ struct brg_state {
     uint32_t namespace_why, namespace_errno;  /* of the last refusal: brg_namespace_why */
     struct brg_root home;                     /* what the stager saw; mounts 0: not known */
     uint32_t away; /* atomic; programs that were started in a container, and left alone */
-    uint32_t reserved;
+    uint32_t n_devices;
     struct brg_fork fork;
+    struct brg_device devices[BRG_STATE_DEVICES]; /* whose two numbers differ */
 };
 
 static inline struct brg_slot *brg_state_slots(struct brg_state *s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -9,11 +10,14 @@ import stat
 import struct
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from brigade.image.writer import ImageWriter
 from brigade.paths import native
+from brigade.trial import mounts
 
 from .conftest import Bench
 
@@ -42,6 +46,25 @@ def test_a_job_joins_what_stands_and_its_entries_found_changed_are_marked(bench:
     bench.check_same(0)
     assert bench.drop(0, job="standing-here")[0]["removed"] is True
     assert bench.left_on(0) == []
+
+
+def test_a_job_is_told_what_this_node_calls_the_mounts_of_the_image(
+    bench: Bench, tmp_path: Path
+) -> None:
+    here = os.stat(tmp_path).st_dev
+    if here not in {mount.device for mount in mounts.read()}:
+        pytest.skip(f"needs a file system whose files have its mount's number, and not {tmp_path}")
+    image = bench.work / "other.brg"
+    with ImageWriter(image) as writer:
+        writer.add_root(str(tmp_path))
+        writer.add(str(tmp_path), SimpleNamespace(st_mode=0o40755, st_dev=4711), mount_dev=True)
+        other = dataclasses.replace(bench, image=image, id=writer.commit())
+    other.put(1, "none", job="standing-here")
+    join(other)
+    for job in ("standing-here", "step"):
+        state = (other.staged(0) / "jobs" / job / "state").read_bytes()
+        assert struct.unpack_from("<I", state, 132) == (1,)
+        assert struct.unpack_from("<2Q", state, 648) == (4711, here)
 
 
 def test_where_nothing_stands_join_says_so_and_makes_nothing(bench: Bench) -> None:

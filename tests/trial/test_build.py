@@ -24,6 +24,7 @@ from brigade.image.prefix import ask, assemble_prefix
 from brigade.image.reader import Image
 from brigade.image.writer import search_context
 from brigade.imports.table import Seen
+from brigade.trial.mounts import Mount, MountTable
 from brigade.trial.record import load
 
 
@@ -61,6 +62,20 @@ def test_metadata_is_that_of_the_source(world: World) -> None:
             assert (entry.size, entry.mtime_ns, entry.ctime_ns, entry.mode, entry.ino) == (
                 real.st_size, real.st_mtime_ns, real.st_ctime_ns, real.st_mode, real.st_ino,
             )  # fmt: skip
+
+
+def test_a_device_that_is_the_mounts_own_number_is_marked_and_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = os.stat(world.root).st_dev
+    seen = [Mount("/", "ext4", "d", device), Mount(f"{world.root}/env", "nfs4", "s:/", device + 1)]
+    monkeypatch.setattr("brigade.trial.mounts.read", lambda folder=None: MountTable(seen))
+    world.trial()
+    with image_of(world) as image:
+        marked = {entry.path for entry in image.entries() if entry.mount_dev}
+        assert f"{world.app}/app.py" in marked
+        assert not any(path.startswith(f"{world.root}/env") for path in marked)
+        assert image.lookup(f"{world.root}/env").entry is not None
 
 
 def test_the_loaders_answers_are_found_by_context_requester_and_name(world: World) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def test_escaped_spaces_and_optional_fields_are_read() -> None:
     mounts = parse(INFO)
     assert len(mounts) == 8
     assert Mount("/scratch space", "lustre", "10.0.0.1@o2ib:/fs") in mounts
+    assert [os.major(mounts[0].device), os.minor(mounts[0].device)] == [8, 1]
 
 
 @pytest.mark.parametrize(

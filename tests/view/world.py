@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from brigade.image.reader import Image
 from brigade.image.writer import ImageWriter
@@ -26,10 +28,11 @@ JOB = "test"
 #: Every view of a rank that any program is to start as plain under: name -> `brigade-rank --view`.
 VIEWS = {"interpose": "interpose", "namespace": "namespace"}
 CAUSES = ("UNKNOWN", "NO_CONTENT", "CHANGED", "WRITE", "DIRECTORY", "UNSUPPORTED", "STAGE", "LATE")
-_HEADER = struct.Struct("<Q4I4Q2IQ568x")
+_HEADER = struct.Struct("<Q4I4Q2IQ832x")
 _SLOT = struct.Struct("<Ii4Q8Q2QQ")
 _FORK = struct.Struct("<2I2Q120s")
 _FORK_OFF = 136  # of struct brg_fork in struct brg_state
+_DEVICES_OFF, _N_DEVICES_OFF = 648, 132  # of devices and n_devices there
 _MISS = struct.Struct("<BBH12s240s")
 _N_SLOTS, _N_MISSES = 1024, 1024
 _STATE_MAGIC = 0x0031455441545342
@@ -87,12 +90,14 @@ class World:
         forget: Iterable[str] = (),
         entered: Iterable[str] = (),
         trial: Trial | None = None,
+        device: int | None = None,
     ) -> World:
         """Stage an image of everything below `root`.
 
         `unlisted` directories are known but not listed, `snapshots` of them keep their names;
         `unread` files have no content; `forget` leaves paths (and what is below them) out; paths
-        are relative to the root. The trial was in folders that are `entered`.
+        are relative to the root. The trial was in folders that are `entered`. `device`: what the
+        root's mount was called where the image was made.
         """
         root = root or self.tree
         gone = [f"{root}/{name}" for name in forget]
@@ -112,6 +117,7 @@ class World:
                     set(unread),
                     set(snapshots),
                     set(entered),
+                    device,
                 )
             for name in absent:
                 writer.add(f"{root}/{name}")
@@ -132,26 +138,30 @@ class World:
         self.reset()
         return self
 
-    def _add(self, writer, path, staged, root, unlisted, unread, snapshots, entered) -> None:
-        info = os.lstat(path)
+    def _add(
+        self, writer, path, staged, root, unlisted, unread, snapshots, entered, device
+    ) -> None:
+        info = _seen(path, device)
+        there = device is not None
         name = os.path.relpath(path, root)
         copy = f"{staged}{path}"
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         if os.path.islink(path):
             target = os.readlink(path)
-            writer.add(path, info, target=target)
+            writer.add(path, info, target=target, mount_dev=there)
             inside = f"{staged}{target}" if target.startswith("/") else target
             if os.path.realpath(path).startswith(root + "/") and not os.path.lexists(copy):
                 os.symlink(inside, copy)
         elif os.path.isdir(path):
             own = name in unlisted
             order = 0 if name in entered else None
-            writer.add(path, info, listed=not own, snapshot=name in snapshots, order=order)
+            snapshot = name in snapshots
+            writer.add(path, info, listed=not own, snapshot=snapshot, order=order, mount_dev=there)
         elif os.path.isfile(path) and name not in unread:
-            writer.add(path, info, source=path)
+            writer.add(path, info, source=path, mount_dev=there)
             shutil.copy2(path, copy)
         else:
-            writer.add(path, info)
+            writer.add(path, info, mount_dev=there)
 
     # ---- running ----
 
@@ -202,6 +212,14 @@ class World:
         )
         self.state.write_bytes(header + bytes(size - len(header)))
 
+    def number(self, devices: dict[int, int]) -> None:
+        """As the stager does: what devices of the image are called on this node."""
+        state = bytearray(self.state.read_bytes())
+        struct.pack_into("<I", state, _N_DEVICES_OFF, len(devices))
+        for i, pair in enumerate(devices.items()):
+            struct.pack_into("<2Q", state, _DEVICES_OFF + 16 * i, *pair)
+        self.state.write_bytes(state)
+
     @contextmanager
     def staged_by(self, user: int) -> Iterator[None]:
         """As if that user had staged it: a view believes only what is its own user's."""
@@ -250,6 +268,15 @@ class World:
 
     def show(self) -> None:
         os.rename(self.base / "hidden", self.tree)
+
+
+def _seen(path: str, device: int | None) -> Any:
+    """lstat, as on a host that calls the device otherwise."""
+    info = os.lstat(path)
+    if device is None:
+        return info
+    fields = {name: getattr(info, name) for name in dir(info) if name.startswith("st_")}
+    return SimpleNamespace(**{**fields, "st_dev": device})
 
 
 def _text(raw: bytes) -> str:

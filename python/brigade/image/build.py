@@ -29,9 +29,10 @@ from brigade.fork.trial_plan import of_trial
 from brigade.image.assemble import MAX_DATA_FILE, Assembled, assemble
 from brigade.image.layout import ABSENT
 from brigade.image.own_parts import own_parts
-from brigade.image.plan import LeftOut
+from brigade.image.plan import Entry, LeftOut
 from brigade.image.writer import ImageWriter
 from brigade.imports import table
+from brigade.trial import mounts
 from brigade.trial.record import Trial, load
 from brigade.trial.summary import Summary
 
@@ -161,6 +162,7 @@ def _leave_out(what: Assembled, unsteady: dict[str, str]) -> None:
 
 
 def _fill(writer: ImageWriter, what: Assembled, plan: Plan | ProgramPlan | None) -> None:
+    here = mounts.read()
     for root in what.coverage.roots:
         writer.add_root(root)
     for entry in what.entries:
@@ -173,6 +175,7 @@ def _fill(writer: ImageWriter, what: Assembled, plan: Plan | ProgramPlan | None)
             target=entry.target or None,
             listed=entry.listed,
             snapshot=entry.snapshot,
+            mount_dev=_is_mounts_own(here, entry),
             order=entry.order,
             source=entry.path if entry.content else None,
         )
@@ -181,6 +184,12 @@ def _fill(writer: ImageWriter, what: Assembled, plan: Plan | ProgramPlan | None)
     for answer in what.answers:
         writer.add_answer(answer.context, answer.requester, answer.name, answer.path)
     writer.python_table = table.build(what.tree, what.python)
+
+
+def _is_mounts_own(here: mounts.MountTable, entry: Entry) -> bool:
+    """Whether the entry's device is the number of its mount: not in btrfs's subvolumes, say."""
+    mount = here.of(entry.path)
+    return mount is not None and entry.stat is not None and mount.device == entry.stat.st_dev
 
 
 def describe(

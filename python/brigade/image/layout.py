@@ -9,7 +9,7 @@ from typing import NamedTuple
 FILE, DIR, SYMLINK, ABSENT, OTHER = 1, 2, 3, 4, 5
 KIND_NAMES = {FILE: "file", DIR: "dir", SYMLINK: "symlink", ABSENT: "absent", OTHER: "other"}
 
-HAS_CONTENT, LISTED, COVERED, SNAPSHOT = 1, 2, 4, 8
+HAS_CONTENT, LISTED, COVERED, SNAPSHOT, MOUNT_DEV = 1, 2, 4, 8, 16
 
 UNKNOWN, EXISTS, MISSING, OUTSIDE = 0, 1, 2, 3
 
@@ -65,6 +65,11 @@ class Entry(NamedTuple):
     def snapshot(self) -> bool:
         """All names of this directory were known when the image was made, but may change."""
         return bool(self.flags & SNAPSHOT)
+
+    @property
+    def mount_dev(self) -> bool:
+        """`dev` is what the host where the image was made called the mount that it lies on."""
+        return bool(self.flags & MOUNT_DEV)
 
     @property
     def covered(self) -> bool:

@@ -22,7 +22,7 @@ from typing import Any
 from brigade.errors import ImageError
 from brigade.image import _lib
 from brigade.image._lib import search_context
-from brigade.image.layout import ABSENT, LISTED, NONE, SNAPSHOT, kind_of
+from brigade.image.layout import ABSENT, LISTED, MOUNT_DEV, NONE, SNAPSHOT, kind_of
 
 __all__ = ["ImageWriter", "search_context"]
 
@@ -103,6 +103,7 @@ class ImageWriter:
         target: str | None = None,
         listed: bool = False,
         snapshot: bool = False,
+        mount_dev: bool = False,
         order: int | None = None,
         source: str | bytes | None = None,
         err: int = errno.ENOENT,
@@ -114,14 +115,15 @@ class ImageWriter:
         follows from it, and is ABSENT without one. `source` is the file to read the content from,
         or the content itself as bytes. `order` is the rank of first use: contents are stored in
         that order. `listed` says that all names of a directory are added too;
-        `snapshot` says the same of a directory whose names may change later.
+        `snapshot` says the same of a directory whose names may change later. `mount_dev` says that
+        its device number is that of the mount it lies on, which a node may number differently.
         """
         if kind is None:
             kind = ABSENT if stat is None else kind_of(stat.st_mode)
         raw = _lib.RawEntry(
             path=_name(path),
             kind=kind,
-            flags=(LISTED if listed else 0) | (SNAPSHOT if snapshot else 0),
+            flags=LISTED * listed | SNAPSHOT * snapshot | MOUNT_DEV * mount_dev,
             order=NONE if order is None else order,
         )
         if kind == ABSENT:

@@ -48,6 +48,7 @@ class Mount:
     point: str
     fstype: str
     source: str
+    device: int = field(default=0, compare=False)  #: st_dev of what is mounted there, as a rule
 
     @property
     def shared(self) -> bool:
@@ -77,8 +78,14 @@ def parse(text: str) -> list[Mount]:
         before, after = left.split(" "), right.split(" ")
         if not dash or len(before) < 6 or len(after) < 2:
             continue
-        mounts.append(Mount(_unescape(before[4]), after[0], _unescape(after[1])))
+        device = _device(before[2])
+        mounts.append(Mount(_unescape(before[4]), after[0], _unescape(after[1]), device))
     return mounts
+
+
+def _device(text: str) -> int:
+    major, _, minor = text.partition(":")
+    return os.makedev(int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else 0
 
 
 class MountTable:
