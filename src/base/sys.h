@@ -52,6 +52,10 @@ static inline int sys_open(const char *path, int flags, int mode)
 {
     return (int)sys_call(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
 }
+static inline int sys_openat(int dirfd, const char *path, int flags)
+{
+    return (int)sys_call(SYS_openat, dirfd, (long)path, flags, 0, 0, 0);
+}
 static inline int sys_close(int fd)
 {
     return (int)sys_call(SYS_close, fd, 0, 0, 0, 0, 0);

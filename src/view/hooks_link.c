@@ -5,14 +5,20 @@
 
 #include <stdlib.h>
 
-/* What /proc says about this process may lie in the staged tree. Returns the length, or -1. */
+static ssize_t plain_link(int dirfd, const char *path, char *buf, size_t size)
+{
+    return dirfd == AT_FDCWD ? REAL(readlink)(path, buf, size)
+                             : REAL(readlinkat)(dirfd, path, buf, size);
+}
+
+/* What the kernel says about descriptors and programs may lie in the staged tree, whichever way the
+ * path takes to it (/proc, /dev/fd). Returns the length, or -1. */
 static ssize_t real_link(const struct view *v, int dirfd, const char *path, char *buf, size_t size)
 {
     char target[PATH_MAX];
-    if (!serves(v) || !path || !text_starts(path, "/proc/") || size == 0)
-        return dirfd == AT_FDCWD ? REAL(readlink)(path, buf, size)
-                                 : REAL(readlinkat)(dirfd, path, buf, size);
-    ssize_t n = REAL(readlink)(path, target, sizeof target - 1);
+    if (!serves(v) || size == 0)
+        return plain_link(dirfd, path, buf, size);
+    ssize_t n = plain_link(dirfd, path, target, sizeof target - 1);
     if (n < 0)
         return n;
     target[n] = '\0';

@@ -65,21 +65,29 @@ static void restore_fd(const struct view *v, int fd, struct stat *st, int result
         look_stat(v, e, st);
 }
 
-/* After a real stat by path: recorded; through /proc (exe, fd) it may have met a staged file. */
+/* The entry of a staged file that `path` has led to, by way of /proc or /dev (exe, fd, stdin). */
+static const struct brg_entry *entry_met(const struct view *v, int dirfd, const char *path,
+                                         uint64_t dev, mode_t mode)
+{
+    char original[PATH_MAX];
+    int staged = 0;
+    if (dev != v->stage_dev || !S_ISREG(mode) ||
+        view_end_path(v, dirfd, path, original, sizeof original, &staged) < 0 || !staged)
+        return NULL;
+    return entry_of(v, original);
+}
+
+/* After a real stat by path: recorded, or, if it has met a staged file, as its original's. */
 static void after(const struct view *v, const char *kind, int dirfd, const char *path,
                   struct stat *st, int result)
 {
-    char link[PATH_MAX];
     if (!v)
         return;
     if (v->mode == VIEW_RECORD) {
         record_lookup(v, kind, error_of(result), dirfd, path, "");
-    } else if (result == 0 && st->st_dev == v->stage_dev && text_starts(path, "/proc/")) {
-        long n = sys_readlink(path, link, sizeof link - 1);
-        link[n > 0 ? n : 0] = '\0';
-        const char *original = view_original(v, link);
-        const struct brg_entry *e = original == link ? NULL : entry_of(v, original);
-        if (e && S_ISREG(st->st_mode))
+    } else if (result == 0) {
+        const struct brg_entry *e = entry_met(v, dirfd, path, st->st_dev, st->st_mode);
+        if (e)
             look_stat(v, e, st);
     }
 }
@@ -181,6 +189,11 @@ static void fill_statx(const struct view *v, const struct brg_entry *e, struct s
     x->stx_dev_minor = minor(st.st_dev);
 }
 
+static uint64_t device_of(const struct statx *x)
+{
+    return makedev(x->stx_dev_major, x->stx_dev_minor);
+}
+
 static int statx_path(const struct view *v, int dirfd, const char *path, int flags,
                       unsigned int mask, struct statx *stx)
 {
@@ -203,9 +216,16 @@ static int statx_path(const struct view *v, int dirfd, const char *path, int fla
         errno = r.err;
         return -1;
     }
-    int result = REAL(statx)(dirfd, found == LOOK_ELSEWHERE ? r.path : path, flags, mask, stx);
-    if (v)
+    if (found == LOOK_ELSEWHERE)
+        path = r.path;
+    int result = REAL(statx)(dirfd, path, flags, mask, stx);
+    if (v && v->mode == VIEW_RECORD) {
         record_lookup(v, kind, error_of(result), dirfd, path, "");
+    } else if (v && result == 0) {
+        const struct brg_entry *e = entry_met(v, dirfd, path, device_of(stx), stx->stx_mode);
+        if (e)
+            fill_statx(v, e, stx);
+    }
     return result;
 }
 
@@ -216,8 +236,7 @@ int hook_statx(int dirfd, const char *path, int flags, unsigned int mask, struct
         return statx_path(v, dirfd, path, flags, mask, stx);
     int result = REAL(statx)(dirfd, path, flags, mask, stx);
     if (result == 0 && serves(v)) {
-        const struct brg_entry *e =
-            staged_entry(v, dirfd, makedev(stx->stx_dev_major, stx->stx_dev_minor), stx->stx_mode);
+        const struct brg_entry *e = staged_entry(v, dirfd, device_of(stx), stx->stx_mode);
         if (e)
             fill_statx(v, e, stx);
     }

@@ -105,6 +105,16 @@ long view_fd_path(const struct view *v, int fd, char *buf, size_t size, int *sta
     return n;
 }
 
+long view_end_path(const struct view *v, int dirfd, const char *path, char *buf, size_t size,
+                   int *staged)
+{
+    int fd = sys_openat(dirfd, path, O_PATH | O_CLOEXEC);
+    long n = fd < 0 ? fd : view_fd_path(v, fd, buf, size, staged);
+    if (fd >= 0)
+        sys_close(fd);
+    return n;
+}
+
 int view_absolute(const struct view *v, int dirfd, const char *path, char *buf, size_t size)
 {
     long n;

@@ -94,6 +94,10 @@ const char *view_original(const struct view *v, const char *path);
  * staged file. */
 long view_fd_path(const struct view *v, int fd, char *buf, size_t size, int *staged);
 
+/* The same of what `path` leads to now, by way of whatever the kernel shows in /proc and /dev. */
+long view_end_path(const struct view *v, int dirfd, const char *path, char *buf, size_t size,
+                   int *staged);
+
 /* Makes `path` absolute as openat(dirfd, path) would see it. 0 or -errno. */
 int view_absolute(const struct view *v, int dirfd, const char *path, char *buf, size_t size);
 

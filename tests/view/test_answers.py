@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from world import ODD, World, everything, grow, run
+from world import ODD, World, compile_c, everything, grow, run
 
 
 def assert_same(world: World, probe: Path, *arguments: str, **options: object) -> None:
@@ -59,6 +61,42 @@ def test_another_user_gets_the_same_refusals(tree_world: World, probe: Path) -> 
         assert_same(tree_world, probe, *everything(tree_world), user=65534, group=65534,
                     extra_groups=[])  # fmt: skip
     assert tree_world.counts().hits > 1000
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp /dev/stdin {work}/copy && cat {work}/copy",
+        "install -m 600 /dev/stdin {work}/copy && cat {work}/copy",
+        "stat -L -c '%d %i %s %Y' /dev/stdin /dev/fd/0 /proc/self/fd/0",
+        "cd /dev && stat -L -c '%d %i %s %Y' stdin fd/0",
+        "python3 -S -c 'import os; print(os.readlink(\"/dev/fd/0\"), os.path.sameopenfile(0, 0))'",
+        "python3 -S -c 'import os; print(os.path.samestat(os.stat(\"/dev/stdin\"), os.fstat(0)))'",
+        'python3 -S -c \'import os; print(os.readlink("fd/0", dir_fd=os.open("/dev", 0)))\'',
+    ],
+)
+def test_what_dev_says_of_a_descriptor_is_its_file(
+    tree_world: World, tmp_path: Path, command: str
+) -> None:
+    def said(run: Callable[..., Any]) -> str:
+        words = command.format(work=tmp_path)
+        done = run("sh", "-c", f"rm -f {tmp_path}/copy; ({words}) < {tree_world.tree}/file")
+        assert (done.returncode, done.stderr) == (0, "")
+        return str(done.stdout)
+
+    assert said(tree_world.run) == said(tree_world.plain)
+
+
+def test_a_link_is_cut_to_the_room_that_there_is_for_it(tree_world: World) -> None:
+    source = (
+        "#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        f'int main(void) {{ int fd = open("{tree_world.tree}/file", O_RDONLY); char path[32];\n'
+        '  sprintf(path, "/proc/self/fd/%d", fd);\n'
+        "  for (int n = 1; n < 300; n++) { char buf[300] = {0}; \n"
+        '    printf("%zd %s\\n", readlink(path, buf, n), buf); } return 0; }\n'
+    )
+    program = compile_c(source, tree_world.base / "cut")
+    assert tree_world.run(program).stdout == tree_world.plain(program).stdout
 
 
 parts = st.sampled_from(
