@@ -2,6 +2,7 @@
  *
  * opendir() on such a directory gives an object of ours in place of the libc's DIR. The two are
  * told apart by their first bytes: a DIR starts with its descriptor, which is never negative.
+ * From a rewinddir() on that finds the directory changed, the real one's answers are passed on.
  * Functions of the libc that read directories by themselves (glob, nftw, fts) open them by
  * themselves, too, and never meet one of ours; fdopendir() gives a real one. dirfd() opens the
  * real directory when it is asked for, because what follows needs a true descriptor.
@@ -19,6 +20,7 @@ struct listing {
     uint32_t dir; /* entry */
     long next;    /* position: 0 ".", 1 "..", 2 the first name */
     int fd;       /* of the real directory, or -1 */
+    DIR *real;    /* in whose place it stands since it was rewound, or NULL */
     struct dirent entry;
 };
 
@@ -121,15 +123,25 @@ DIR *hook_opendir(const char *path)
     return dir;
 }
 
+/* The listing that answers for *dir, if one does; else *dir is the real one to ask. */
+static struct listing *answering(DIR **dir)
+{
+    struct listing *l = ours(*dir);
+    if (!l || !l->real)
+        return l;
+    *dir = l->real;
+    return NULL;
+}
+
 struct dirent *hook_readdir(DIR *dir)
 {
-    struct listing *l = ours(dir);
+    struct listing *l = answering(&dir);
     return l ? listing_next(l) : REAL(readdir)(dir);
 }
 
 int hook_readdir_r(DIR *dir, struct dirent *entry, struct dirent **result)
 {
-    struct listing *l = ours(dir);
+    struct listing *l = answering(&dir);
     if (!l)
         return REAL(readdir_r)(dir, entry, result);
     struct dirent *next = listing_next(l);
@@ -139,24 +151,45 @@ int hook_readdir_r(DIR *dir, struct dirent *entry, struct dirent **result)
     return 0;
 }
 
+/* Opens the real directory for a listing that no longer answers. If it is gone, it has no names; if
+ * it cannot be opened otherwise, the listing is as it was. */
+static void listing_leave(struct listing *l, const char *path)
+{
+    l->real = l->fd < 0 ? REAL(opendir)(path) : fdopendir(l->fd);
+    if (l->real && l->fd >= 0) {
+        l->fd = -1; /* it is that one's now, and may have been read */
+        REAL(rewinddir)(l->real);
+    }
+    if (!l->real && errno == ENOENT)
+        l->next = 2 + (long)brg_entries(l->view->index)[l->dir].n_children;
+}
+
+/* As opendir() would decide now: the job may have changed the directory. */
 void hook_rewinddir(DIR *dir)
 {
-    struct listing *l = ours(dir);
-    if (l)
-        l->next = 0;
-    else
+    struct look_result r;
+    struct listing *l = answering(&dir);
+    if (!l) {
         REAL(rewinddir)(dir);
+        return;
+    }
+    int saved = errno;
+    const char *path = brg_string(l->view->index, brg_entries(l->view->index)[l->dir].path);
+    l->next = 0;
+    if (decide(l->view, AT_FDCWD, &path, &r) != LIST_INDEX)
+        listing_leave(l, path);
+    errno = saved;
 }
 
 long hook_telldir(DIR *dir)
 {
-    struct listing *l = ours(dir);
+    struct listing *l = answering(&dir);
     return l ? l->next : REAL(telldir)(dir);
 }
 
 void hook_seekdir(DIR *dir, long position)
 {
-    struct listing *l = ours(dir);
+    struct listing *l = answering(&dir);
     if (l)
         l->next = position;
     else
@@ -168,16 +201,17 @@ int hook_closedir(DIR *dir)
     struct listing *l = ours(dir);
     if (!l)
         return REAL(closedir)(dir);
+    int result = l->real ? REAL(closedir)(l->real) : 0;
     if (l->fd >= 0)
         close(l->fd);
     l->mark[0] = 0;
     free(l);
-    return 0;
+    return result;
 }
 
 int hook_dirfd(DIR *dir)
 {
-    struct listing *l = ours(dir);
+    struct listing *l = answering(&dir);
     if (!l)
         return REAL(dirfd)(dir);
     if (l->fd < 0) {

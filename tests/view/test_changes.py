@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from world import World, grow
+from world import World, compile_c, grow
 
 PYTHON = "/usr/bin/python3"
 
@@ -111,3 +111,60 @@ def test_nothing_is_marked_when_the_call_failed(grown: World) -> None:
     )
     counts = grown.counts()
     assert counts.misses == {"WRITE": 2}
+
+
+REWINDS = """
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static void list(DIR *d, const char *when)
+{
+    int names = 0, sum = 0;
+    for (struct dirent *e; (e = readdir(d)); names += e->d_name[0] != '.')
+        for (const char *c = e->d_name; *c; c++) sum += *c;
+    printf("%s: %d names, sum %d, at the end %d\\n", when, names, sum, readdir(d) == NULL);
+}
+int main(int argc, char **argv)
+{
+    int rounds = 0, left = 1;
+    chdir(argv[1]);
+    DIR *d = opendir(".");
+    if (argc > 2) fchdir(dirfd(d));
+    list(d, "first");
+    close(open("new", O_CREAT | O_WRONLY, 0600));
+    rewinddir(d);
+    list(d, "with another");
+    for (; left && rounds < 50; rounds++) { /* one a round, as some programs empty a folder */
+        struct dirent *e;
+        left = 0;
+        rewinddir(d);
+        while (!left && (e = readdir(d)))
+            left = e->d_name[0] != '.' && unlink(e->d_name) == 0;
+    }
+    printf("%d rounds\\n", rounds);
+    rmdir(argv[1]);
+    rewinddir(d);
+    list(d, "gone");
+    return closedir(d);
+}
+"""
+
+
+@pytest.mark.parametrize("descriptor", [[], ["dirfd"]])
+def test_a_rewound_directory_is_read_anew(world: World, descriptor: list[str]) -> None:
+    def fill(name: str) -> None:
+        (world.tree / name).mkdir()
+        for i in range(12):
+            (world.tree / name / f"file{i}").touch()
+
+    fill("folder")
+    world.put()
+    rewinds = compile_c(REWINDS, world.base / "rewinds")
+    viewed = world.run(rewinds, world.tree / "folder", *descriptor)
+    fill("folder")
+    plain = world.plain(rewinds, world.tree / "folder", *descriptor)
+    assert "14 rounds" in plain.stdout
+    assert (viewed.stdout, viewed.returncode) == (plain.stdout, plain.returncode)
+    assert world.counts().hits > 0
