@@ -30,7 +30,7 @@ struct brg_image_options {
 
 /* Everything known about one path. Kinds and flags are those of enum brg_kind and
  * enum brg_entry_flag in docs/format.md; of the flags only BRG_LISTED (2),
- * BRG_SNAPSHOT (8) and BRG_MOUNT_DEV (16) are taken. */
+ * BRG_SNAPSHOT (8), BRG_MOUNT_DEV (16) and BRG_OWN_RIGHTS (32) are taken. */
 struct brg_image_entry {
     const char *path;   /* canonical: absolute, links resolved except the last component */
     const char *target; /* of a symbolic link */

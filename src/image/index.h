@@ -45,6 +45,9 @@ enum brg_entry_flag {
     /* `dev` is the number that the host where the image was made had given to what is mounted there
      * (mountinfo of proc(5)): another node may have another one for the same file system. */
     BRG_MOUNT_DEV = 16,
+    /* A FILE that gives rights to whoever executes it, besides by its mode (capabilities): a copy of
+     * it would not. */
+    BRG_OWN_RIGHTS = 32,
 };
 
 /* A string in the string table; always followed by a NUL that len does not count. */

@@ -162,7 +162,7 @@ static void fill_entry(struct brg_entry *to, const struct brg_image_entry *from)
         to->err = (uint16_t)from->err;
         return;
     }
-    to->flags = from->flags & (BRG_LISTED | BRG_SNAPSHOT | BRG_MOUNT_DEV);
+    to->flags = from->flags & (BRG_LISTED | BRG_SNAPSHOT | BRG_MOUNT_DEV | BRG_OWN_RIGHTS);
     to->mode = from->mode;
     to->uid = from->uid;
     to->gid = from->gid;

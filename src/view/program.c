@@ -61,6 +61,12 @@ int program_of_script(char *head, const char **interpreter, const char **argumen
     return 1;
 }
 
+/* Whether a copy of the program would not run with the rights that the program itself gives. */
+static int gives_rights(const struct brg_entry *e)
+{
+    return (e->mode & (S_ISUID | S_ISGID)) || (e->flags & BRG_OWN_RIGHTS);
+}
+
 int program_locate(const struct view *v, const char *path, const char **file, struct look_result *r)
 {
     *file = path;
@@ -73,8 +79,7 @@ int program_locate(const struct view *v, const char *path, const char **file, st
         return 1;
     case LOOK_HIT: break;
     }
-    if (r->entry->kind != BRG_FILE || (r->entry->mode & (S_ISUID | S_ISGID)) ||
-        !look_permits(r->entry, X_OK)) {
+    if (r->entry->kind != BRG_FILE || gives_rights(r->entry) || !look_permits(r->entry, X_OK)) {
         look_miss(v, BRG_MISS_UNSUPPORTED, "exec", AT_FDCWD, path);
         return 0;
     }

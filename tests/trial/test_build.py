@@ -78,6 +78,19 @@ def test_a_device_that_is_the_mounts_own_number_is_marked_and_no_other(
         assert image.lookup(f"{world.root}/env").entry is not None
 
 
+def test_a_program_with_capabilities_is_marked_if_the_trial_executed_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(os, "getxattr", lambda path, name, **_: asked.append((path, name)) or b"x")
+    World.write(world.app / "tool", "#!/bin/sh\n")
+    world.trial([record("exec", world.app / "tool"), missing("exec", world.app / "other")])
+    with image_of(world) as image:
+        marked = [entry.path for entry in image.entries() if entry.own_rights]
+    assert marked == [f"{world.app}/tool"]
+    assert asked == [(f"{world.app}/tool", "security.capability")]
+
+
 def test_the_loaders_answers_are_found_by_context_requester_and_name(world: World) -> None:
     World.write(world.pkg / "liba.so", "")
     found = record("search", "liba.so", by="/bin/x", extra=str(world.pkg / "liba.so"))

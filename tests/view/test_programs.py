@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -193,6 +194,14 @@ def test_a_static_program_runs(programs: World) -> None:
     assert programs.run(exe).stdout == "static\n"
 
 
+def give_chown(program: Path) -> None:
+    """As `setcap cap_chown+ep`: revision 2, in effect at once."""
+    try:
+        os.setxattr(program, "security.capability", struct.pack("<5I", 0x02000001, 1, 0, 0, 0))
+    except OSError as error:
+        pytest.skip(f"needs a file system whose files can have capabilities: {error}")
+
+
 def test_a_set_user_id_program_is_executed_in_place(programs: World) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root to make a set-user-id program")
@@ -208,6 +217,29 @@ def test_a_set_user_id_program_is_executed_in_place(programs: World) -> None:
     with programs.staged_by(65534):
         done = programs.run(exe, user=65534, group=65534, extra_groups=[])
     assert done.stdout == "65534 0\n"
+
+
+def test_a_program_with_capabilities_is_executed_in_place(programs: World) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give a program capabilities")
+    exe = compile_c("#include <stdio.h>\n#include <string.h>\n"
+                    "int main(void) { char line[200];"
+                    " FILE *f = fopen(\"/proc/self/status\", \"r\");"
+                    " while (fgets(line, sizeof line, f))"
+                    " if (!strncmp(line, \"CapEff\", 6)) fputs(line, stdout); return 0; }",
+                    programs.tree / "bin" / "capable")  # fmt: skip
+    give_chown(exe)
+    programs.put()
+    for folder in [programs.base, *programs.base.parents]:
+        if not folder.stat().st_mode & stat.S_IXOTH:
+            folder.chmod(folder.stat().st_mode | 0o055)
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    plain = programs.plain(exe, **nobody)
+    with programs.staged_by(65534):
+        done = programs.run(exe, strict=True, **nobody)
+    assert plain.stdout.split() == ["CapEff:", f"{1:016x}"]
+    assert (done.stdout, done.stderr) == (plain.stdout, plain.stderr)
+    assert programs.counts().misses == {"UNSUPPORTED": 1}
 
 
 def test_closing_every_descriptor_does_no_harm(programs: World) -> None:

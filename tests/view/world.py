@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from brigade.image.reader import Image
+from brigade.image.snapshot import Snapshot
 from brigade.image.writer import ImageWriter
 from brigade.paths import native
 from brigade.trial.answers import answers
@@ -158,7 +159,8 @@ class World:
             snapshot = name in snapshots
             writer.add(path, info, listed=not own, snapshot=snapshot, order=order, mount_dev=there)
         elif os.path.isfile(path) and name not in unread:
-            writer.add(path, info, source=path, mount_dev=there)
+            rights = Snapshot().has_capabilities(path)
+            writer.add(path, info, source=path, mount_dev=there, own_rights=rights)
             shutil.copy2(path, copy)
         else:
             writer.add(path, info, mount_dev=there)

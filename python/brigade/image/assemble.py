@@ -72,7 +72,7 @@ def assemble(
     for process, record in _in_order(trial):
         _take(plan, process, record)
     for process in trial.processes:
-        plan.look_up(process.exe, 0, content=True)
+        plan.look_up(process.exe, 0, content=True, executed=True)
     _add_companions(plan, python)
     entries = plan.finish(max_file, max_data_file)
     good, conflicts = answers(trial)
@@ -202,7 +202,7 @@ def _take(plan: Plan, process: Process, record: Record) -> None:
     elif kind in LOOKUPS:
         plan.look_up(path, status, follow=kind not in _NO_FOLLOW)
     elif kind == "exec":
-        plan.look_up(path, status, content=status == 0)
+        plan.look_up(path, status, content=status == 0, executed=True)
     elif kind == "load":
         plan.look_up(path, 0, content=True)
     elif kind == "search" and status == 0 and record.extra.startswith("/"):

@@ -176,6 +176,7 @@ def _fill(writer: ImageWriter, what: Assembled, plan: Plan | ProgramPlan | None)
             listed=entry.listed,
             snapshot=entry.snapshot,
             mount_dev=_is_mounts_own(here, entry),
+            own_rights=entry.own_rights,
             order=entry.order,
             source=entry.path if entry.content else None,
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 FILE, DIR, SYMLINK, ABSENT, OTHER = 1, 2, 3, 4, 5
 KIND_NAMES = {FILE: "file", DIR: "dir", SYMLINK: "symlink", ABSENT: "absent", OTHER: "other"}
 
-HAS_CONTENT, LISTED, COVERED, SNAPSHOT, MOUNT_DEV = 1, 2, 4, 8, 16
+HAS_CONTENT, LISTED, COVERED, SNAPSHOT, MOUNT_DEV, OWN_RIGHTS = 1, 2, 4, 8, 16, 32
 
 UNKNOWN, EXISTS, MISSING, OUTSIDE = 0, 1, 2, 3
 
@@ -70,6 +70,11 @@ class Entry(NamedTuple):
     def mount_dev(self) -> bool:
         """`dev` is what the host where the image was made called the mount that it lies on."""
         return bool(self.flags & MOUNT_DEV)
+
+    @property
+    def own_rights(self) -> bool:
+        """It gives rights to whoever executes it, besides by its mode."""
+        return bool(self.flags & OWN_RIGHTS)
 
     @property
     def covered(self) -> bool:

@@ -44,6 +44,7 @@ class Entry:
     listed: bool = False
     snapshot: bool = False
     content: bool = False
+    own_rights: bool = False
     order: int | None = None
     source: str = ""
 
@@ -111,8 +112,16 @@ class Plan:
         """Where `path` leads; leaves entries for its way."""
         return self._walker.resolve(path, follow)
 
-    def look_up(self, path: str, err: int, follow: bool = True, content: bool = False) -> None:
-        """The trial looked `path` up and got `err`; `content`: and went on to read it."""
+    def look_up(
+        self,
+        path: str,
+        err: int,
+        follow: bool = True,
+        content: bool = False,
+        executed: bool = False,
+    ) -> None:
+        """The trial looked `path` up and got `err`; `content`: and went on to read it;
+        `executed`: as a program."""
         if not path.startswith("/") or is_kernel(path):
             return
         end = self.resolve(path, follow)
@@ -123,6 +132,8 @@ class Plan:
                 entry = self._entries.get(end.path)
                 if entry is not None and entry.kind == FILE:
                     entry.content = True
+                    if executed:
+                        entry.own_rights = self.snapshot.has_capabilities(entry.path)
         elif err in _GONE and end.err == errno.ENOENT:
             self._absent(end.path)
         elif err == 0 and end.err in _GONE:

@@ -28,6 +28,7 @@ class Snapshot:
         self._names: dict[str, dict[str, os.stat_result] | int] = {}
         self._bare: dict[str, frozenset[str] | None] = {}
         self._links: dict[str, str] = {}
+        self._capabilities: dict[str, bool] = {}
         self.requests = 0
 
     def lstat(self, path: str) -> Answer:
@@ -91,6 +92,18 @@ class Snapshot:
                 target = ""
             self._links[path] = target
         return target
+
+    def has_capabilities(self, path: str) -> bool:
+        """Whether a file gives capabilities to who executes it; no, where files cannot have any."""
+        known = self._capabilities.get(path)
+        if known is None:
+            self.requests += 1
+            try:
+                known = bool(os.getxattr(path, "security.capability", follow_symlinks=False))
+            except OSError:
+                known = False
+            self._capabilities[path] = known
+        return known
 
     def read_ahead(self, folders: Iterable[str], jobs: int) -> None:
         """Read many directories, a few at a time."""

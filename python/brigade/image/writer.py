@@ -22,7 +22,15 @@ from typing import Any
 from brigade.errors import ImageError
 from brigade.image import _lib
 from brigade.image._lib import search_context
-from brigade.image.layout import ABSENT, LISTED, MOUNT_DEV, NONE, SNAPSHOT, kind_of
+from brigade.image.layout import (
+    ABSENT,
+    LISTED,
+    MOUNT_DEV,
+    NONE,
+    OWN_RIGHTS,
+    SNAPSHOT,
+    kind_of,
+)
 
 __all__ = ["ImageWriter", "search_context"]
 
@@ -104,6 +112,7 @@ class ImageWriter:
         listed: bool = False,
         snapshot: bool = False,
         mount_dev: bool = False,
+        own_rights: bool = False,
         order: int | None = None,
         source: str | bytes | None = None,
         err: int = errno.ENOENT,
@@ -116,14 +125,16 @@ class ImageWriter:
         or the content itself as bytes. `order` is the rank of first use: contents are stored in
         that order. `listed` says that all names of a directory are added too;
         `snapshot` says the same of a directory whose names may change later. `mount_dev` says that
-        its device number is that of the mount it lies on, which a node may number differently.
+        its device number is that of the mount it lies on, which a node may number differently;
+        `own_rights` that the file has capabilities, so that it is not executed from its copy.
         """
         if kind is None:
             kind = ABSENT if stat is None else kind_of(stat.st_mode)
+        flags = LISTED * listed | SNAPSHOT * snapshot
         raw = _lib.RawEntry(
             path=_name(path),
             kind=kind,
-            flags=LISTED * listed | SNAPSHOT * snapshot | MOUNT_DEV * mount_dev,
+            flags=flags | MOUNT_DEV * mount_dev | OWN_RIGHTS * own_rights,
             order=NONE if order is None else order,
         )
         if kind == ABSENT:
