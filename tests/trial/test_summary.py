@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from made import missing, process, record
 
 from brigade.trial.answers import answers
@@ -138,6 +139,40 @@ def test_a_search_that_found_nothing_is_an_answer(tmp_path: Path) -> None:
     process(tmp_path, [record("search", "libno.so", status=2, by="/bin/x")])
     ((answer,), _) = answers(load(tmp_path))
     assert (answer.name, answer.path) == ("libno.so", "")
+
+
+BUILDS = {  # folders, and what is in them
+    "/s/first": ["glibc-hwcaps"],
+    "/s/first/glibc-hwcaps": ["x86-64-v3"],
+    "/s/first/glibc-hwcaps/x86-64-v3": ["libb.so"],
+    "/s/lib": ["liba.so", "libb.so", "haswell", "libc.so"],
+    "/s/lib/haswell": ["avx512_1"],
+    "/s/lib/haswell/avx512_1": ["libc.so"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "answered"),
+    [
+        ("liba.so", "/s/lib/liba.so", True),
+        ("libb.so", "/s/lib/libb.so", False),
+        ("libb.so", "/s/first/glibc-hwcaps/x86-64-v3/libb.so", False),
+        ("libc.so", "/s/lib/libc.so", False),
+        ("libc.so", "/s/lib/haswell/avx512_1/libc.so", False),
+        ("libd.so", "", True),
+        ("/s/lib/libb.so", "/s/lib/libb.so", True),
+    ],
+)
+def test_a_library_with_builds_for_processors_where_it_was_searched_is_not_answered(
+    tmp_path: Path, name: str, found: str, answered: bool
+) -> None:
+    base = name.rpartition("/")[2]
+    tried = [record("probe", f"/s/{d}/{base}", by="/bin/x") for d in ("first", "lib")]
+    process(tmp_path, [*tried, record("search", name, status=0 if found else 2, by="/bin/x",
+                                      extra=found)])  # fmt: skip
+    good, conflicts = answers(load(tmp_path), BUILDS.get)
+    assert [answer.path for answer in good] == [found] * answered
+    assert conflicts == []
 
 
 def test_many_differences_are_cut_in_the_text_and_whole_in_the_json(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 from libc_version import sound_under_auditors
 from world import World, compile_c
 
+from brigade.trial.answers import answers
+
 NAME = 'const char *{0}(void) {{ return "{0} from {1}"; }}'
 SHOW = """
 #include <dlfcn.h>
@@ -104,6 +106,30 @@ def test_library_path_decides_before_runpath(world: World) -> None:
     env = {**os.environ, "LD_LIBRARY_PATH": f"{world.tree}/first"}
     assert "from first" in world.run(exe, env=env).stdout  # the trial knew nothing of it
     same(world, exe, env=env)
+
+
+LESS = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-SSE4_2,-SSSE3,-POPCNT"}  # than x86-64-v2 has
+
+
+def test_another_processor_gets_its_own_build_of_a_library(world: World) -> None:
+    library(world, "a", "lib")
+    library(world, "a", "lib/glibc-hwcaps/x86-64-v2")
+    library(world, "b", "lib")
+    text = USE_A.replace("puts(a());", "puts(a()); puts(b());").replace(
+        "const char *a", "const char *b(void); const char *a"
+    )
+    exe = program(world, text, f"-L{world.tree}/lib", "-la", "-lb", f"-Wl,-rpath,{world.tree}/lib")
+    other = {**os.environ, **LESS}
+    plain, less = world.plain(exe).stdout, world.plain(exe, env=other).stdout
+    if plain == less:
+        pytest.skip("needs a processor, and a glibc since 2.33, that choose by glibc-hwcaps")
+    records, _ = world.record(exe)
+    world.put(trial=records)
+    assert world.run(exe).stdout == plain
+    assert world.run(exe, env=other).stdout == less
+    known = {(answer.name, answer.path) for answer in answers(records)[0]}
+    assert ("libb.so", f"{world.tree}/lib/libb.so") in known
+    assert "liba.so" not in {name for name, _ in known}
 
 
 def test_a_child_with_another_library_path_searches_anew(world: World) -> None:

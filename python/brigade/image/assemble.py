@@ -75,7 +75,7 @@ def assemble(
         plan.look_up(process.exe, 0, content=True, executed=True)
     _add_companions(plan, python)
     entries = plan.finish(max_file, max_data_file)
-    good, conflicts = answers(trial)
+    good, conflicts = answers(trial, snapshot.bare_names)
     return Assembled(
         coverage=coverage,
         entries=entries,
