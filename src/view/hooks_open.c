@@ -1,4 +1,8 @@
-/* open and fopen in all their forms. */
+/* open and fopen in all their forms.
+ *
+ * Signal handlers open files, too, on stacks as small as 8 KiB: what needs room for a path is not
+ * inlined, so that no call has room for two.
+ */
 #include "view/hooks.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -79,27 +83,8 @@ static void record_open(const struct view *v, int err, int dirfd, const char *pa
     record_lookup(v, "open", err, dirfd, path, extra);
 }
 
-#define OPEN_BODY(dirfd, flags, call)                                 \
-    struct look_result r;                                             \
-    const struct view *v = hook_view();                               \
-    const char *asked = path;                                         \
-    enum opening how = OPEN_REAL;                                     \
-    if (serves(v) && path && !is_write(flags))                        \
-        how = decide(v, dirfd, &path, flags, &r);                     \
-    if (how == OPEN_FAILED)                                           \
-        return -1;                                                    \
-    int fd = call;                                                    \
-    if (how == OPEN_STAGED && must_retry(v, fd >= 0, dirfd, asked)) { \
-        path = asked;                                                 \
-        fd = call;                                                    \
-    }                                                                 \
-    opened(v, fd, dirfd, asked, flags);                               \
-    return fd
-
 static void opened(const struct view *v, int fd, int dirfd, const char *path, int flags)
 {
-    if (!v || !path)
-        return;
     int saved = errno;
     if (is_write(flags))
         hook_wrote_fd(v, dirfd, path, !(flags & O_NOFOLLOW), fd);
@@ -108,19 +93,90 @@ static void opened(const struct view *v, int fd, int dirfd, const char *path, in
     errno = saved;
 }
 
+/* Whether `path` may lead to what a descriptor is open on, and not by its own name. */
+static int is_of_descriptor(const char *path, int flags)
+{
+    return !(flags & O_NOFOLLOW) && (text_starts(path, "/proc/") || text_starts(path, "/dev/fd/") ||
+                                     text_starts(path, "/dev/std"));
+}
+
+/* Where to write what `path` leads to: to the original of a staged copy, which other ranks share. */
+static const char *to_write(const struct view *v, int dirfd, const char *path, char *buf)
+{
+    int staged = 0;
+    return view_end_path(v, dirfd, path, buf, PATH_MAX, &staged) >= 0 && staged ? buf : path;
+}
+
+/* One of the real calls, in one form. */
+typedef int opener(int dirfd, const char *path, int flags, mode_t mode);
+
+__attribute__((noinline)) static int open_read(const struct view *v, opener *call, int dirfd,
+                                               const char *path, int flags)
+{
+    struct look_result r;
+    const char *asked = path;
+    enum opening how = decide(v, dirfd, &path, flags, &r);
+    if (how == OPEN_FAILED)
+        return -1;
+    int fd = call(dirfd, path, flags, 0);
+    if (how == OPEN_STAGED && must_retry(v, fd >= 0, dirfd, asked))
+        fd = call(dirfd, asked, flags, 0);
+    return fd;
+}
+
+__attribute__((noinline)) static int open_descriptors(const struct view *v, opener *call, int dirfd,
+                                                      const char *path, int flags, mode_t mode)
+{
+    char original[PATH_MAX];
+    return call(dirfd, to_write(v, dirfd, path, original), flags, mode);
+}
+
+static int open_any(opener *call, int dirfd, const char *path, int flags, mode_t mode)
+{
+    const struct view *v = hook_view();
+    if (!v || !path)
+        return call(dirfd, path, flags, mode);
+    if (serves(v) && !is_write(flags))
+        return open_read(v, call, dirfd, path, flags);
+    int fd = serves(v) && is_of_descriptor(path, flags)
+                 ? open_descriptors(v, call, dirfd, path, flags, mode)
+                 : call(dirfd, path, flags, mode);
+    opened(v, fd, dirfd, path, flags);
+    return fd;
+}
+
+static int call_open(int dirfd, const char *path, int flags, mode_t mode)
+{
+    (void)dirfd;
+    return REAL(open)(path, flags, mode);
+}
+
+static int call_openat(int dirfd, const char *path, int flags, mode_t mode)
+{
+    return REAL(openat)(dirfd, path, flags, mode);
+}
+
+static int call_open_2(int dirfd, const char *path, int flags, mode_t mode)
+{
+    (void)dirfd, (void)mode;
+    return REAL(__open_2)(path, flags);
+}
+
+static int call_openat_2(int dirfd, const char *path, int flags, mode_t mode)
+{
+    (void)mode;
+    return REAL(__openat_2)(dirfd, path, flags);
+}
+
+static int call_creat(int dirfd, const char *path, int flags, mode_t mode)
+{
+    (void)dirfd, (void)flags;
+    return REAL(creat)(path, mode);
+}
+
 static mode_t mode_argument(int flags, va_list args)
 {
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(args, mode_t) : 0;
-}
-
-static int open_path(const char *path, int flags, mode_t mode)
-{
-    OPEN_BODY(AT_FDCWD, flags, REAL(open)(path, flags, mode));
-}
-
-static int open_at(int dirfd, const char *path, int flags, mode_t mode)
-{
-    OPEN_BODY(dirfd, flags, REAL(openat)(dirfd, path, flags, mode));
 }
 
 /* What code at `caller` is given for `fd`, see held.h. */
@@ -136,7 +192,8 @@ int hook_open(const char *path, int flags, ...)
     va_start(args, flags);
     mode_t mode = mode_argument(flags, args);
     va_end(args);
-    return apart(open_path(path, flags, mode), flags, __builtin_return_address(0));
+    int fd = open_any(call_open, AT_FDCWD, path, flags, mode);
+    return apart(fd, flags, __builtin_return_address(0));
 }
 
 int hook_openat(int dirfd, const char *path, int flags, ...)
@@ -145,30 +202,23 @@ int hook_openat(int dirfd, const char *path, int flags, ...)
     va_start(args, flags);
     mode_t mode = mode_argument(flags, args);
     va_end(args);
-    return open_at(dirfd, path, flags, mode);
-}
-
-static int open_checked(const char *path, int flags)
-{
-    OPEN_BODY(AT_FDCWD, flags, REAL(__open_2)(path, flags));
+    return open_any(call_openat, dirfd, path, flags, mode);
 }
 
 int hook___open_2(const char *path, int flags)
 {
-    return apart(open_checked(path, flags), flags, __builtin_return_address(0));
+    int fd = open_any(call_open_2, AT_FDCWD, path, flags, 0);
+    return apart(fd, flags, __builtin_return_address(0));
 }
 
 int hook___openat_2(int dirfd, const char *path, int flags)
 {
-    OPEN_BODY(dirfd, flags, REAL(__openat_2)(dirfd, path, flags));
+    return open_any(call_openat_2, dirfd, path, flags, 0);
 }
 
 int hook_creat(const char *path, mode_t mode)
 {
-    const struct view *v = hook_view();
-    int fd = REAL(creat)(path, mode);
-    opened(v, fd, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC);
-    return fd;
+    return open_any(call_creat, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 
 /* ---- streams ---- */
@@ -185,15 +235,17 @@ static int stream_flags(const char *mode)
     return flags;
 }
 
-static FILE *open_stream(const char *path, const char *mode, FILE *stream)
+static FILE *call_stream(const char *path, const char *mode, FILE *stream)
+{
+    return stream ? REAL(freopen)(path, mode, stream) : REAL(fopen)(path, mode);
+}
+
+__attribute__((noinline)) static FILE *open_stream_read(const struct view *v, const char *path,
+                                                        const char *mode, int flags, FILE *stream)
 {
     struct look_result r;
-    const struct view *v = hook_view();
     const char *asked = path;
-    int flags = stream_flags(mode);
-    enum opening how = OPEN_REAL;
-    if (serves(v) && !is_write(flags))
-        how = decide(v, AT_FDCWD, &path, flags, &r);
+    enum opening how = decide(v, AT_FDCWD, &path, flags, &r);
     if (how == OPEN_FAILED && !stream)
         return NULL;
     if (how == OPEN_FAILED)
@@ -203,10 +255,32 @@ static FILE *open_stream(const char *path, const char *mode, FILE *stream)
         path = asked; /* there is no second try for a stream */
         how = OPEN_REAL;
     }
-    FILE *file = stream ? REAL(freopen)(path, mode, stream) : REAL(fopen)(path, mode);
+    FILE *file = call_stream(path, mode, stream);
     if (how == OPEN_STAGED && must_retry(v, file || stream, AT_FDCWD, asked))
         file = REAL(fopen)(asked, mode);
-    opened(v, file ? fileno(file) : -1, AT_FDCWD, asked, flags);
+    return file;
+}
+
+__attribute__((noinline)) static FILE *open_stream_descriptors(const struct view *v,
+                                                               const char *path, const char *mode,
+                                                               FILE *stream)
+{
+    char original[PATH_MAX];
+    return call_stream(to_write(v, AT_FDCWD, path, original), mode, stream);
+}
+
+static FILE *open_stream(const char *path, const char *mode, FILE *stream)
+{
+    const struct view *v = hook_view();
+    int flags = stream_flags(mode);
+    if (!v)
+        return call_stream(path, mode, stream);
+    if (serves(v) && !is_write(flags))
+        return open_stream_read(v, path, mode, flags, stream);
+    FILE *file = serves(v) && is_of_descriptor(path, flags)
+                     ? open_stream_descriptors(v, path, mode, stream)
+                     : call_stream(path, mode, stream);
+    opened(v, file ? fileno(file) : -1, AT_FDCWD, path, flags);
     return file;
 }
 

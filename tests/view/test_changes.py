@@ -101,6 +101,28 @@ def test_a_staged_copy_is_never_changed(grown: World) -> None:
     assert (copy.read_text(), copy.stat().st_mode, copy.stat().st_mtime_ns) == before
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        "os.write(os.open(f'/proc/self/fd/{f}', os.O_WRONLY), b'new')",
+        "os.write(os.open(f'/dev/fd/{f}', os.O_RDWR | os.O_CREAT), b'new')",
+        "os.dup2(f, 0); open('/dev/stdin', 'r+').write('new')",
+        "os.dup2(f, 0); import ctypes; c = ctypes.CDLL(None); c.fopen.restype = ctypes.c_void_p;"
+        " c.fputs(b'new', ctypes.c_void_p(c.fopen(b'/dev/stdin', b'r+'))); c.fflush(None)",
+        "import ctypes; c = ctypes.CDLL(None); os.write(c.creat(b'/dev/fd/%d' % f, 0o600), b'new')",
+    ],
+)
+def test_what_is_written_through_a_descriptors_name_is_the_original(
+    grown: World, write: str
+) -> None:
+    copy = grown.stage / "root" / str(grown.tree)[1:] / "file"
+    before = copy.read_text()
+    seen = python(grown, f"f = fd('/file'); {write}; print(read('/file'))")
+    assert seen.startswith("new")
+    assert python(grown, "print(read('/file'))") == seen == (grown.tree / "file").read_text() + "\n"
+    assert copy.read_text() == before
+
+
 def test_nothing_is_marked_when_the_call_failed(grown: World) -> None:
     python(
         grown,
