@@ -19,17 +19,19 @@ enum {
     MAX_NAME = 255,  /* NAME_MAX */
     MAX_LINKS = 40,  /* MAXSYMLINKS: the 41st gives ELOOP */
     ROOM = MAX_PATH + 256,
+    LITTLE = 1024 /* a caller's buffer that is smaller is no room to walk in */
 };
 
 struct walk {
     const struct brg_index *x;
     const char *rest; /* what remains; NUL-terminated */
-    int rest_in_room; /* rest lies in room[] and must not be overwritten */
+    int rest_in_room; /* rest lies in room and must not be overwritten */
     uint32_t at;      /* entry of the directory reached, BRG_NONE if it has none */
-    uint64_t hash;    /* of room[0..len) */
+    uint64_t hash;    /* of what room starts with, len bytes */
     size_t len;       /* of the directory reached; 0 for "/" */
     int links;
-    char room[ROOM];
+    char *room;
+    size_t size;
 };
 
 uint64_t brg_hash(const void *bytes, size_t n, uint64_t seed)
@@ -129,16 +131,20 @@ static int leads_to_root(const struct brg_index *x, const char *path, size_t len
     return 0;
 }
 
+/* `a` may stand at the front of `out` already, and `b` further back in it. */
 static void copy_out(char *out, size_t out_size, const char *a, size_t a_len, const char *b)
 {
     size_t b_len = strlen(b);
     if (!out || !out_size)
         return;
-    out[0] = '\0';
-    if (a_len + b_len >= out_size)
+    if (a_len + b_len >= out_size) {
+        out[0] = '\0';
         return;
-    memcpy(out, a, a_len);
-    memcpy(out + a_len, b, b_len + 1);
+    }
+    if (a != out)
+        memcpy(out, a, a_len);
+    for (size_t i = 0; i <= b_len; i++) /* memmove is not there for freestanding code */
+        out[a_len + i] = b[i];
 }
 
 static void walk_to_root(struct walk *w)
@@ -177,7 +183,9 @@ static int walk_follow(struct walk *w, const struct brg_entry *link)
         w->rest = target;
         w->rest_in_room = 0;
     } else {
-        size_t rest_at = w->rest_in_room ? (size_t)(w->rest - w->room) : ROOM - rest_len - 1;
+        if (rest_len >= w->size)
+            return 0;
+        size_t rest_at = w->rest_in_room ? (size_t)(w->rest - w->room) : w->size - rest_len - 1;
         if (rest_at < w->len + target_len)
             return 0;
         if (!w->rest_in_room)
@@ -202,11 +210,11 @@ static size_t walk_next(struct walk *w, const char **name)
     return (size_t)(w->rest - *name);
 }
 
-/* Where in room[] a component of n bytes after the directory reached would end; 0 if it would
+/* Where in the room a component of n bytes after the directory reached would end; 0 if it would
  * overwrite what it is copied from. */
 static size_t walk_append(struct walk *w, const char *name, size_t n)
 {
-    size_t limit = w->rest_in_room ? (size_t)(name - w->room) : ROOM;
+    size_t limit = w->rest_in_room ? (size_t)(name - w->room) : w->size;
     if (w->len + 1 + n > limit)
         return 0;
     w->room[w->len] = '/';
@@ -214,8 +222,8 @@ static size_t walk_append(struct walk *w, const char *name, size_t n)
     return w->len + 1 + n;
 }
 
-/* Walks until there is an answer. BRG_UNKNOWN and BRG_OUTSIDE leave in room[0..*end) and w->rest
- * what was reached; *end 0 means that only the path as given will do. */
+/* Walks until there is an answer. BRG_UNKNOWN and BRG_OUTSIDE leave in the room's first *end bytes
+ * and w->rest what was reached; *end 0 means that only the path as given will do. */
 static enum brg_found walk_run(struct walk *w, int follow, uint32_t *entry, int *err, size_t *end)
 {
     const struct brg_index *x = w->x;
@@ -295,6 +303,42 @@ static enum brg_found answer_directly(const struct brg_entry *e, int follow, int
     return BRG_MISSING;
 }
 
+/* Walks on from the path's own directory, if `w` says that it has an entry, otherwise from "/". The
+ * room may be `out`. */
+static enum brg_found walk_in(struct walk *w, char *room, size_t size, const char *path, int follow,
+                              uint32_t *entry, int *err, char *out, size_t out_size)
+{
+    w->room = room;
+    w->size = size;
+    if (w->at != BRG_NONE && w->len < size) {
+        memcpy(room, path, w->len); /* as it stands: it is canonical */
+        w->rest = path + w->len;
+    } else {
+        w->rest = path;
+        walk_to_root(w);
+    }
+
+    size_t end = 0;
+    enum brg_found found = walk_run(w, follow, entry, err, &end);
+    if (found == BRG_UNKNOWN || found == BRG_OUTSIDE) {
+        if (end == 0)
+            copy_out(out, out_size, path, strlen(path), "");
+        else
+            copy_out(out, out_size, room, end, w->rest);
+    }
+    return found;
+}
+
+/* For a caller that gives no room. Not inlined: others have no stack for it. */
+__attribute__((noinline)) static enum brg_found walk_in_own_room(struct walk *w, const char *path,
+                                                                 int follow, uint32_t *entry,
+                                                                 int *err, char *out,
+                                                                 size_t out_size)
+{
+    char room[ROOM];
+    return walk_in(w, room, sizeof room, path, follow, entry, err, out, out_size);
+}
+
 enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, int follow,
                                  uint32_t *entry, int *err, char *out, size_t out_size)
 {
@@ -326,28 +370,13 @@ enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, in
         }
     }
 
-    struct walk w;
-    w.x = x;
-    w.rest = path;
-    w.rest_in_room = 0;
-    w.links = 0;
+    struct walk w = {.x = x, .at = BRG_NONE};
     if (dir != BRG_NONE && brg_entries(x)[dir].kind == BRG_DIR) {
-        memcpy(w.room, path, dir_len); /* start at the parent: its path is canonical */
+        w.at = dir;
         w.len = dir_len;
         w.hash = dir_hash;
-        w.at = dir;
-        w.rest = path + dir_len;
-    } else {
-        walk_to_root(&w);
     }
-
-    size_t end = 0;
-    enum brg_found found = walk_run(&w, follow, entry, err, &end);
-    if (found == BRG_UNKNOWN || found == BRG_OUTSIDE) {
-        if (end == 0)
-            copy_out(out, out_size, path, len, "");
-        else
-            copy_out(out, out_size, w.room, end, w.rest);
-    }
-    return found;
+    if (out_size < LITTLE)
+        return walk_in_own_room(&w, path, follow, entry, err, out, out_size);
+    return walk_in(&w, out, out_size, path, follow, entry, err, out, out_size);
 }

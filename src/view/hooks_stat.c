@@ -47,7 +47,7 @@ static const struct brg_entry *entry_of(const struct view *v, const char *origin
 /* The entry of a staged file that `fd` is open on, given what fstat says of it, or NULL. */
 static const struct brg_entry *staged_entry(const struct view *v, int fd, uint64_t dev, mode_t mode)
 {
-    char path[PATH_MAX];
+    char path[LOOK_ROOM];
     int staged;
     if (dev != v->stage_dev || !S_ISREG(mode) ||
         view_fd_path(v, fd, path, sizeof path, &staged) < 0 || !staged)
@@ -69,7 +69,7 @@ static void restore_fd(const struct view *v, int fd, struct stat *st, int result
 static const struct brg_entry *entry_met(const struct view *v, int dirfd, const char *path,
                                          uint64_t dev, mode_t mode)
 {
-    char original[PATH_MAX];
+    char original[LOOK_ROOM];
     int staged = 0;
     if (dev != v->stage_dev || !S_ISREG(mode) ||
         view_end_path(v, dirfd, path, original, sizeof original, &staged) < 0 || !staged)

@@ -12,12 +12,6 @@
 #define STARTUP_CPU_NS UINT64_C(2000000000)
 #define STARTUP_WALL_NS UINT64_C(30000000000)
 
-/* Bits of brg_state.dirty_any. */
-enum {
-    CHANGED = 1,
-    MOVED = 2 /* a directory or a link changed: other paths lead elsewhere now */
-};
-
 enum {
     MAX_GROUPS = 256
 };
@@ -96,7 +90,8 @@ static const char *cause_text(enum brg_miss_cause cause)
     return "";
 }
 
-static void end_strictly(enum brg_miss_cause cause, const char *op, const char *path)
+__attribute__((noinline)) static void end_strictly(enum brg_miss_cause cause, const char *op,
+                                                   const char *path)
 {
     char message[PATH_MAX + 200];
     struct text t = text_in(message, sizeof message);
@@ -133,13 +128,22 @@ static void log_miss(const struct view *v, enum brg_miss_cause cause, const char
         end_strictly(cause, op, path);
 }
 
-__attribute__((noinline)) void look_miss(const struct view *v, enum brg_miss_cause cause,
-                                         const char *op, int dirfd, const char *path)
+__attribute__((noinline)) static void log_relative(const struct view *v, enum brg_miss_cause cause,
+                                                   const char *op, int dirfd, const char *path)
 {
-    char absolute[PATH_MAX];
-    if (path[0] != '/' && view_absolute(v, dirfd, path, absolute, sizeof absolute) == 0)
+    char absolute[LOOK_ROOM];
+    if (view_absolute(v, dirfd, path, absolute, sizeof absolute) == 0)
         path = absolute;
     log_miss(v, cause, op, path);
+}
+
+void look_miss(const struct view *v, enum brg_miss_cause cause, const char *op, int dirfd,
+               const char *path)
+{
+    if (path[0] == '/')
+        log_miss(v, cause, op, path);
+    else
+        log_relative(v, cause, op, dirfd, path);
 }
 
 static int is_dirty(const struct view *v, uint32_t entry)
@@ -150,15 +154,7 @@ static int is_dirty(const struct view *v, uint32_t entry)
     return (int)(word >> (entry % 64)) & 1;
 }
 
-static void set_dirty(const struct view *v, uint32_t entry)
-{
-    if (entry != BRG_NONE)
-        __atomic_fetch_or(&brg_state_dirty(v->state)[entry / 64], UINT64_C(1) << (entry % 64),
-                          __ATOMIC_RELAXED);
-}
-
-/* Whether `path`, whose bytes are not those of a covered root, can still lead under one. */
-static int may_lead(const struct view *v, const char *path)
+int look_may_lead(const struct view *v, const char *path)
 {
     size_t n = 0;
     if (v->away)
@@ -188,13 +184,13 @@ static int is_changed(const struct view *v, const char *path, int found, uint32_
     if (is_dirty(v, number) || (found == BRG_MISSING && is_dirty(v, e->parent)))
         return 1;
     /* after a link or a directory has moved, only a path without links in it is certain */
-    return (any & MOVED) && !text_starts(path, brg_string(x, e->path));
+    return (any & LOOK_MOVED) && !text_starts(path, brg_string(x, e->path));
 }
 
 static enum look look_absolute(const struct view *v, const char *op, const char *path, int follow,
                                struct look_result *r)
 {
-    if (!may_lead(v, path))
+    if (!look_may_lead(v, path))
         return LOOK_PASS;
     int found =
         brg_index_resolve(v->index, path, follow, &r->number, &r->err, r->path, sizeof r->path);
@@ -217,7 +213,7 @@ static enum look look_absolute(const struct view *v, const char *op, const char 
     case BRG_UNKNOWN: log_miss(v, BRG_MISS_UNKNOWN, op, path); return LOOK_PASS;
     default: /* outside */
         if (!r->path[0] || text_same(r->path, path) ||
-            (__atomic_load_n(&v->state->dirty_any, __ATOMIC_RELAXED) & MOVED))
+            (__atomic_load_n(&v->state->dirty_any, __ATOMIC_RELAXED) & LOOK_MOVED))
             return LOOK_PASS;
         return LOOK_ELSEWHERE;
     }
@@ -227,7 +223,7 @@ __attribute__((noinline)) static enum look look_relative(const struct view *v, c
                                                          int dirfd, const char *path, int follow,
                                                          struct look_result *r)
 {
-    char absolute[PATH_MAX];
+    char absolute[LOOK_ROOM];
     if (view_absolute(v, dirfd, path, absolute, sizeof absolute) != 0)
         return LOOK_PASS;
     return look_absolute(v, op, absolute, follow, r);
@@ -251,84 +247,22 @@ const char *look_staged(const struct view *v, struct look_result *r)
     return t.full ? NULL : r->path;
 }
 
-static int is_below(const struct brg_index *x, const struct brg_entry *e, struct brg_str dir)
+static int is_covered(const struct view *v, const char *path, int follow)
 {
-    return e->path.len > dir.len && brg_string(x, e->path)[dir.len] == '/' &&
-           memcmp(brg_string(x, e->path), brg_string(x, dir), dir.len) == 0;
-}
-
-static void mark_entry(const struct view *v, uint32_t number)
-{
-    const struct brg_index *x = v->index;
-    const struct brg_entry *entries = brg_entries(x), *e = &entries[number];
-    uint64_t how = CHANGED;
-    set_dirty(v, number);
-    set_dirty(v, e->parent);
-    if (e->kind == BRG_SYMLINK)
-        how |= MOVED;
-    if (e->kind == BRG_DIR || e->kind == BRG_ABSENT) {
-        /* a tree may have come, moved or gone as a whole: nothing below it is certain */
-        how |= e->kind == BRG_DIR ? MOVED : 0;
-        for (uint32_t i = 0; i < x->n_entries; i++)
-            if (is_below(x, &entries[i], e->path))
-                set_dirty(v, i);
-    }
-    __atomic_fetch_or(&v->state->dirty_any, how, __ATOMIC_RELAXED);
-}
-
-static void mark_absolute(const struct view *v, const char *path, int follow)
-{
-    char out[PATH_MAX];
+    char room[LOOK_ROOM];
     uint32_t number;
     int err;
-    switch (brg_index_resolve(v->index, path, follow, &number, &err, out, sizeof out)) {
-    case BRG_EXISTS: mark_entry(v, number); return;
-    case BRG_MISSING:
-        if (brg_entries(v->index)[number].kind == BRG_ABSENT) {
-            mark_entry(v, number);
-            return;
-        }
-        set_dirty(v, number); /* a new name in a listed directory */
-        break;
-    case BRG_UNKNOWN: {
-        size_t n = strlen(out);
-        while (n > 0 && out[n - 1] != '/')
-            n--;
-        if (n < 2)
-            return;
-        set_dirty(v, brg_index_find(v->index, out, n - 1));
-        break;
-    }
-    default: return;
-    }
-    __atomic_fetch_or(&v->state->dirty_any, CHANGED, __ATOMIC_RELAXED);
-}
-
-void look_changed(const struct view *v, int dirfd, const char *path, int follow)
-{
-    char absolute[PATH_MAX];
-    if (view_absolute(v, dirfd, path, absolute, sizeof absolute) == 0)
-        mark_absolute(v, absolute, follow);
-}
-
-int look_changed_fd(const struct view *v, int fd)
-{
-    char path[PATH_MAX];
-    int staged;
-    if (view_fd_path(v, fd, path, sizeof path, &staged) < 0 || !may_lead(v, path))
-        return 0;
-    mark_absolute(v, path, 0);
-    return look_covers(v, AT_FDCWD, path, 0);
+    return look_may_lead(v, path) && brg_index_resolve(v->index, path, follow, &number, &err, room,
+                                                       sizeof room) != BRG_OUTSIDE;
 }
 
 int look_covers(const struct view *v, int dirfd, const char *path, int follow)
 {
-    char absolute[PATH_MAX];
-    uint32_t number;
-    int err;
-    if (view_absolute(v, dirfd, path, absolute, sizeof absolute) != 0 || !may_lead(v, absolute))
-        return 0;
-    return brg_index_resolve(v->index, absolute, follow, &number, &err, NULL, 0) != BRG_OUTSIDE;
+    char absolute[LOOK_ROOM];
+    if (path[0] == '/')
+        return is_covered(v, path, follow);
+    return view_absolute(v, dirfd, path, absolute, sizeof absolute) == 0 &&
+           is_covered(v, absolute, follow);
 }
 
 struct timespec look_time(int64_t ns)

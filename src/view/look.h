@@ -16,11 +16,17 @@ enum look {
     LOOK_ELSEWHERE /* a link that the image knows leads to `path`, outside what it covers */
 };
 
+/* Signal handlers look up, too, on stacks of 8 KiB. What does not fit here, with the staged folder in
+ * front of it, is left to the kernel. */
+enum {
+    LOOK_ROOM = 2048
+};
+
 struct look_result {
     const struct brg_entry *entry; /* LOOK_HIT */
     uint32_t number;               /* of entry */
     int err;
-    char path[PATH_MAX]; /* LOOK_ELSEWHERE, or room for look_staged() */
+    char path[LOOK_ROOM]; /* LOOK_ELSEWHERE, or room for look_staged() */
 };
 
 /* Looks up `path` relative to `dirfd` (AT_FDCWD, or a descriptor); `follow` as in
@@ -42,6 +48,15 @@ void look_hit(const struct view *v);
  * process with a message and status 125. */
 void look_miss(const struct view *v, enum brg_miss_cause cause, const char *op, int dirfd,
                const char *path);
+
+/* Whether an absolute path, whose bytes need not be those of a covered root, can lead under one. */
+int look_may_lead(const struct view *v, const char *path);
+
+/* Bits of brg_state.dirty_any. */
+enum {
+    LOOK_CHANGED = 1,
+    LOOK_MOVED = 2 /* a directory or a link changed: other paths lead elsewhere now */
+};
 
 /* Notes in the job's state that `path` has been written, made, renamed, linked or removed:
  * `follow` for calls that act on what a link at the end points to. */

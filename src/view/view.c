@@ -94,6 +94,8 @@ long view_fd_path(const struct view *v, int fd, char *buf, size_t size, int *sta
     if (n < 0)
         return n;
     buf[n] = '\0';
+    if ((size_t)n == size - 1) /* it may have been cut */
+        return -ENAMETOOLONG;
     static const char deleted[] = " (deleted)";
     size_t tail = sizeof deleted - 1;
     if (buf[0] != '/' || ((size_t)n > tail && memcmp(buf + n - tail, deleted, tail) == 0))

@@ -90,7 +90,7 @@ const char *view_entry_in(const char *env, size_t bytes, const char *name, size_
 const char *view_original(const struct view *v, const char *path);
 
 /* The original path of what a descriptor refers to, without asking any file system. Returns its
- * length, or -errno (-ENOENT: it has no path). *staged says whether the descriptor is on a
+ * length, or -errno (-ENOENT: it has no path; -ENAMETOOLONG). *staged says whether the descriptor is on a
  * staged file. */
 long view_fd_path(const struct view *v, int fd, char *buf, size_t size, int *staged);
 

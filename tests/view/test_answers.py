@@ -87,6 +87,24 @@ def test_what_dev_says_of_a_descriptor_is_its_file(
     assert said(tree_world.run) == said(tree_world.plain)
 
 
+def test_paths_that_there_is_no_room_for_are_the_kernels(world: World, probe: Path) -> None:
+    grow(world)
+    deep = world.tree
+    while len(str(deep)) < 2600:
+        deep = deep / ("d" * 200)
+        deep.mkdir()
+    (deep / "file").write_text("deep\n")
+    (world.tree / "way").symlink_to(deep)
+    world.put(unlisted=["open"])
+    paths = [f"{deep}/file", f"{world.tree}/way/file", f"{deep}/none", str(deep), f"{deep}/../x"]
+    assert_same(world, probe, *paths)
+    assert_same(world, probe, "file", "none", "../" + deep.name, cwd=deep)
+    (deep / "file").write_text("deep\n")
+    script = f"open({str(deep / 'new')!r}, 'w'); open({str(deep / 'file')!r}, 'w').write('more')"
+    assert world.run("/usr/bin/python3", "-S", "-c", script).returncode == 0
+    assert_same(world, probe, *paths, f"{deep}/new")
+
+
 def test_a_link_is_cut_to_the_room_that_there_is_for_it(tree_world: World) -> None:
     source = (
         "#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>\n"

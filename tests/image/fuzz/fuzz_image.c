@@ -65,11 +65,12 @@ static void fix_checksums(char *bytes, size_t n, unsigned which)
 
 static void look_up(const struct brg_index *x, const char *path)
 {
-    char out[256];
+    char out[2048];
     uint32_t entry = 0;
     int err = 0;
     for (int follow = 0; follow < 2; follow++) {
-        enum brg_found found = brg_index_resolve(x, path, follow, &entry, &err, out, sizeof out);
+        enum brg_found found =
+            brg_index_resolve(x, path, follow, &entry, &err, out, sizeof out >> follow * 3);
         if ((found == BRG_EXISTS || found == BRG_MISSING) && entry >= x->n_entries)
             abort();
     }
