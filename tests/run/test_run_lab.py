@@ -205,6 +205,27 @@ def test_ranks_of_a_node_share_memory_in_their_namespace(cluster: Cluster, launc
     assert all(answer[1:] == [2, True, True, 1, True] for answer in answers), answers
 
 
+#: What the image says of a folder and a file, and what the kernel says of the same.
+DEVICES = """\
+import json, os, sys
+folder = os.path.dirname(sys.argv[1])
+said, asked = os.stat(folder), os.fstat(os.open(folder, os.O_RDONLY))
+walked = sum(1 for _ in os.fwalk(folder))
+print(json.dumps([os.uname().nodename, said.st_dev, os.path.samestat(said, asked), walked]))
+"""
+
+
+def test_a_file_has_one_device_on_each_node_whatever_that_calls_it(cluster: Cluster) -> None:
+    app = cluster.app.replace("app.py", "devices.py")
+    cluster.lab.exec("n0", ["/bin/sh", "-c", f"cat > {app} <<'END'\n{DEVICES}END\n"], check=True)
+    program = (f"{cluster.venv}/bin/python", app, f"{cluster.venv}/bin/python")
+    plain, _, _ = cluster.job("srun", "-N4", "-n4", "--mpi=none", brigade=None, program=program)
+    answers, _, report = cluster.job("srun", "-N4", "-n4", "--mpi=none", program=program)
+    assert report["unstaged"] is None and report["startup"]["ranks"] == 4
+    assert len({device for _, device, _, _ in plain}) == 4
+    assert answers == plain and all(same for _, _, same, _ in plain)
+
+
 #: Prints what Slurm tells a rank, but for numbers that are others each time; a line is short enough
 #: to arrive as one.
 TOLD = """\
