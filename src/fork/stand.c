@@ -264,6 +264,7 @@ void standing_until_the_end(struct standing *s, int socket, int line, int joined
     static struct arrivals arrivals;
     for (uint32_t i = 0; i < open->n; i++)
         close(open->numbers[i]);
+    signal(SIGCHLD, SIG_DFL); /* ignored, what the template used would be nobody's */
     let_begin(s, line);
     for (;;) {
         /* A SIGCONT that may have to be passed on comes before the rank's stops: nobody would send

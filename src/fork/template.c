@@ -29,6 +29,7 @@ enum {
 static struct {
     int listener, ends;    /* a signalfd for children that end */
     int pid;               /* of the template, or of a twin in that twin */
+    uint64_t child_end[4]; /* what SIGCHLD did before it served, as the kernel has it */
     int expected;          /* rank processes that will come; 0: not known */
     struct fork_self self; /* as it was started */
     char refusal[FORK_TEXT];
@@ -110,6 +111,9 @@ static void start_serving(void)
         template_refuse_all(why);
     opened_let_go();
     sys_fcntl(t.listener, F_SETFD, FD_CLOEXEC); /* until now it may have executed itself again */
+    /* The program may have been started with SIGCHLD ignored: then children end unseen. */
+    const uint64_t seen[4] = {(uintptr_t)SIG_DFL};
+    sys_call(SYS_rt_sigaction, SIGCHLD, (long)seen, (long)t.child_end, sizeof(uint64_t), 0, 0);
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
     t.ends = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -348,6 +352,7 @@ void template_child(void)
     sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
     if (sys_getppid() != t.pid)
         sys_exit(0);
+    sys_call(SYS_rt_sigaction, SIGCHLD, (long)t.child_end, 0, sizeof(uint64_t), 0, 0);
     for (uint32_t i = 0; i < t.clients.n; i++)
         if (t.clients.all[i].socket >= 0)
             sys_close(t.clients.all[i].socket);

@@ -99,6 +99,21 @@ def test_a_killed_rank_process_takes_its_rank_with_it(ranks: Ranks, setup: objec
     other.ends_with(0)
 
 
+def ends_of_children_unseen() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+def test_a_rank_whose_sigchld_is_ignored_ends_its_process_and_has_it_ignored(ranks: Ranks) -> None:
+    """As whoever starts the launcher may have it: then nobody is told of ended children."""
+    words = ["grep", "SigIgn", "/proc/self/status"]
+    plain = ranks.said(words, plain=True, preexec_fn=ends_of_children_unseen)
+    first = Counting(ranks, preexec_fn=ends_of_children_unseen)
+    assert ranks.said(words, preexec_fn=ends_of_children_unseen) == plain
+    assert int(plain.split()[1], 16) >> signal.SIGCHLD - 1 & 1
+    first.ends_with(0)
+    ranks.templates_end()
+
+
 def test_a_killed_rank_ends_its_process(ranks: Ranks) -> None:
     rank = Counting(ranks)
     os.kill(rank.pid, signal.SIGKILL)

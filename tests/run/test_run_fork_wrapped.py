@@ -76,6 +76,21 @@ def test_the_first_rank_sees_no_child_of_ours_where_none_is_forked(site: Site) -
     assert done.stdout.splitlines() == ["no child"] * 3
 
 
+def test_ranks_whose_wrapper_ignores_ends_of_children_are_forked_and_find_that_so(
+    site: Site,
+) -> None:
+    text = "import pkg, signal, sys\nprint(repr(signal.getsignal(signal.SIGCHLD)))\nsys.exit(5)\n"
+    site.app.write_text(text)
+    words = ["bash", "-c", f"trap '' CHLD; exec {site.python} {site.app}"]
+    plain = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "SIG_IGN" in plain.stdout
+    for _ in range(2):
+        done = site.brigade_of(words, RUN)
+    fork = site.report()["fork"]
+    assert (fork["ranks"], fork["plain"]) == (3, []), fork
+    assert (done.returncode, done.stdout) == (5, plain.stdout * 3)
+
+
 def test_a_script_that_names_env_is_forked(site: Site, counted: Path) -> None:
     text = site.app.read_text()
     site.app.write_text("#!/usr/bin/env python\n" + text)

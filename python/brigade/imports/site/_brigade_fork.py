@@ -161,7 +161,10 @@ class _Template:
         pid = self._fork()
         if not pid:
             _posix._exit(0)
-        _posix.waitpid(pid, 0)
+        try:
+            _posix.waitpid(pid, 0)
+        except ChildProcessError:
+            pass  # it has ended, and SIGCHLD is ignored
         main = str(_posix.getpid())
         stay = [self._name_of(task) for task in _posix.listdir("/proc/self/task") if task != main]
         self._threads = bool(stay)
