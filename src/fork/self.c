@@ -2,6 +2,7 @@
 #include "fork/self.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "fork/devices.h"
 #include "fork/stat.h"
 #include "image/index.h"
 
@@ -70,7 +71,8 @@ static int read_status(struct fork_self *self)
     return 0;
 }
 
-/* Slurm gives each task a group of its own below the step's, which has the limits. */
+/* Slurm gives each task a group of its own below the step's, which has the limits but for devices:
+ * they are asked for. */
 static size_t without_task(const char *line, size_t n)
 {
     static const char task[] = "/task_";
@@ -154,6 +156,7 @@ int self_read(struct fork_self *self)
         return err;
     read_namespaces(self);
     read_schedule(self);
+    self->devices = devices_denied();
     self->personality = (uint64_t)sys_call(SYS_personality, 0xffffffff, 0, 0, 0, 0, 0);
     self->oom_score = read_number_of("/proc/self/oom_score_adj");
     self->umask = (int32_t)sys_call(SYS_umask, 077, 0, 0, 0, 0, 0);
@@ -179,6 +182,8 @@ const char *self_differs(const struct fork_self *mine, const struct fork_self *w
         return "another namespace";
     if (mine->cgroup != wanted->cgroup)
         return "another control group";
+    if (mine->devices != wanted->devices)
+        return "other devices may be used";
     if (mine->ignored != wanted->ignored)
         return "other signals are ignored";
     if (mine->personality != wanted->personality)

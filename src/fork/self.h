@@ -23,6 +23,7 @@ struct fork_self {
     uint64_t rights;                      /* digest of user, groups, capabilities, seccomp */
     uint64_t namespaces[SELF_NAMESPACES]; /* inode numbers; 0: not known */
     uint64_t cgroup;                      /* digest of where it is accounted, but for its task */
+    uint64_t devices;                     /* digest of those that it may not use: devices.h */
     uint64_t ignored;                     /* bit s - 1: signal s is ignored */
     uint64_t personality;
     uint64_t n_processors; /* that it may use */

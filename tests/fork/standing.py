@@ -44,9 +44,9 @@ class Ranks:
     def shell(self, script: str, **options: Any) -> subprocess.Popen[str]:
         return self.start(["sh", "-c", script], **options)
 
-    def first(self) -> subprocess.Popen[str]:
+    def first(self, **options: Any) -> subprocess.Popen[str]:
         """A rank that is there, and so the template; it ends when it reads a line."""
-        child = self.shell("echo here; read line", stdin=subprocess.PIPE)
+        child = self.shell("echo here; read line", stdin=subprocess.PIPE, **options)
         assert child.stdout and child.stdout.readline() == "here\n"
         return child
 
