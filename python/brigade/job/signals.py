@@ -36,7 +36,9 @@ def die_of(signum: int) -> None:
     """End by the signal that ended the job, as a shell's caller expects; no second core file."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    # Of a limit of 1 byte the kernel makes no core, neither in a file nor for a pipe's reader.
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (1 if most else 0, most))
     sys.stdout.flush()
     sys.stderr.flush()
     try:
