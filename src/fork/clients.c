@@ -87,8 +87,10 @@ void clients_hear(struct clients *c, struct client *one)
     int got = fork_receive(one->socket, &m, passed, 0);
     if (got == -EAGAIN)
         return;
-    if (got != 1) { /* killed, or it starts the program itself */
+    if (got != 1 || m.kind == FORK_ALONE) { /* killed, or it starts the program itself */
         clients_close(c, one);
+        if (got != 1) /* with all of its group: so is that of a rank that leads one */
+            kill(-one->pid, SIGKILL);
         kill(one->pid, SIGKILL);
         return;
     }

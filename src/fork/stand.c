@@ -27,16 +27,22 @@ enum {
 /* What the witness and this process share; written by one task each. */
 struct witness {
     int notes;            /* where it writes */
+    int socket;           /* to the template; -1 before there is a rank */
     pid_t parent;         /* this process */
     struct timespec late; /* for tests: before it looks for a signal */
 };
 
-/* Runs in this process's memory: raw system calls only, and nothing thread-local. */
-static int bear_witness(void *shared)
+static struct witness shared;
+
+/* Runs in this process's memory: raw system calls only, and nothing thread-local. It outlives this
+ * process, unless both are killed, and its descriptors are this process's: the template hears no
+ * end before it has. SIGCONT, so that it goes on if its group was stopped. */
+static int bear_witness(void *nothing)
 {
-    const struct witness *w = shared;
+    const struct witness *w = &shared;
     uint64_t all = ~UINT64_C(0);
-    sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+    (void)nothing;
+    sys_call(SYS_prctl, PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0, 0);
     while (sys_getppid() == w->parent) {
         if (w->late.tv_nsec)
             sys_call(SYS_nanosleep, (long)&w->late, 0, 0, 0, 0, 0);
@@ -45,6 +51,9 @@ static int bear_witness(void *shared)
         if (number > 0)
             sys_write(w->notes, &note, 1);
     }
+    const struct fork_message alone = fork_message(FORK_ALONE, 0, 0, NULL);
+    if (w->socket >= 0)
+        fork_send(w->socket, &alone, NULL);
     return 0;
 }
 
@@ -59,7 +68,6 @@ static struct timespec witness_late(void)
 
 int standing_begin(struct standing *s, int signals)
 {
-    static struct witness shared;
     int ends[2];
     *s = (struct standing){.signals = signals, .notes = -1};
     s->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -70,10 +78,10 @@ int standing_begin(struct standing *s, int signals)
         munmap(s->stack, STACK);
         return err;
     }
-    shared = (struct witness){.notes = ends[1], .parent = getpid(), .late = witness_late()};
+    shared = (struct witness){ends[1], -1, getpid(), witness_late()};
     s->notes = ends[0];
     s->witness =
-        clone(bear_witness, (char *)s->stack + STACK, CLONE_VM | CLONE_FILES | CLONE_FS, &shared);
+        clone(bear_witness, (char *)s->stack + STACK, CLONE_VM | CLONE_FILES | CLONE_FS, NULL);
     if (s->witness > 0)
         return 0;
     int err = -errno;
@@ -262,6 +270,7 @@ void standing_until_the_end(struct standing *s, int socket, int line, int joined
     static struct arrivals arrivals;
     for (uint32_t i = 0; i < open->n; i++)
         close(open->numbers[i]);
+    shared.socket = socket;
     signal(SIGCHLD, SIG_DFL); /* ignored, what the template used would be nobody's */
     let_begin(s, line);
     for (;;) {

@@ -24,7 +24,8 @@ enum fork_kind {
     /* template: value is the status as wait(2) gives it, other whether the template will end with
      * its last rank: no rank process is still to come */
     FORK_ENDED,
-    FORK_TURN /* template: this rank process may send its request */
+    FORK_TURN, /* template: this rank process may send its request */
+    FORK_ALONE /* witness: the rank process has ended, and not the whole of its group */
 };
 
 enum {

@@ -99,6 +99,43 @@ def test_a_killed_rank_process_takes_its_rank_with_it(ranks: Ranks, setup: objec
     other.ends_with(0)
 
 
+STARTS = "sleep 300 >&- 2>&- & echo $$ $!; wait"
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("setup", [os.setpgrp, os.setsid])
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_a_rank_has_started_is_killed_with_the_group_of_its_process_alone(
+    ranks: Ranks, whole: bool, setup: object, plain: bool
+) -> None:
+    """As MPICH's launcher kills the group of what it has started, which leads a session."""
+    first = ranks.first()
+    child = ranks.shell(STARTS, plain=plain, preexec_fn=setup)
+    assert child.stdout
+    rank, other = map(int, child.stdout.readline().split())
+    (os.killpg if whole else os.kill)(child.pid, signal.SIGKILL)
+    until(lambda: not lives(rank))
+    if whole:
+        until(lambda: not lives(other))
+    else:
+        time.sleep(0.3)
+        assert lives(other)
+        os.kill(other, signal.SIGKILL)
+    assert child.wait(timeout=20) == -signal.SIGKILL
+    first.communicate("go\n")
+
+
+def test_a_rank_process_that_is_killed_while_its_group_is_stopped_takes_its_rank_with_it(
+    ranks: Ranks,
+) -> None:
+    other, rank = Counting(ranks), Counting(ranks, preexec_fn=os.setsid)
+    os.killpg(rank.child.pid, signal.SIGSTOP)
+    until(lambda: state(rank.child.pid) == "T")
+    rank.child.kill()
+    until(lambda: not lives(rank.pid))
+    other.ends_with(0)
+
+
 def ends_of_children_unseen() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
