@@ -8,18 +8,31 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 enum {
     PAGE = 8192,
+    HUGE_PAGES_IF_ADVISED = 2, /* PR_THP_DISABLE_EXCEPT_ADVISED */
     IOPRIO_WHO_PROCESS = 1
 };
 
-static const char *const namespace_names[SELF_NAMESPACES] = {"user", "mnt", "pid",   "net",
-                                                             "ipc",  "uts", "cgroup"};
+static const char *const namespace_names[SELF_NAMESPACES] = {"user", "mnt", "pid",    "net",
+                                                             "ipc",  "uts", "cgroup", "time"};
 /* Lines of /proc/self/status that say what a process may do. */
 static const char *const right_names[] = {
-    "Uid:",    "Gid:",    "Groups:", "CapInh:",     "CapPrm:",
-    "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:"};
+    "Uid:",    "Gid:",    "Groups:",     "CapInh:",  "CapPrm:",         "CapEff:",
+    "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Seccomp_filters:"};
+
+/* What an exec keeps and a child of fork has of its parent, or not at all. */
+static const struct {
+    int get, set, by_address;
+} attributes[SELF_ATTRIBUTES] = {
+    {PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, 0},
+    {PR_GET_THP_DISABLE, PR_SET_THP_DISABLE, 0},
+    {PR_GET_CHILD_SUBREAPER, PR_SET_CHILD_SUBREAPER, 1},
+};
+static const char oom_score[] = "/proc/self/oom_score_adj";
+static const char core_filter[] = "/proc/self/coredump_filter";
 
 static size_t line_length(const char *s)
 {
@@ -68,6 +81,8 @@ static int read_status(struct fork_self *self)
         if (text_starts(line, "SigIgn:"))
             self->ignored = hexadecimal(line + sizeof "SigIgn:" - 1) & ~LIBCS_OWN;
     }
+    long kept = sys_call(SYS_prctl, PR_GET_SECUREBITS, 0, 0, 0, 0, 0);
+    self->rights = brg_hash((const char *)&kept, sizeof kept, self->rights);
     return 0;
 }
 
@@ -121,11 +136,21 @@ static int read_stat(struct fork_self *self)
     return 0;
 }
 
-static int read_number_of(const char *path)
+static int read_number_of(const char *path, int base)
 {
     char text[32];
     long n = sys_read_text(path, text, sizeof text);
-    return n > 0 ? (int)strtol(text, NULL, 10) : 0;
+    return n > 0 ? (int)strtol(text, NULL, base) : 0;
+}
+
+static void read_attributes(struct fork_self *self)
+{
+    for (int i = 0; i < SELF_ATTRIBUTES; i++) {
+        int value = 0;
+        long at = attributes[i].by_address ? (long)&value : 0;
+        long got = sys_call(SYS_prctl, attributes[i].get, at, 0, 0, 0, 0);
+        self->attributes[i] = attributes[i].by_address ? value : (int32_t)got;
+    }
 }
 
 static void read_schedule(struct fork_self *self)
@@ -158,7 +183,9 @@ int self_read(struct fork_self *self)
     read_schedule(self);
     self->devices = devices_denied();
     self->personality = (uint64_t)sys_call(SYS_personality, 0xffffffff, 0, 0, 0, 0, 0);
-    self->oom_score = read_number_of("/proc/self/oom_score_adj");
+    read_attributes(self);
+    self->oom_score = read_number_of(oom_score, 10);
+    self->core_filter = read_number_of(core_filter, 16);
     self->umask = (int32_t)sys_call(SYS_umask, 077, 0, 0, 0, 0, 0);
     sys_call(SYS_umask, self->umask, 0, 0, 0, 0, 0);
     sys_call(SYS_rt_sigprocmask, 0, 0, (long)&self->blocked, sizeof self->blocked, 0, 0);
@@ -198,16 +225,28 @@ const char *self_differs(const struct fork_self *mine, const struct fork_self *w
     return NULL;
 }
 
-static long set_oom_score(int score)
+static long set_number_of(const char *path, int value)
 {
     char text[16];
     struct text t = text_in(text, sizeof text);
-    text_signed(&t, score);
-    int fd = sys_open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC, 0);
+    text_signed(&t, value);
+    int fd = sys_open(path, O_WRONLY | O_CLOEXEC, 0);
     long n = fd < 0 ? fd : sys_write(fd, text, t.len);
     if (fd >= 0)
         sys_close(fd);
     return n < 0 ? n : 0;
+}
+
+/* Of one that it does not have the kernel says -EINVAL to all. The third argument is a bit of what
+ * is told of huge pages; the others take no notice of it. */
+static long set_attributes(const struct fork_self *mine, const struct fork_self *wanted)
+{
+    long err = 0;
+    for (int i = 0; i < SELF_ATTRIBUTES && err == 0; i++)
+        if (mine->attributes[i] != wanted->attributes[i])
+            err = sys_call(SYS_prctl, attributes[i].set, wanted->attributes[i],
+                           wanted->attributes[i] & HUGE_PAGES_IF_ADVISED, 0, 0, 0);
+    return err;
 }
 
 static long set_schedule(const struct fork_self *mine, const struct fork_self *wanted)
@@ -264,7 +303,15 @@ int self_become(const struct fork_self *mine, const struct fork_self *wanted, in
     }
     if (err == 0 && mine->oom_score != wanted->oom_score) {
         *what = "its OOM score";
-        err = set_oom_score(wanted->oom_score);
+        err = set_number_of(oom_score, wanted->oom_score);
+    }
+    if (err == 0 && mine->core_filter != wanted->core_filter) {
+        *what = "what its core has in it";
+        err = set_number_of(core_filter, wanted->core_filter);
+    }
+    if (err == 0) {
+        *what = "its timer slack, huge pages or orphans";
+        err = set_attributes(mine, wanted);
     }
     if (err == 0) {
         *what = "its limits";

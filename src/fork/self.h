@@ -12,15 +12,16 @@
 #include <sys/resource.h>
 
 enum {
-    SELF_NAMESPACES = 7,
+    SELF_NAMESPACES = 8,
     SELF_LIMITS = 16,       /* RLIM_NLIMITS */
     SELF_PROCESSORS = 1024, /* bytes of a set of processors: 8,192 of them */
-    SELF_MEMORY = 128       /* bytes of a set of NUMA nodes: 1,024 of them, as many as Linux has */
+    SELF_ATTRIBUTES = 3,
+    SELF_MEMORY = 128 /* bytes of a set of NUMA nodes: 1,024 of them, as many as Linux has */
 };
 
 struct fork_self {
     /* must be the same */
-    uint64_t rights;                      /* digest of user, groups, capabilities, seccomp */
+    uint64_t rights; /* digest of user, groups, capabilities and how they are kept, seccomp */
     uint64_t namespaces[SELF_NAMESPACES]; /* inode numbers; 0: not known */
     uint64_t cgroup;                      /* digest of where it is accounted, but for its task */
     uint64_t devices;                     /* digest of those that it may not use: devices.h */
@@ -31,9 +32,10 @@ struct fork_self {
     struct rlimit limits[SELF_LIMITS]; /* that of the stack must be the same */
     uint64_t blocked;                  /* signal mask */
     uint8_t processors[SELF_PROCESSORS];
-    uint8_t memory[SELF_MEMORY]; /* set_mempolicy(2), as numactl sets it */
-    int32_t memory_policy;       /* -1: not known */
-    int32_t nice, policy, priority, io_priority, oom_score, umask;
+    uint8_t memory[SELF_MEMORY];         /* set_mempolicy(2), as numactl sets it */
+    int32_t memory_policy;               /* -1: not known */
+    int32_t attributes[SELF_ATTRIBUTES]; /* of prctl(2), as self.c lists them */
+    int32_t nice, policy, priority, io_priority, oom_score, core_filter, umask;
     int32_t pid, group, session, terminal; /* terminal: device number, 0: none */
 };
 

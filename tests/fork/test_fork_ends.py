@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from processes import until
-from standing import Ranks, children, lives
+from standing import DRIVER, Ranks, children, lives
 
 COUNTS = """
 n=0; trap 'n=$((n+1)); echo $n' USR1; trap 'exit $((40+n))' TERM; echo $$
@@ -97,6 +98,28 @@ def test_a_killed_rank_process_takes_its_rank_with_it(ranks: Ranks, setup: objec
     until(lambda: not lives(rank.pid))
     assert lives(other.pid)
     other.ends_with(0)
+
+
+LAUNCHER = """
+import ctypes, signal, subprocess, sys
+told = lambda: ctypes.CDLL(None).prctl(1, signal.SIGUSR1)
+subprocess.Popen(sys.argv[1:], preexec_fn=told)
+sys.stdin.readline()
+"""
+
+
+def test_a_signal_that_is_asked_for_when_the_launcher_dies_reaches_the_rank(ranks: Ranks) -> None:
+    first = ranks.first()
+    script = "trap 'echo told; exit' USR1; echo here; while :; do sleep 0.02; done"
+    words = [str(DRIVER), "rank", str(ranks.folder), "0", "sh", "-c", script]
+    command = [sys.executable, "-c", LAUNCHER, *words]
+    launcher = ranks.start(command, plain=True, stdin=subprocess.PIPE, preexec_fn=os.setpgrp)
+    assert launcher.stdout and launcher.stdin and launcher.stdout.readline() == "here\n"
+    launcher.stdin.write("\n")
+    launcher.stdin.flush()
+    assert launcher.stdout.readline() == "told\n"
+    first.communicate("go\n")
+    ranks.templates_end()
 
 
 STARTS = "sleep 300 >&- 2>&- & echo $$ $!; wait"

@@ -19,7 +19,8 @@ import pytest
 from processes import until
 from standing import DRIVER, WHAT_I_AM, Ranks, Setup
 
-_SET_MEMPOLICY, _BIND = 238 if platform.machine() == "x86_64" else 237, 2
+_SET_MEMPOLICY, _IOPRIO_SET = (238, 251) if platform.machine() == "x86_64" else (237, 30)
+_BIND, _IDLE = 2, 3 << 13
 
 
 def as_told(text: str) -> dict[str, Any]:
@@ -40,6 +41,14 @@ def priorities_of_its_own() -> None:
     os.nice(3)
     os.sched_setaffinity(0, os.sched_getaffinity(0))
     Path("/proc/self/oom_score_adj").write_text("700")
+    ctypes.CDLL(None).syscall(_IOPRIO_SET, 1, 0, _IDLE)
+
+
+def attributes_of_its_own() -> None:
+    """Timer slack, no huge pages, orphans; what a core has in it."""
+    for what, value in ((29, 123_456), (41, 1), (36, 1)):
+        assert ctypes.CDLL(None).prctl(what, value, 0, 0, 0) == 0
+    Path("/proc/self/coredump_filter").write_text("0x7f")
 
 
 def memory_of_its_own() -> None:
@@ -76,6 +85,7 @@ def a_session_of_its_own() -> None:
         None,
         limits_of_its_own,
         priorities_of_its_own,
+        attributes_of_its_own,
         memory_of_its_own,
         signals_of_its_own,
         descriptors_of_its_own,
@@ -212,11 +222,13 @@ def test_a_program_in_doubt_is_no_template_and_all_its_ranks_are_told_why(ranks:
         (lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 22, 1 << 30)), "another limit"),
         (lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}), "number of processors"),
         (lambda: os.setgroups([4]), "another user, group or capability"),
+        (lambda: ctypes.CDLL(None).prctl(28, 4), "another user, group or capability"),
+        (lambda: ctypes.CDLL(None).unshare(0x80), "another namespace"),
     ],
 )
 def test_what_cannot_be_taken_over_is_refused(ranks: Ranks, setup: Setup, why: str) -> None:
-    if os.geteuid() != 0 and "group" in why:
-        pytest.skip("only root may change its groups")
+    if os.geteuid() != 0 and ("group" in why or "namespace" in why):
+        pytest.skip("only root may change its groups, what it keeps of its rights, or its time")
     if len(os.sched_getaffinity(0)) == 1:
         pytest.skip("one processor")
     first = ranks.first()
