@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import signal
 import sys
 
 from brigade.errors import BrigadeError
@@ -12,6 +13,9 @@ def main() -> int:
     """Run the command line; returns the exit code of an error, and otherwise exits by itself."""
     from brigade.cli import cli
 
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # As whoever started us has it: then the kernel keeps how children ended from us.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         cli.main(prog_name="brigade")
     except BrigadeError as error:

@@ -66,6 +66,13 @@ def test_exit_codes_pass_through(made: Site, code: str) -> None:
     assert made.brigade("exit", code).returncode == made.plain("exit", code).returncode == int(code)
 
 
+def test_exit_codes_pass_through_where_ends_of_children_are_ignored(made: Site) -> None:
+    """As whoever starts `brigade run` may have it: then the kernel keeps them from it."""
+    ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # noqa: E731
+    done = made.brigade("exit", "3", run=("-n", "2"), preexec_fn=ignore, timeout=60)
+    assert done.returncode == 3
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
 def test_death_by_signal_is_death_by_the_same_signal(made: Site, signum: int) -> None:
     number = str(int(signum))
