@@ -145,12 +145,29 @@ void file_end(struct file *f)
     free(f);
 }
 
-void file_closing(struct file *f)
+int file_show(struct file *f, struct brg_error *failure)
 {
+    struct reach *r = &f->all;
+    if (f->can_write && r->store)
+        store_show(r->store, failure);
+    if (f->can_write && f->alone && !failure->code)
+        store_show(f->alone, failure);
+    int rc = r->opened ? world_failure(r->world, failure) : failure->code;
+    if (rc)
+        report_failed(failure->text);
+    return rc;
+}
+
+int file_closing(struct file *f)
+{
+    struct brg_error failure = {.rank = -1, .offset = -1};
     if (!f)
-        return;
+        return 0;
+    int rc = f->can_write ? file_show(f, &failure) : 0;
+    rc = rc ? late_raise(f, rc) : 0;
     file_forget(f);
     file_end(f);
+    return rc;
 }
 
 void files_end(void)
@@ -346,14 +363,16 @@ int file_reach_alone(struct file *f)
     return rc;
 }
 
-void file_synced(struct file *f)
+int file_synced(struct file *f)
 {
+    int rc = 0, alone = 0;
     if (f->all.store)
         store_synced(f->all.store);
     if (f->alone)
         store_synced(f->alone);
     if (f->all.opened && !f->all.unable && f->all.world->n_nodes > 1)
-        store_show(f->all.store, NULL);
+        rc = store_show(f->all.store, NULL);
     if (f->alone)
-        store_show(f->alone, NULL);
+        alone = store_show(f->alone, NULL);
+    return rc ? rc : alone;
 }

@@ -68,8 +68,13 @@ const char *file_left_to_mpi(const struct mpi_files *mpi, const char *path, int 
 /* After MPI has opened it. Collective over `comm`. */
 void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode, mpi_handle info);
 
-/* Before MPI closes it; NULL is allowed. Collective. */
-void file_closing(struct file *file);
+/* Before MPI closes it; NULL is allowed. Collective. MPI's code, of which its error handler was
+ * told. */
+int file_closing(struct file *file);
+/* Before that, collective: our descriptors are closed. 0, or what that has told of bytes that were
+ * written: on some file systems a full disk is known no sooner. The same on all ranks, if they have
+ * moved bytes together. */
+int file_show(struct file *file, struct brg_error *failure);
 
 /* NULL: not ours. */
 struct file *file_of(mpi_handle handle);
@@ -87,8 +92,9 @@ int file_reach(struct file *file);
  * was for. */
 int file_reach_alone(struct file *file);
 
-/* After MPI_File_sync: what other nodes wrote will be seen. */
-void file_synced(struct file *file);
+/* After MPI_File_sync: what other nodes wrote will be seen. Local; 0, or what could not be written
+ * after all. */
+int file_synced(struct file *file);
 
 /* Collective over MPI_COMM_WORLD: MPI is about to end. */
 void files_end(void);

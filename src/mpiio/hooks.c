@@ -87,18 +87,22 @@ static int do_open(open_call *next, word comm, const char *path, word mode, word
     return rc;
 }
 
+/* An error handler that closes its file, when it is told that closing has failed, has what it
+ * wants: it is being closed. */
 static int do_close(close_call *next, mpi_handle *file)
 {
-    struct file *f = hooks_file(*file);
-    int late = f && f->late, rc = 0;
+    static _Thread_local struct file *closing;
+    if (closing && (file_of(*file) == closing || file_in_mpi(*file) == closing))
+        return 0;
+    struct file *f = hooks_file(*file), *outer = closing;
+    int late = f && f->late;
     hooks_inside++;
-    if (late)
-        rc = late_close(f, file);
-    else
-        file_closing(f);
-    rc = late ? rc : next(file);
+    closing = f;
+    int rc = late ? late_close(f, file) : file_closing(f);
+    closing = outer;
+    int of_mpi = late ? 0 : next(file);
     hooks_inside--;
-    return rc;
+    return of_mpi ? of_mpi : rc;
 }
 
 static int do_view(view_call *next, word file, word displacement, word etype, word filetype,
@@ -143,8 +147,8 @@ static int do_sync(sync_call *next, word file)
         rc = hooks_handle(f, WITH_ALL, &file);
         rc = rc ? rc : next(file);
     }
-    if (f && rc == 0)
-        file_synced(f);
+    int failed = f && rc == 0 ? file_synced(f) : 0;
+    rc = failed ? late_raise(f, failed) : rc;
     hooks_inside--;
     return rc;
 }

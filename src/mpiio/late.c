@@ -219,21 +219,20 @@ int late_open(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_
     return 1;
 }
 
-/* The ranks meet: whoever removes or renames the file next must not do so before the others have
- * had it opened by its name. */
+/* The ranks meet, when MPI has closed its own: whoever removes or renames the file next must not do
+ * so before the others have had it opened by its name. And they say what closing ours has told, for
+ * which MPI may have to open one once more. */
 int late_close(struct file *f, mpi_handle *handle)
 {
-    const struct mpi_late *mpi = f->mpi->files->late;
-    struct late *late = f->late;
-    int alone = late->is_alone ? mpi->close(&late->alone) : 0;
-    int rc = late->is_together ? mpi->close(&late->together) : 0;
-    int64_t nothing = 0;
-    struct brg_error failure;
-    world_minimum(f->all.world, &nothing, 1, &failure);
-    *handle = mpi->no_file;
+    struct brg_error failure = {.rank = -1, .offset = -1};
+    int of_mpi = late_end_mpi(f), rc = file_show(f, &failure);
+    if (rc)
+        rc = late_raise(f, rc);
+    late_end_mpi(f);
+    *handle = f->mpi->files->late->no_file;
     file_forget(f);
     end(f);
-    return rc ? rc : alone;
+    return of_mpi ? of_mpi : rc;
 }
 
 /* ---- what there is of MPI ---- */

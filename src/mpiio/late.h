@@ -63,7 +63,7 @@ enum with {
 
 /* Collective over `comm`. 1: it is open, with *handle; 0: MPI shall open it. */
 int late_open(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_handle *handle);
-/* Collective; the file is gone. MPI's code. */
+/* Collective; the file is gone. MPI's code, of which its error handler was told. */
 int late_close(struct file *file, mpi_handle *handle);
 
 /* The handle that MPI has for a file, late or not; collective if it says WITH_ALL. MPI's code, and
@@ -74,6 +74,10 @@ int late_is_ours(const struct file *file);
 int late_is_apart(const struct file *file);
 /* Of a late one: whether its page is that of all ranks. */
 int late_is_shared(const struct file *file);
+
+/* Of a late one: MPI closes what it has open of it, collective if that is together. The file's
+ * error handler stays what it was. MPI's code. */
+int late_end_mpi(struct file *file);
 
 /* Of any file: its error handler is told, for which MPI opens it; what the call returns. */
 int late_raise(struct file *file, int code);

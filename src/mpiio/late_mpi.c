@@ -228,6 +228,22 @@ int late_handle(struct file *f, enum with with, mpi_handle *handle)
     return rc;
 }
 
+int late_end_mpi(struct file *f)
+{
+    const struct mpi_late *mpi = f->mpi->files->late;
+    struct late *late = f->late;
+    mpi_handle handler;
+    int is_ours = late_is_ours(f);
+    if (!is_ours && mpi->handler(late->is_together ? late->together : late->alone, &handler) == 0) {
+        mpi->free_handler(late->handler);
+        late->handler = handler;
+    }
+    int alone = late->is_alone ? mpi->close(&late->alone) : 0;
+    int together = late->is_together ? mpi->close(&late->together) : 0;
+    late->is_alone = late->is_together = 0;
+    return together ? together : alone;
+}
+
 int late_raise(struct file *f, int code)
 {
     mpi_handle handle;

@@ -84,7 +84,15 @@ void report_done(int write, uint64_t bytes, uint64_t began_ns, const char *failu
     report.done[write].calls++;
     report.done[write].bytes += bytes;
     report.done[write].ns += ns;
-    if (failure && !report.failure[0])
+    pthread_mutex_unlock(&report.lock);
+    if (failure)
+        report_failed(failure);
+}
+
+void report_failed(const char *failure)
+{
+    pthread_mutex_lock(&report.lock);
+    if (!report.failure[0])
         snprintf(report.failure, sizeof report.failure, "%s", failure);
     pthread_mutex_unlock(&report.lock);
 }

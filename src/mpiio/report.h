@@ -13,6 +13,8 @@ void report_passed(const char *why);
 /* A call begins: the time, or 0 where nothing will be printed; and it has ended. */
 uint64_t report_now(void);
 void report_done(int write, uint64_t bytes, uint64_t began_ns, const char *failure);
+/* The same of what is no such call. */
+void report_failed(const char *failure);
 /* A file that was opened without MPI; one of these that MPI has to open later; one that MPI opened
  * as its hints were not known. */
 enum report_late {

@@ -197,7 +197,7 @@ int store_let_go(struct io_store *s, struct brg_error *err)
     if (s->fd >= 0) {
         if (store_in_place(&s->token) || (s->written && s->sync))
             store_keep(s);
-        int rc = close(s->fd) ? -errno : 0;
+        int rc = store_io_close(s->fd);
         s->fd = -1;
         if (rc)
             return store_failed(err, rc, s->token.path, -1, "close");

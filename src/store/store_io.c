@@ -173,6 +173,12 @@ int store_io_sync(int fd)
     return fsync(fd) ? -errno : 0;
 }
 
+int store_io_close(int fd)
+{
+    int rc = close(fd) ? -errno : 0;
+    return !rc && io_fault_counted(IO_FAULT_CLOSE) ? -EDQUOT : rc;
+}
+
 int store_io_rename(const char *from, const char *to, int replace)
 {
     if (io_fault_counted(IO_FAULT_RENAME))

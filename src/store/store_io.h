@@ -37,6 +37,7 @@ int store_io_write_below(uint64_t limit, int fd, const void *buf, size_t bytes, 
 int store_io_plain(void);
 int store_io_resize(int fd, uint64_t size);
 int store_io_sync(int fd);
+int store_io_close(int fd);
 int store_io_rename(const char *from, const char *to, int replace);
 
 #endif

@@ -14,6 +14,7 @@
     X(IO_FAULT_READ, "io.read")     /* bytes read before: EIO */                             \
     X(IO_FAULT_OPEN, "io.open")     /* opens of what is written to, before: EACCES */        \
     X(IO_FAULT_FSYNC, "io.fsync")   /* syncs before: EIO */                                  \
+    X(IO_FAULT_CLOSE, "io.close")   /* closes of what was shown before: EDQUOT */            \
     X(IO_FAULT_RENAME, "io.rename") /* renames before: EIO */                                \
     X(IO_FAULT_KILL, "io.kill")     /* steps of the store before (io_fault_step): SIGKILL */ \
     X(IO_FAULT_JOIN,                                                                         \

@@ -8,6 +8,9 @@
  *   atomic   a call in atomic mode, and one after it
  *   closes   a split call fails, and its handler closes the file, opens another, and begins a split
  *            call there; late, and opened by MPI at once; how those calls end
+ *   unclosed what closing tells, of a file that is opened late, and of one that MPI opens (APPEND):
+ *            bytes that all ranks wrote, and long runs that one wrote alone; its handler, which
+ *            closes it once more, and how often that was called
  *   comm     the communicator is freed while the file is open; another file of the same ranks */
 #include "late_driver.h"
 
@@ -20,6 +23,7 @@ static const char *word(int class)
 {
     return class == MPI_SUCCESS        ? "success"
            : class == MPI_ERR_NO_SPACE ? "no space"
+           : class == MPI_ERR_QUOTA    ? "quota"
            : class == MPI_ERR_IO       ? "io"
                                        : "another";
 }
@@ -138,6 +142,43 @@ static void closes_other(const char *path)
     MPI_Comm_free(&turned);
 }
 
+static void close_again(MPI_File *file, int *code, ...)
+{
+    MPI_File same = *file;
+    (void)code;
+    handled += MPI_File_close(&same) == MPI_SUCCESS;
+}
+
+static void unclosed_of(const char *path, int mode)
+{
+    MPI_File file = open_file(path, FOR_ALL | mode);
+    MPI_Errhandler handler;
+    MPI_Datatype runs;
+    MPI_File_create_errhandler(close_again, &handler);
+    MPI_File_set_errhandler(file, handler);
+    int first = MPI_File_write_at_all(file, rank * 10, block, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_Type_vector(2, 1 << 17, 1 << 18, MPI_BYTE, &runs);
+    MPI_Type_commit(&runs);
+    MPI_File_set_view(file, 1 << 20, MPI_BYTE, runs, "native", MPI_INFO_NULL);
+    int second = MPI_File_write_at(file, 0, block, 1 << 18, MPI_BYTE, MPI_STATUS_IGNORE);
+    int last = MPI_File_close(&file);
+    printf("rank %d: %s, %s, %s; handled %d, %s\n", rank, word(class_of(first)),
+           word(class_of(second)), word(class_of(last)), handled,
+           file == MPI_FILE_NULL ? "closed" : "open");
+    MPI_Type_free(&runs);
+    MPI_Errhandler_free(&handler);
+}
+
+static void unclosed(const char *path)
+{
+    unclosed_of(path, 0);
+}
+
+static void unclosed_appended(const char *path)
+{
+    unclosed_of(path, MPI_MODE_APPEND);
+}
+
 static void tiles(const char *path)
 {
     MPI_File file = open_on(MPI_COMM_WORLD, path);
@@ -198,6 +239,8 @@ int main(int argc, char **argv)
                {"cut", cut},
                {"closes", closes},
                {"closes_other", closes_other},
+               {"unclosed", unclosed},
+               {"unclosed_appended", unclosed_appended},
                {"tiles", tiles},
                {"atomic", atomic_mode},
                {"comm", two_files}};

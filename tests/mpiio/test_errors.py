@@ -69,6 +69,23 @@ def test_a_handler_may_close_the_file_of_a_split_call(mpi, driver, tmp_path, wha
     assert "writes: 2 calls" in report and "left to MPI" not in report
 
 
+@pytest.mark.parametrize(
+    ("what", "fault"),
+    [
+        ("unclosed", "io.close:0@1"),
+        ("unclosed_appended", "io.close:0@1"),
+        ("unclosed_appended", "io.close:1@1"),  # of what one rank wrote alone
+    ],
+)
+def test_a_quota_that_only_closing_tells_of_is_an_error_of_closing_on_every_rank(
+    mpi, driver, tmp_path, what, fault
+):
+    said, report = run(mpi, driver, tmp_path / "f", what, BRIGADE_FAULT=fault)
+    assert said == {"success, success, quota; handled 1, closed"}
+    assert ("opened without MPI" in report) == (what == "unclosed")
+    assert "Disk quota exceeded" in report
+
+
 def test_what_one_rank_cannot_read_here_all_read_by_mpi(mpi, driver, tmp_path):
     said, report = run(mpi, driver, tmp_path / "f", "tiles")
     assert said == {"success, right"}
