@@ -120,8 +120,10 @@ void file_opened(mpi_handle handle, mpi_handle comm, const char *path, int mode,
         return;
     }
     struct file *f = file_new(mpi, group_take(mpi, comm), path, mode, info);
-    if (f)
-        file_keep(f, handle);
+    if (!f)
+        return;
+    file_name_find(&f->opened, f->path);
+    file_keep(f, handle);
 }
 
 static void let_go(struct reach *r)
@@ -250,17 +252,25 @@ static void look(const struct file *f, const struct io_hints *hints, struct stor
                  struct brg_error *failure)
 {
     unsigned flags = STORE_IN_PLACE | f->flags;
-    if (store_prepare(f->path, flags, hints, NULL, token, failure) || token->layout == IO_SHARED)
-        return;
-    store_abandon(token);
-    brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
+    const char *path = f->late ? f->path : f->opened.path;
+    if (!*path)
+        brg_error_set(failure, -ENOENT, "%s was not there when MPI had opened it", f->path);
+    else if (store_prepare(path, flags, hints, NULL, token, failure) == 0 &&
+             token->layout != IO_SHARED) {
+        store_abandon(token);
+        brg_error_set(failure, -ENOTSUP, "%s is an index of parts", f->path);
+    }
 }
 
-static int open_store(const struct io_hints *hints, const struct store_token *token, uint32_t rank,
-                      struct io_store **store, struct brg_error *failure)
+static int open_store(const struct file *f, const struct io_hints *hints,
+                      const struct store_token *token, uint32_t rank, struct io_store **store,
+                      struct brg_error *failure)
 {
     int rc = store_open(token, hints, rank, NULL, store, failure);
-    return rc ? rc : store_need_file(*store, failure);
+    rc = rc ? rc : store_need_file(*store, failure);
+    if (rc || f->late || file_name_is_of(&f->opened, store_descriptor(*store)))
+        return rc;
+    return brg_error_set(failure, -ESTALE, "%s is another file than MPI has opened", f->path);
 }
 
 struct opening {
@@ -308,7 +318,7 @@ static int open_together(struct file *f, struct opening *o)
         return rc;
     r->hints = o->found.hints;
     r->token = o->found.token;
-    if (open_store(&r->hints, &r->token, r->world->rank, &r->store, failure) == 0)
+    if (open_store(f, &r->hints, &r->token, r->world->rank, &r->store, failure) == 0)
         drain_open(r->store, &r->hints, &r->drain, failure);
     return 0;
 }
@@ -341,7 +351,7 @@ static int open_alone(struct file *f)
     struct io_hints hints;
     if (read_hints(f, &hints, &failure) == 0)
         look(f, &hints, &token, &failure);
-    if (!failure.code && open_store(&hints, &token, 0, &store, &failure) == 0) {
+    if (!failure.code && open_store(f, &hints, &token, 0, &store, &failure) == 0) {
         f->alone = store; /* others may look, without a lock, whether it is there */
         return 0;
     }

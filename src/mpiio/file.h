@@ -7,6 +7,7 @@
 #define BRG_MPIIO_FILE_H
 
 #include "move/move.h"
+#include "mpiio/file_name.h"
 #include "mpiio/group.h"
 
 /* A split collective call between its begin and its end. */
@@ -45,11 +46,12 @@ struct file {
     uint64_t most_bytes; /* what it sees past these is somewhere else */
     enum split split;
     uint64_t split_bytes;
-    char path[STORE_PATH];
-    char given[512];        /* hints of its MPI_Info, as hints_parse takes them */
-    struct reach all;       /* of collective calls */
-    struct io_store *alone; /* of independent ones: this rank's own, once it was needed */
-    int not_alone;          /* it cannot be opened so */
+    char path[STORE_PATH];   /* as the program named it */
+    struct file_name opened; /* not of a late one: what MPI opened by it */
+    char given[512];         /* hints of its MPI_Info, as hints_parse takes them */
+    struct reach all;        /* of collective calls */
+    struct io_store *alone;  /* of independent ones: this rank's own, once it was needed */
+    int not_alone;           /* it cannot be opened so */
 };
 
 /* One that is to be opened, not found by file_of yet, with a group that it gives back; NULL: it is

@@ -9,6 +9,8 @@
  *   rights    the same where a rank may not open the file when MPI has to
  *   exists    a file that cannot be opened, with a handler; a call without a file
  *   replaced  collective calls after its name has become another file's
+ *   moved     files that MPI opens at once, named from a folder that the process leaves for one that
+ *             has such names too, and by a name that is another file's then; what is in all of them
  *   raised    a limit of sizes of files that is lifted after opening
  *   sizes     longer, shorter, synced; how much there is to read then
  *   denied    the same of a file that is open for reading, and a size below 0
@@ -297,6 +299,81 @@ static void replaced(const char *path)
     say_bytes(path);
 }
 
+static char folder[900];
+
+static void go_to(const char *path)
+{
+    if (chdir(path))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void go_on(const char *name)
+{
+    go_to("other");
+    fclose(fopen(name, "w"));
+}
+
+static void replace(const char *name)
+{
+    char old[10];
+    snprintf(old, sizeof old, "%s.old", name);
+    rename(name, old);
+    fclose(fopen(name, "w"));
+}
+
+/* One that MPI opens at once, as it is of one rank. OMPIO wants a folder in its name. */
+static MPI_File open_here(const char *name)
+{
+    MPI_File f;
+    go_to(folder);
+    if (MPI_File_open(MPI_COMM_SELF, name, FOR_ALL, MPI_INFO_NULL, &f))
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return f;
+}
+
+static void write_together(const char *name, void (*move)(const char *name))
+{
+    MPI_File f = open_here(name);
+    move(name);
+    MPI_File_write_at_all(f, 0, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_File_close(&f);
+}
+
+/* In runs that are long enough not to be left to MPI. */
+static void write_alone(const char *name, void (*move)(const char *name))
+{
+    static char runs[2][1 << 16];
+    MPI_File f = open_here(name);
+    MPI_Datatype apart;
+    memset(runs, 1 + rank, sizeof runs);
+    MPI_File_set_size(f, 4 * sizeof runs); /* ROMIO may write anything where nothing was */
+    MPI_Type_vector(2, sizeof runs[0], 2 * sizeof runs[0], MPI_BYTE, &apart);
+    MPI_Type_commit(&apart);
+    move(name);
+    MPI_File_set_view(f, 20, MPI_BYTE, apart, "native", MPI_INFO_NULL);
+    MPI_File_write_at(f, 0, runs, sizeof runs, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_Type_free(&apart);
+    MPI_File_close(&f);
+}
+
+static void moved(const char *path)
+{
+    static const char *const all[] = {"a", "other/a", "b", "other/b", "c", "c.old", "d", "d.old"};
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_File_close(&f);
+    snprintf(folder, sizeof folder, "%s.%d", path, rank);
+    mkdir(folder, 0700);
+    go_to(folder);
+    mkdir("other", 0700);
+    write_together("./a", go_on);
+    write_alone("./b", go_on);
+    write_together("./c", replace);
+    write_alone("./d", replace);
+    go_to(folder);
+    for (int i = 0; i < 8; i++)
+        say_bytes(all[i]);
+}
+
 static void sizes(const char *path)
 {
     MPI_File f = open_file(path, FOR_ALL);
@@ -368,6 +445,7 @@ int main(int argc, char **argv)
         {"gone", gone},     {"removed", removed}, {"defaults", defaults}, {"differs", differs},
         {"levels", levels}, {"full", full},       {"told", tellings},     {"rights", rights},
         {"exists", exists}, {"beneath", beneath}, {"replaced", replaced}, {"sought", sought},
-        {"raised", raised}, {"sizes", sizes},     {"denied", denied},     {"unsynced", unsynced}};
+        {"raised", raised}, {"sizes", sizes},     {"denied", denied},     {"unsynced", unsynced},
+        {"moved", moved}};
     return late_main(argc, argv, level, all, sizeof all / sizeof *all);
 }

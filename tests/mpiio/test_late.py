@@ -32,6 +32,7 @@ WHAT = {
         "raised": 0,
         "sizes": 0,
         "denied": 2,
+        "moved": 0,
     },
     "straight_driver": {"rows": 0, "ends": 1, "swaps": 0, "views": 0},
     "late_hints_driver": {"modes": 0, "given": 0, "views": 1, "set": 2},
@@ -131,6 +132,12 @@ def test_ranks_may_have_asked_for_different_levels_of_threads(mpi, odd, tmp_path
     said, report = under(mpi, odd, tmp_path / "under", "levels")
     assert said == plain
     assert " 1 files opened without MPI, 0 by it later" in report
+
+
+def test_what_mpi_opened_is_found_again_where_the_process_has_gone_on(mpi, odd, tmp_path):
+    _, report = under(mpi, odd, tmp_path / "file", "moved")
+    assert "writes: 2 calls taken over" in report
+    assert "c is another file than MPI has opened" in report
 
 
 @either
