@@ -108,7 +108,8 @@ static inline int brg_file_open(MPI_Comm comm, const char *path, unsigned flags,
 #endif
 
 /* Writes nbytes from buf at offset; 0 bytes (then buf may be NULL) takes part and writes nothing.
- * When it returns, buf may be used again. */
+ * When it returns, buf may be used again. Here and below it is memory of the host, or managed: what
+ * lies in that of a GPU is for the program to copy. */
 BRG_API int brg_file_write(brg_file *f, uint64_t offset, const void *buf, size_t nbytes,
                            struct brg_error *err);
 /* Writes n pieces, any order, whose bytes lie one after another in buf. */

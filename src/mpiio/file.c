@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "mpiio/device.h"
 #include "mpiio/late.h"
 #include "mpiio/merged.h"
 #include "mpiio/report.h"
@@ -104,6 +105,7 @@ struct file *file_new(const struct mpi_interface *mpi, struct group *group, cons
     strcpy(f->path, strip(path));
     take_hints(f, info);
     plain_view(f);
+    device_look();
     return f;
 }
 

@@ -1,6 +1,7 @@
 /* See straight.h. */
 #include "mpiio/straight.h"
 
+#include "mpiio/device.h"
 #include "mpiio/late.h"
 #include "type/decode.h"
 
@@ -17,8 +18,9 @@ int straight_run(struct file *f, const struct call *call, int64_t *etypes, struc
     struct walk file;
     if (!f->has_view || call->count <= 0 ||
         !type_run(f->mpi->types, call->type, (uint64_t)call->count, &bytes, &into) ||
-        (uintptr_t)call->buf + (uint64_t)into < CALL_LOWEST_ADDRESS || position(f, call, etypes) ||
-        *etypes < 0 || __builtin_mul_overflow((uint64_t)*etypes, f->view.etype_bytes, &at) ||
+        (uintptr_t)call->buf + (uint64_t)into < CALL_LOWEST_ADDRESS ||
+        device_has(call->buf + into) || position(f, call, etypes) || *etypes < 0 ||
+        __builtin_mul_overflow((uint64_t)*etypes, f->view.etype_bytes, &at) ||
         bytes % f->view.etype_bytes || at > f->most_bytes || bytes > f->most_bytes - at)
         return 0;
     walk_start(&file, f->view.data, at);
