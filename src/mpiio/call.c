@@ -91,7 +91,7 @@ static void move_it(struct file *f, struct share *share, struct brg_error *failu
 {
     int rc = early_move(&share->early, &share->progress.moved, failure);
     if (!rc && share->early.share.writes && share->progress.moved && f->all.world->n_nodes > 1)
-        store_show(f->all.store, failure);
+        file_show(f, f->all.store, failure);
     share->is_moved = 1;
 }
 
@@ -174,7 +174,7 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
     /* Where several nodes have the file open, what one wrote is seen by another when the first has
      * closed it and the other opens it again. */
     if (!rc && call->write && w->n_nodes > 1) {
-        store_show(r->store, failure);
+        file_show(f, r->store, failure);
         rc = world_failure(w, failure);
     }
     return rc;
@@ -265,7 +265,9 @@ static int done_straight(struct file *f, const struct call *call, const struct i
     struct brg_error failure; /* two KiB, which are filled where it fails */
     failure.code = 0;
     failure.text[0] = 0;
+    file_use(f);
     int rc = straight_move(store_alone(f), call->write, run, &progress.moved, &failure);
+    file_used(f);
     if (rc == -EFAULT && is_of_device(run->memory)) {
         report_passed(of_device);
         return 0;
@@ -295,7 +297,9 @@ static int done_by_parts(struct file *f, const struct call *call, const char *wh
         share.why = ask(f, call, &share);
     int here = !share.why && (any || is_for_us(f, call, &share.request)) && !file_reach_alone(f);
     if (here) {
+        file_use(f);
         int rc = move_alone(f, call, &share, &failure);
+        file_used(f);
         finish(f, call, &share.progress, rc, &failure, moved, code);
     } else if (share.why)
         report_passed(share.why);

@@ -103,6 +103,7 @@ struct file *file_new(const struct mpi_interface *mpi, struct group *group, cons
     f->can_write = !(mode & mpi->files->mode_read);
     f->flags = f->can_write ? BRG_WRITE : BRG_READ;
     strcpy(f->path, strip(path));
+    file_show_init(f);
     take_hints(f, info);
     plain_view(f);
     device_look();
@@ -146,20 +147,8 @@ void file_end(struct file *f)
     if (f->has_view)
         file_view_destroy(&f->view);
     group_give(f->mpi, f->group);
+    pthread_rwlock_destroy(&f->used);
     free(f);
-}
-
-int file_show(struct file *f, struct brg_error *failure)
-{
-    struct reach *r = &f->all;
-    if (f->can_write && r->store)
-        store_show(r->store, failure);
-    if (f->can_write && f->alone && !failure->code)
-        store_show(f->alone, failure);
-    int rc = r->opened ? world_failure(r->world, failure) : failure->code;
-    if (rc)
-        report_failed(failure->text);
-    return rc;
 }
 
 int file_closing(struct file *f)
@@ -167,7 +156,7 @@ int file_closing(struct file *f)
     struct brg_error failure = {.rank = -1, .offset = -1};
     if (!f)
         return 0;
-    int rc = f->can_write ? file_show(f, &failure) : 0;
+    int rc = f->can_write ? file_show_last(f, &failure) : 0;
     rc = rc ? late_raise(f, rc) : 0;
     file_forget(f);
     file_end(f);
@@ -373,18 +362,4 @@ int file_reach_alone(struct file *f)
     int rc = f->alone ? 0 : f->not_alone ? -1 : open_alone(f);
     pthread_mutex_unlock(&opening);
     return rc;
-}
-
-int file_synced(struct file *f)
-{
-    int rc = 0, alone = 0;
-    if (f->all.store)
-        store_synced(f->all.store);
-    if (f->alone)
-        store_synced(f->alone);
-    if (f->all.opened && !f->all.unable && f->all.world->n_nodes > 1)
-        rc = store_show(f->all.store, NULL);
-    if (f->alone)
-        alone = store_show(f->alone, NULL);
-    return rc ? rc : alone;
 }

@@ -6,6 +6,8 @@
 #ifndef BRG_MPIIO_FILE_H
 #define BRG_MPIIO_FILE_H
 
+#include <pthread.h>
+
 #include "move/move.h"
 #include "mpiio/file_name.h"
 #include "mpiio/group.h"
@@ -52,6 +54,7 @@ struct file {
     struct reach all;        /* of collective calls */
     struct io_store *alone;  /* of independent ones: this rank's own, once it was needed */
     int not_alone;           /* it cannot be opened so */
+    pthread_rwlock_t used;   /* ours are, by calls of one rank; taken by who closes them */
 };
 
 /* One that is to be opened, not found by file_of yet, with a group that it gives back; NULL: it is
@@ -76,7 +79,7 @@ int file_closing(struct file *file);
 /* Before that, collective: our descriptors are closed. 0, or what that has told of bytes that were
  * written: on some file systems a full disk is known no sooner. The same on all ranks, if they have
  * moved bytes together. */
-int file_show(struct file *file, struct brg_error *failure);
+int file_show_last(struct file *file, struct brg_error *failure);
 
 /* NULL: not ours. */
 struct file *file_of(mpi_handle handle);
@@ -94,6 +97,14 @@ int file_reach(struct file *file);
  * was for. */
 int file_reach_alone(struct file *file);
 
+/* A store of the file is shown to other nodes: its descriptor is closed, and opened again by who
+ * uses it next. Local; as store_show. Who uses one without the other ranks says so, as another
+ * thread may come to this meanwhile: from file_use to file_used, with nothing of the program's and
+ * nothing of MPI's in between. */
+void file_show_init(struct file *file);
+int file_show(struct file *file, struct io_store *store, struct brg_error *failure);
+void file_use(struct file *file);
+void file_used(struct file *file);
 /* After MPI_File_sync: what other nodes wrote will be seen. Local; 0, or what could not be written
  * after all. */
 int file_synced(struct file *file);

@@ -97,11 +97,19 @@ static int get_group(any_call *next, word file, word a)
     return f->mpi->files->late->group(f->group->comm, (void *)a);
 }
 
+static int file_size(struct file *f, uint64_t *bytes)
+{
+    file_use(f);
+    int rc = store_size(f->all.store, bytes, NULL);
+    file_used(f);
+    return rc;
+}
+
 static int get_size(any_call *next, word file, word a)
 {
     struct file *f = hooks_file(file);
     uint64_t bytes;
-    if (!f || !late_is_ours(f) || store_size(f->all.store, &bytes, NULL))
+    if (!f || !late_is_ours(f) || file_size(f, &bytes))
         return pass(next, WITH_NOBODY, file, a, 0, 0, 0, 0);
     *(int64_t *)a = (int64_t)bytes;
     return 0;

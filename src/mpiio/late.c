@@ -225,7 +225,7 @@ int late_open(mpi_handle comm, const char *path, int mode, mpi_handle info, mpi_
 int late_close(struct file *f, mpi_handle *handle)
 {
     struct brg_error failure = {.rank = -1, .offset = -1};
-    int of_mpi = late_end_mpi(f), rc = file_show(f, &failure);
+    int of_mpi = late_end_mpi(f), rc = file_show_last(f, &failure);
     if (rc)
         rc = late_raise(f, rc);
     late_end_mpi(f);

@@ -136,7 +136,9 @@ static int open_alone(struct file *f)
     int rc = lend_handler(f, &lent);
     if (rc)
         return rc;
+    file_use(f);
     late_name_look(&name, f, getpid(), store_descriptor(f->all.store));
+    file_used(f);
     int code = late_name_choose(&name);
     rc = code ? open_for_error(f, name.path, code)
               : open_now(f, f->mpi->self, name.path, &late->alone);

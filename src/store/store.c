@@ -121,7 +121,9 @@ int store_need_file(struct io_store *s, struct brg_error *err)
         return store_is_another(&s->token, err);
     if (fd < 0)
         return store_failed(err, fd, s->token.path, -1, "open");
-    s->fd = fd;
+    int none = -1;
+    if (!__atomic_compare_exchange_n(&s->fd, &none, fd, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        close(fd); /* another thread was first */
     s->is_fresh = 0;
     return 0;
 }

@@ -87,7 +87,8 @@ void store_begin(struct io_store *store, const struct store_token *token,
 int store_open(const struct store_token *token, const struct io_hints *hints, uint32_t rank,
                char *page, struct io_store **store, struct brg_error *err);
 void store_close(struct io_store *store);
-/* Opens the data now, rather than with the first write or read. 0 or -errno with *err. */
+/* Opens the data now, rather than with the first write or read. 0 or -errno with *err. Several
+ * threads may do so at once, of a file in place. */
 int store_need_file(struct io_store *store, struct brg_error *err);
 
 /* All bytes or an error at the first that failed. Blocks (of block_bytes) that one write fills,

@@ -21,6 +21,14 @@ def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_mpi(mpi, source, folder / "threads", "-I", str(here), "-pthread")
 
 
+@pytest.mark.parametrize("nodes", ["yes", "no"])
+def test_what_a_thread_moves_alone_is_not_closed_by_another(nodes, mpi, driver, tmp_path):
+    hints = {"BRIGADE_IO": f"*:share={nodes}"}
+    said, report = under(mpi, driver, tmp_path / "file", "beneath", **hints)
+    assert all(" failed=0 size=11100 " in line for line in said), said
+    assert " 1 files opened without MPI, 0 by it later" in report
+
+
 @pytest.mark.parametrize("what", ["after", "beside", "pointer"])
 def test_files_of_several_threads_are_as_without_it(what, mpi, driver, tmp_path):
     if what == "beside" and "mpich" in mpi:

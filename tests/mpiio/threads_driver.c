@@ -2,10 +2,13 @@
  * with and without the library:
  *   after    files one after another, and three at once
  *   beside   two threads, each with files of its own, which come in another order on each rank
- *   pointer  two threads of a rank that write by the pointer of one file */
+ *   pointer  two threads of a rank that write by the pointer of one file
+ *   beneath  a thread that writes and reads alone, and asks for the size, while another one writes
+ *            with all ranks and syncs: how many calls failed, or read something else */
 #include "late_driver.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 static void write_turns(MPI_File f, int n, int from)
@@ -108,8 +111,45 @@ static void pointer(const char *path)
     say_bytes(path);
 }
 
+static atomic_int ends;
+static int failed;
+
+/* Its own bytes, behind those of all. */
+static void *write_alone(void *file)
+{
+    MPI_File f = *(MPI_File *)file;
+    MPI_Offset bytes, at = 10000 + rank * 1000;
+    char read[100];
+    for (int i = 0; i < 100 || !ends; i++) {
+        char *mine = buf + i % 10;
+        failed += MPI_File_write_at(f, at, mine, 100, MPI_BYTE, MPI_STATUS_IGNORE) != 0;
+        failed += MPI_File_read_at(f, at, read, 100, MPI_BYTE, MPI_STATUS_IGNORE) != 0;
+        failed += MPI_File_get_size(f, &bytes) != 0 || memcmp(read, mine, 100) != 0;
+    }
+    MPI_File_write_at(f, at, buf, 100, MPI_BYTE, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+static void beneath(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    pthread_t thread;
+    int other = 0;
+    pthread_create(&thread, NULL, write_alone, &f);
+    for (int i = 0; i < 300; i++) {
+        other += MPI_File_write_at_all(f, rank * 10, buf, 10, MPI_BYTE, MPI_STATUS_IGNORE) != 0;
+        other += i % 100 == 0 && MPI_File_sync(f) != 0;
+    }
+    ends = 1;
+    pthread_join(thread, NULL);
+    say("failed", failed + other);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct what all[] = {{"after", after}, {"beside", beside}, {"pointer", pointer}};
+    static const struct what all[] = {
+        {"after", after}, {"beside", beside}, {"pointer", pointer}, {"beneath", beneath}};
     return late_main(argc, argv, MPI_THREAD_MULTIPLE, all, sizeof all / sizeof *all);
 }
