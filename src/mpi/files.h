@@ -12,7 +12,8 @@ struct mpi_files {
     int (*atomic)(mpi_handle file);
     /* A status that says `bytes` were moved; MPI_STATUS_IGNORE is left alone. */
     void (*tell)(void *status, uint64_t bytes);
-    /* Calls the file's error handler with MPI's class for this -errno, and returns that class;
+    /* Calls the file's error handler with MPI's class for this -errno (-E2BIG: MPI_ERR_COUNT), and
+     * returns that class;
      * of MPI_FILE_NULL no handler is called. */
     int (*raise)(mpi_handle file, int code);
     /* The value of a key of an MPI_Info, cut to `room` bytes with its NUL: 1; 0: it has none. */

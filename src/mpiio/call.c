@@ -113,11 +113,18 @@ static void move_early(struct file *f, const struct call *call, struct share *sh
 
 enum {
     LEFT = EXTENT_VALUES,
-    UNABLE = LEFT + LEFT_VALUES,
-    SIZE,   /* reading: of the file, as rank 0 sees it */
-    EARLY,  /* 1: all have moved all */
-    FAILED, /* meanwhile */
+    CAN = LEFT + LEFT_VALUES, /* of all ranks */
+    SIZE,                     /* reading: of the file, as rank 0 sees it */
+    EARLY,                    /* 1: all have moved all */
+    FAILED,                   /* meanwhile */
     N_VALUES
+};
+
+/* The least of all ranks counts. */
+enum {
+    NOBODY, /* this rank cannot, and it is too long for MPI */
+    PASSES, /* MPI can */
+    DOES
 };
 
 static void fill_values(struct file *f, const struct call *call, struct share *share,
@@ -135,7 +142,7 @@ static void fill_values(struct file *f, const struct call *call, struct share *s
         else
             v[SIZE] = (int64_t)bytes;
     }
-    v[UNABLE] = share->why ? 0 : 1;
+    v[CAN] = !share->why ? DOES : call->is_too_long ? NOBODY : PASSES;
     v[EARLY] = share->is_moved;
     v[FAILED] = world_failure_key(f->all.world, failure);
 }
@@ -226,10 +233,11 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
         move_early(f, call, &share, &failure);
     fill_values(f, call, &share, &failure, v);
     int rc = world_minimum(f->all.world, v, N_VALUES, &failure);
-    if (!rc && !v[UNABLE]) {
+    if (!rc && v[CAN] != DOES) {
         report_passed(share.why ? share.why : "another rank cannot");
         request_destroy(&share.request);
-        return 0;
+        *code = v[CAN] == NOBODY ? late_raise(f, -E2BIG) : 0;
+        return v[CAN] == NOBODY;
     }
     rc = rc ? rc : world_failure_of(f->all.world, v[FAILED], &failure);
     if (!rc && !v[EARLY])

@@ -14,11 +14,13 @@ struct call {
     char *buf;
     int64_t count;
     mpi_handle type;
+    int is_too_long; /* no form of this MPI's takes so many: what is not done here is refused */
 };
 
 /* Collective over the file. 0: MPI shall do it, which all ranks agreed on, and nothing has been
  * done; 1: it is done, with *moved bytes of this rank's, and *code MPI's error class (0: success),
- * after the file's error handler was called. */
+ * after the file's error handler was called. Where it is MPI's, but too long for MPI on a rank, it
+ * is refused on all. */
 int call_together(struct file *file, const struct call *call, uint64_t *moved, int *code);
 
 /* Local. The same of an independent call, if its bytes do not lie together in memory or in the

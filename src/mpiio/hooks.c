@@ -9,6 +9,7 @@
  * call that arrives while this library is in MPI on its behalf goes straight on. */
 #include "mpiio/hooks.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
@@ -49,6 +50,18 @@ void *hooks_next(const char *name)
 int hooks_too_many(int64_t count)
 {
     return count > INT_MAX && !mpi_next("PMPI_File_write_c");
+}
+
+int hooks_refuse_count(word handle)
+{
+    const struct mpi_interface *mpi;
+    struct file *f = hooks_file(handle);
+    if (mpi_join(&mpi, NULL) || !mpi->files)
+        return MPI_FAILED;
+    hooks_inside++;
+    int rc = f ? late_raise(f, -E2BIG) : mpi->files->raise(handle, -E2BIG);
+    hooks_inside--;
+    return rc;
 }
 
 struct file *hooks_file(word handle)
@@ -190,13 +203,17 @@ static int answered(struct file *f, call_done *does, const struct call *call, vo
 static int do_data(data_call *next, call_done *does, int write, word file, word buf, word count,
                    int64_t n, word type, void *status)
 {
-    struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
+    struct call call = {.write = write,
+                        .buf = (char *)buf,
+                        .count = n,
+                        .type = type,
+                        .is_too_long = hooks_too_many(n)};
     struct file *f = hooks_file(file);
     int rc;
     if (answered(f, does, &call, status, &rc))
         return rc;
     if (hooks_too_many(n))
-        return MPI_ERR_COUNT;
+        return hooks_refuse_count(file);
     rc = hooks_handle(f, does == call_together ? WITH_ALL : WITH_NOBODY, &file);
     if (rc)
         return rc;
@@ -214,13 +231,14 @@ static int do_at(at_call *next, call_done *does, int write, word file, word offs
                         .offset = (int64_t)offset,
                         .buf = (char *)buf,
                         .count = n,
-                        .type = type};
+                        .type = type,
+                        .is_too_long = hooks_too_many(n)};
     struct file *f = hooks_file(file);
     int rc;
     if (answered(f, does, &call, status, &rc))
         return rc;
     if (hooks_too_many(n))
-        return MPI_ERR_COUNT;
+        return hooks_refuse_count(file);
     rc = hooks_handle(f, does == call_together ? WITH_ALL : WITH_NOBODY, &file);
     if (rc)
         return rc;
@@ -249,12 +267,18 @@ static int begun(struct file *f, const struct call *call, int *rc)
 static int do_begin(begin_call *next, int write, word file, word buf, word count, int64_t n,
                     word type)
 {
-    struct call call = {.write = write, .buf = (char *)buf, .count = n, .type = type};
+    struct call call = {.write = write,
+                        .buf = (char *)buf,
+                        .count = n,
+                        .type = type,
+                        .is_too_long = hooks_too_many(n)};
     struct file *f = hooks_file(file);
     int rc;
     if (begun(f, &call, &rc))
         return rc;
-    rc = hooks_too_many(n) ? MPI_ERR_COUNT : hooks_handle(f, WITH_ALL, &file);
+    if (hooks_too_many(n))
+        return hooks_refuse_count(file);
+    rc = hooks_handle(f, WITH_ALL, &file);
     if (rc)
         return rc;
     hooks_inside++;
@@ -271,12 +295,15 @@ static int do_at_begin(at_begin_call *next, int write, word file, word offset, w
                         .offset = (int64_t)offset,
                         .buf = (char *)buf,
                         .count = n,
-                        .type = type};
+                        .type = type,
+                        .is_too_long = hooks_too_many(n)};
     struct file *f = hooks_file(file);
     int rc;
     if (begun(f, &call, &rc))
         return rc;
-    rc = hooks_too_many(n) ? MPI_ERR_COUNT : hooks_handle(f, WITH_ALL, &file);
+    if (hooks_too_many(n))
+        return hooks_refuse_count(file);
+    rc = hooks_handle(f, WITH_ALL, &file);
     if (rc)
         return rc;
     hooks_inside++;

@@ -22,15 +22,16 @@ static inline void hooks_call(const char *name)
 }
 
 enum {
-    MPI_FAILED = 1,   /* not 0, in any MPI: there is none behind this library */
-    MPI_ERR_COUNT = 2 /* in all of them */
+    MPI_FAILED = 1, /* not 0, in any MPI: there is none behind this library */
 };
 
 /* What comes next in MPI. Programs that find a form for large counts here (mpi4py's wheels look for
  * each by itself) must have it, though the MPI is older: then it is the form for an int. */
 void *hooks_next(const char *name);
-/* Whether a count is more than MPI's forms take. */
+/* Whether a count is more than MPI's forms take; and the end of such a call: the file's error
+ * handler is told. */
 int hooks_too_many(int64_t count);
+int hooks_refuse_count(word handle);
 
 /* The file of a handle that came from the program, or of a late one, whoever passes it; or NULL. */
 struct file *hooks_file(word handle);

@@ -45,7 +45,7 @@ PASS(WITH_NOBODY, call_errhandler)
 
 #define PASS_COUNT(with, name, count) \
     HOOK(any_call, File_##name, ANY,  \
-         hooks_too_many(count) ? MPI_ERR_COUNT : pass(next, with, file, a, b, c, d, e))
+         hooks_too_many(count) ? hooks_refuse_count(file) : pass(next, with, file, a, b, c, d, e))
 #define PASS_VERB(verb, large, number)                           \
     PASS_COUNT(WITH_ALL, verb##_ordered##large, (number)b)       \
     PASS_COUNT(WITH_ALL, verb##_ordered_begin##large, (number)b) \
@@ -199,7 +199,7 @@ static int at_shared(any_call *next, const char *at, word file, word a, int64_t 
     struct file *f = hooks_file(file);
     any_call *there;
     if (hooks_too_many(count))
-        return MPI_ERR_COUNT;
+        return hooks_refuse_count(file);
     if (!f || !late_is_apart(f))
         return pass(next, WITH_NOBODY, file, a, b, c, d, 0);
     if (!late_is_shared(f)) /* looked up by dlsym, so that nobody knew of it */
@@ -251,7 +251,7 @@ static int begin_all(any_call *next, const char *alone, const struct call *call,
     if (done)
         return rc;
     if (hooks_too_many(call->count))
-        return MPI_ERR_COUNT;
+        return hooks_refuse_count(file);
     if (apart)
         *(void **)&there = hooks_next(alone);
     return there ? pass(there, WITH_NOBODY, file, a, b, c, d, e) : MPI_FAILED;

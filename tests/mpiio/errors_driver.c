@@ -11,8 +11,12 @@
  *   unclosed what closing tells, of a file that is opened late, and of one that MPI opens (APPEND):
  *            bytes that all ranks wrote, and long runs that one wrote alone; its handler, which
  *            closes it once more, and how often that was called
+ *   vast     counts that no form of the MPI takes, of what cannot be done here: of one rank in calls
+ *            of all, and in one of its own; how often a handler was called
  *   comm     the communicator is freed while the file is open; another file of the same ranks */
 #include "late_driver.h"
+
+#include <dlfcn.h>
 
 #define LONG (1 << 20)
 #define SHORT 1000
@@ -24,6 +28,7 @@ static const char *word(int class)
     return class == MPI_SUCCESS        ? "success"
            : class == MPI_ERR_NO_SPACE ? "no space"
            : class == MPI_ERR_QUOTA    ? "quota"
+           : class == MPI_ERR_COUNT    ? "count"
            : class == MPI_ERR_IO       ? "io"
                                        : "another";
 }
@@ -179,6 +184,31 @@ static void unclosed_appended(const char *path)
     unclosed_of(path, MPI_MODE_APPEND);
 }
 
+/* Looked up as mpi4py does: not every MPI has them. */
+static void vast(const char *path)
+{
+    int (*write_at_all)(MPI_File, MPI_Offset, const void *, MPI_Count, MPI_Datatype, MPI_Status *);
+    int (*begin)(MPI_File, MPI_Offset, const void *, MPI_Count, MPI_Datatype);
+    int (*write_at)(MPI_File, MPI_Offset, const void *, MPI_Count, MPI_Datatype, MPI_Status *);
+    MPI_Errhandler handler;
+    MPI_Count many = rank ? 3000000000 : 10;
+    const char *mine = rank ? NULL : block;
+    MPI_File file = open_on(MPI_COMM_WORLD, path);
+    *(void **)&write_at_all = dlsym(RTLD_DEFAULT, "MPI_File_write_at_all_c");
+    *(void **)&begin = dlsym(RTLD_DEFAULT, "MPI_File_write_at_all_begin_c");
+    *(void **)&write_at = dlsym(RTLD_DEFAULT, "MPI_File_write_at_c");
+    MPI_File_create_errhandler(handle, &handler);
+    MPI_File_set_errhandler(file, handler);
+    int first = write_at_all(file, 0, mine, many, MPI_BYTE, MPI_STATUS_IGNORE);
+    int second = begin(file, 0, mine, many, MPI_BYTE);
+    int third = write_at(file, 0, NULL, 3000000000, MPI_BYTE, MPI_STATUS_IGNORE);
+    int last = MPI_File_write_at_all(file, rank, block, 1, MPI_BYTE, MPI_STATUS_IGNORE);
+    printf("rank %d: %s, %s, %s, %s; handled %d\n", rank, word(class_of(first)),
+           word(class_of(second)), word(class_of(third)), word(class_of(last)), handled);
+    MPI_Errhandler_free(&handler);
+    MPI_File_close(&file);
+}
+
 static void tiles(const char *path)
 {
     MPI_File file = open_on(MPI_COMM_WORLD, path);
@@ -241,6 +271,7 @@ int main(int argc, char **argv)
                {"closes_other", closes_other},
                {"unclosed", unclosed},
                {"unclosed_appended", unclosed_appended},
+               {"vast", vast},
                {"tiles", tiles},
                {"atomic", atomic_mode},
                {"comm", two_files}};

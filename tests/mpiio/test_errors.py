@@ -19,7 +19,7 @@ def mpi(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def driver(mpi: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = Path(__file__).with_name("errors_driver.c")
-    return compile_mpi(mpi, source, tmp_path_factory.mktemp(mpi) / "driver")
+    return compile_mpi(mpi, source, tmp_path_factory.mktemp(mpi) / "driver", "-ldl")
 
 
 def run(mpi: str, driver: Path, path: Path, what: str, **environment: str) -> tuple[set[str], str]:
@@ -84,6 +84,14 @@ def test_a_quota_that_only_closing_tells_of_is_an_error_of_closing_on_every_rank
     assert said == {"success, success, quota; handled 1, closed"}
     assert ("opened without MPI" in report) == (what == "unclosed")
     assert "Disk quota exceeded" in report
+
+
+def test_a_count_that_no_form_of_mpi_takes_is_refused_on_every_rank(mpi, driver, tmp_path):
+    if mpi != "openmpi":
+        pytest.skip("this MPI has forms for large counts")
+    said, report = run(mpi, driver, tmp_path / "f", "vast")
+    assert said == {"count, count, count, success; handled 3"}
+    assert "2 calls left to MPI: another rank cannot" in report
 
 
 def test_what_one_rank_cannot_read_here_all_read_by_mpi(mpi, driver, tmp_path):
