@@ -32,6 +32,9 @@ struct mpi_files {
      * is known of it without the others. */
     int (*threads)(mpi_handle comm);
     int mode_read, mode_write, mode_sequential; /* of MPI_File_open: only reading, only writing */
+    /* As in ROMIO: a rank that reads alone what lies together leaves its pointer where the file
+     * ended. Elsewhere, and in all other calls, it moves by what was asked for. */
+    int stops_at_end;
 
     /* For files that MPI opens late: NULL where that is not known of this MPI's handles. Calls of
      * MPI return its code. */

@@ -27,6 +27,7 @@ typedef int comm_t, type_t, op_t, handler_t, request_t, window_t, info_t;
 #define MODE_RDWR 8
 #define MODE_UNIQUE 32
 #define SEEK_FROM_START 600
+#define STOPS_AT_END 1
 #define THREAD_MULTIPLE 3
 #define FROM_FORTRAN "MPI_Comm_f2c"
 #define INTERFACE mpi_mpich

@@ -266,6 +266,15 @@ static struct io_store *store_alone(const struct file *f)
     return f->late ? f->all.store : f->alone;
 }
 
+/* Reading has come to the end of the file. */
+static void look_where_it_stops(struct file *f, const struct call *call, struct progress *progress)
+{
+    struct io_part run;
+    int64_t etypes;
+    if (f->mpi->files->stops_at_end && straight_run(f, call, &etypes, &run))
+        progress->asked = progress->moved;
+}
+
 static int done_straight(struct file *f, const struct call *call, const struct io_part *run,
                          int64_t etypes, uint64_t *moved, int *code)
 {
@@ -280,6 +289,8 @@ static int done_straight(struct file *f, const struct call *call, const struct i
         report_passed(of_device);
         return 0;
     }
+    if (!rc && progress.moved < progress.asked)
+        look_where_it_stops(f, call, &progress);
     finish(f, call, &progress, rc, &failure, moved, code);
     return 1;
 }
@@ -308,6 +319,8 @@ static int done_by_parts(struct file *f, const struct call *call, const char *wh
         file_use(f);
         int rc = move_alone(f, call, &share, &failure);
         file_used(f);
+        if (!rc && share.progress.moved < share.progress.asked)
+            look_where_it_stops(f, call, &share.progress);
         finish(f, call, &share.progress, rc, &failure, moved, code);
     } else if (share.why)
         report_passed(share.why);

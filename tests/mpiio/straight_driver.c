@@ -2,6 +2,8 @@
  * and without the library:
  *   rows    datatypes that are used often, freed, and made anew of another form
  *   ends    nothing at all, the end of the file, pointers, parts that are padded or begin later
+ *   past    pointers when reading has come to the end of the file: of one rank, of all, with a type
+ *           that is seen first there
  *   swaps   files that come and go in each other's place, one of them MPI's own
  *   views   records of a view, one by one, and more than one of them */
 #include "late_driver.h"
@@ -93,6 +95,29 @@ static void ends(const char *path)
     say_bytes(path);
 }
 
+static void past(const char *path)
+{
+    MPI_File f = open_file(path, FOR_ALL);
+    MPI_Datatype four = made(1, 4, 4);
+    MPI_Offset at;
+    MPI_File_write_at_all(f, rank * 50, buf, 50, MPI_BYTE, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int call = 0; call < 8; call++) {
+        if (call % 2 == 0)
+            MPI_File_seek(f, call == 6 ? 200 : 40, MPI_SEEK_SET);
+        if (call / 2 == 0)
+            MPI_File_read(f, buf, 16, four, MPI_STATUS_IGNORE);
+        else if (call / 2 == 1)
+            MPI_File_read_all(f, buf, 64, MPI_BYTE, MPI_STATUS_IGNORE);
+        else
+            MPI_File_read(f, buf, 64, MPI_BYTE, MPI_STATUS_IGNORE);
+        MPI_File_get_position(f, &at);
+        say("position", at);
+    }
+    MPI_Type_free(&four);
+    MPI_File_close(&f);
+}
+
 /* Runs that lie apart, in a file of this rank's own. */
 static void write_turns_alone(const char *path, MPI_Info info)
 {
@@ -167,6 +192,6 @@ static void views(const char *path)
 int main(int argc, char **argv)
 {
     static const struct what all[] = {
-        {"rows", rows}, {"ends", ends}, {"swaps", swaps}, {"views", views}};
+        {"rows", rows}, {"ends", ends}, {"past", past}, {"swaps", swaps}, {"views", views}};
     return late_main(argc, argv, MPI_THREAD_SINGLE, all, sizeof all / sizeof *all);
 }

@@ -34,7 +34,7 @@ WHAT = {
         "denied": 2,
         "moved": 0,
     },
-    "straight_driver": {"rows": 0, "ends": 1, "swaps": 0, "views": 0},
+    "straight_driver": {"rows": 0, "ends": 1, "past": 0, "swaps": 0, "views": 0},
     "late_hints_driver": {"modes": 0, "given": 0, "views": 1, "set": 2},
 }
 OPENED = [(name, what) for name, cases in WHAT.items() for what in cases]
