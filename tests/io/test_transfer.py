@@ -154,6 +154,20 @@ def test_what_hdf5_has_and_we_have_not_is_told(tmp_path: Path) -> None:
         assert (f.read_array("chunked") == numpy.arange(60).reshape(6, 10)).all()
 
 
+def test_a_named_type_of_hdf5_is_told_and_the_arrays_beside_it_come(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "in.h5", "w") as file:
+        file["kind"] = numpy.dtype("f8")
+        file["group/colours"] = h5py.enum_dtype({"red": 1})
+        file["group/a"] = numpy.arange(3)
+        file.create_dataset("b", data=[0.5], dtype=file["kind"])
+    told = done("import", tmp_path / "in.h5", tmp_path / "f")
+    assert "type kind: it is no array" in told and "type group/colours: it is no array" in told
+    with brigade.io.open(None, tmp_path / "f") as f:
+        assert sorted(f) == ["b", "group/a"]
+        assert f.read_array("group/a").tolist() == [0, 1, 2] and f.read_array("b")[0] == 0.5
+
+
 def test_what_zarr_cannot_hold_is_told(tmp_path: Path) -> None:
     pytest.importorskip("zarr")
     with brigade.io.open(None, tmp_path / "f", "w") as f:

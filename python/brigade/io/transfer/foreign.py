@@ -55,6 +55,9 @@ class Foreign(ABC):
     def is_array(self, item: Any) -> bool:
         return hasattr(item, "shape")
 
+    def is_group(self, item: Any) -> bool:
+        return hasattr(item, "keys")
+
     def attribute(self, value: Any) -> Any:
         """An attribute's value (str or one-dimensional array) as the library takes it."""
         return value if isinstance(value, str) or len(value) != 1 else value[0]

@@ -55,6 +55,8 @@ def _arrays(
             left.append(f"link {name}: it leads elsewhere")
         elif foreign.is_array(item):
             yield name, item, _why_not(item)
+        elif not foreign.is_group(item):  # a named type of HDF5
+            left.append(f"type {name}: it is no array")
         else:
             if len(item.attrs):
                 left.append(f"attributes of group {name}: {', '.join(item.attrs)}")
