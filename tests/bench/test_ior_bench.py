@@ -382,6 +382,24 @@ def test_a_comparison_has_every_back_end_in_every_row_and_the_published_rows_bes
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_comparison_with_a_deadline_is_of_what_was_moved(bench):
+    words = ["-a", "POSIX,LAMINAR", "-i", "1", "-b", "8m", "-t", "8", "-s", "1000", "-w", "-D", "1"]
+    done = bench(*words, "--compare", "--json", "-n", "1", "--", "env")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    (row,) = report["rows"]
+    for one in report["samples"]:
+        assert 0 < one["write"]["bytes"] < one["bytes"] == 8000 << 20
+        rate = one["write"]["bytes"] / one["write"]["total"]
+        assert row["variants"][one["variant"]]["median"] == rate
+
+
+@pytest.mark.parametrize("words", [["-T", "1"], ["-O", "maxTimeDuration=1"]])
+def test_a_comparison_leaves_no_phase_out(words, bench):
+    done = bench("--compare", *words)
+    assert (done.returncode, "needs every phase" in done.stderr) == (2, True)
+
+
 @needs_romio
 def test_components_of_open_mpi_are_two_jobs_in_which_all_others_run(bench):
     words = ["-a", "LAMINAR,OMPIO,ROMIO", "-i", "1", "-b", "64k", "-t", "64k", "-c", "-w"]

@@ -15,7 +15,8 @@ PUBLISHED = Path(__file__).parents[2] / "bench/published/ior_one_sided.csv"
 
 def sample(variant: str, number: int, seconds: float, size: int = 8 << 20) -> dict:
     where = {"variant": variant, "component": "", "round": number, "ranks": 4, "nodes": 2}
-    return {**where, "bytes": size, "write": {"total": seconds}, "read": {"total": seconds / 2}}
+    accesses = {"write": {"total": seconds}, "read": {"total": seconds / 2}}
+    return {**where, "bytes": size, **{a: {"bytes": size, **t} for a, t in accesses.items()}}
 
 
 def test_a_row_compares_with_the_fastest_of_mpi_io_by_medians():
@@ -31,6 +32,18 @@ def test_a_row_compares_with_the_fastest_of_mpi_io_by_medians():
     assert write["best"] == "MPIIO:view", "POSIX does not count beside MPI-IO"
     assert write["ratios"]["LAMINAR"]["ratio"] == 2.0
     assert write["ratios"]["LAMINAR"]["low"] <= 2.0 <= write["ratios"]["LAMINAR"]["high"]
+
+
+def test_rates_and_ratios_are_of_the_bytes_that_were_moved_until_a_deadline():
+    samples = [sample(name, n, 1.0) for n in range(3) for name in ("MPIIO", "LAMINAR")]
+    for one in samples:
+        one["write"]["bytes"] = (3 if one["variant"] == "LAMINAR" else 1) << 20
+    write, read = compare.rows(samples, ["MPIIO", "LAMINAR"])
+    assert write["bytes"] == read["bytes"] == 8 << 20, "the file's"
+    assert [v["median"] / 2**20 for v in write["variants"].values()] == [1, 3]
+    found = write["ratios"]["LAMINAR"]
+    assert [round(found[key], 9) for key in ("ratio", "low", "high")] == [3, 3, 3]
+    assert read["ratios"]["LAMINAR"]["ratio"] == 1
 
 
 def test_without_a_back_end_of_brigades_the_first_is_compared():

@@ -166,6 +166,10 @@ def _compare(
     from brigade.bench.ior import compare, measure
     from brigade.report.host import host
 
+    if values["minutes"] or "maxtimeduration" in " ".join(values["directives"]).lower():
+        raise UsageError(
+            "-T: a comparison needs every phase", hint="-D lets each move for so many seconds"
+        )
     published = presets.PRESETS[preset] if preset else None
     if published:
         reordered = values["reorder"]

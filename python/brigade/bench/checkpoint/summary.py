@@ -2,6 +2,7 @@
 
 A ratio says how many times faster Brigade is than a peer: the peer's median seconds by Brigade's,
 both of the jobs in which both ran. Its interval is a bootstrap over rounds, each drawn with both.
+Where a sample says how many bytes it moved, seconds are those of a byte.
 """
 
 from __future__ import annotations
@@ -94,17 +95,21 @@ def ratio(samples: Sequence[Sample], mine: str, peer: str, direction: str) -> di
 def _pairs(
     samples: Sequence[Sample], mine: str, peer: str, direction: str
 ) -> list[tuple[float, float]]:
-    """(seconds of `mine`, of `peer`) of each job that had both; where none can, of each round."""
+    """(cost of `mine`, of `peer`) of each job that had both; where none can, of each round."""
     by_job: dict[tuple[str, int], dict[str, float]] = {}
     by_round: dict[int, dict[str, float]] = {}
     for sample in samples:
         if sample["variant"] in (mine, peer):
-            seconds = {sample["variant"]: sample[direction]["total"]}
-            by_job.setdefault((sample["component"], sample["round"]), {}).update(seconds)
-            by_round.setdefault(sample["round"], {}).update(seconds)
+            cost = {sample["variant"]: _cost(sample[direction])}
+            by_job.setdefault((sample["component"], sample["round"]), {}).update(cost)
+            by_round.setdefault(sample["round"], {}).update(cost)
     pairs = [job for job in by_job.values() if len(job) == 2]
     pairs = pairs or [job for job in by_round.values() if len(job) == 2]
     return [(pair[mine], pair[peer]) for pair in pairs]
+
+
+def _cost(moved: dict[str, float]) -> float:
+    return moved["total"] / moved.get("bytes", 1)
 
 
 def _faster(pairs: Sequence[tuple[float, float]]) -> float:

@@ -1,8 +1,8 @@
 """Back ends side by side, in the form that was published: a row for each width, file and access.
 
-A figure is the median of the repetitions' bandwidths. A ratio is of medians, in jobs that ran both
-or, where none can, in rounds that did, with a 95% interval from a bootstrap over repetitions
-(bench/checkpoint/summary.py).
+A figure is the median of the repetitions' bandwidths, which are of the bytes that were moved. A
+ratio is of medians, in jobs that ran both or, where none can, in rounds that did, with a 95%
+interval from a bootstrap over repetitions (bench/checkpoint/summary.py).
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ def rows(samples: Sequence[Sample], names: Sequence[str]) -> list[dict[str, Any]
 def _row(
     key: tuple[int, int, int], access: str, samples: list[Sample], names: Sequence[str]
 ) -> dict[str, Any]:
+    moves = [(s["variant"], s[access]) for s in samples]
     variants = {
-        name: _spread([s["bytes"] / s[access]["total"] for s in samples if s["variant"] == name])
+        name: _spread([move["bytes"] / move["total"] for variant, move in moves if variant == name])
         for name in names
     }
     ours = [name for name in names if _kind(name) in _OURS] or list(names[:1])

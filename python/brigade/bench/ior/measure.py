@@ -78,7 +78,8 @@ def compare(
     program: str, cases: Sequence[Case], ways: Sequence[Way], rounds: int, progress: Progress = None
 ) -> list[dict[str, Any]]:
     """Samples {"variant", "component", "round", "ranks", "nodes", "bytes", "write", "read"} of all
-    cases, the last two as far as they were asked for; BrigadeError if a word was wrong.
+    cases, the last two as far as they were asked for; BrigadeError if a word was wrong. "bytes" is
+    the file's; that of "write" and of "read" what was moved, with -D less, by minTimeDuration more.
 
     All ways take turns in one job. What does MPI-IO is chosen when a job starts: with several of
     them a job of each has a few rounds, and all other ways run in each."""
@@ -126,8 +127,8 @@ def _job(
                 "bytes": test["block"] * test["segments"] * case.ranks,
             },
         )
-        phases = ("open", "move", "close", "total")
-        sample[said["access"]] = {phase: said[phase] for phase in phases}
+        kept = ("bytes", "open", "move", "close", "total")
+        sample[said["access"]] = {name: said[name] for name in kept}
     return list(made.values())
 
 
