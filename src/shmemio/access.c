@@ -128,8 +128,8 @@ static int move(struct shmem_file *f, int writes, int together, const SHMEM_Offs
     request_destroy(&a.request);
     if (rc) {
         file_name_path(f, &failure);
-        if (writes && !f->failure.code && f->hints.publish)
-            f->failure = failure;
+        if (writes)
+            file_keep_failure(f, &failure);
     } else if (!at && f->view.etype_bytes)
         f->position += moved / f->view.etype_bytes;
     int code = shmemio_end(&failure);

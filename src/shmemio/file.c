@@ -26,6 +26,12 @@ int file_agree(struct shmem_file *f, struct brg_error *failure)
     return rc;
 }
 
+void file_keep_failure(struct shmem_file *f, const struct brg_error *failure)
+{
+    if (failure->code && !f->failure.code && f->hints.publish)
+        f->failure = *failure;
+}
+
 int file_end_stream(struct shmem_file *f, struct brg_error *err)
 {
     int rc = store_end_stream(f->store, err);
@@ -257,10 +263,11 @@ int SHMEM_File_get_size(SHMEM_File f, SHMEM_Offset *bytes)
     return SHMEM_SUCCESS;
 }
 
+/* The file's size is that which any PE knows: what one wrote alone, it has told to no other. */
 static int check_size(struct shmem_file *f, SHMEM_Offset bytes, struct brg_error *err)
 {
-    int64_t v[2] = {bytes, -bytes};
-    int rc = f->pgas->reduce(f->pgas, PGAS_MIN, v, 2, err);
+    int64_t v[3] = {bytes, -bytes, -(int64_t)f->size};
+    int rc = f->pgas->reduce(f->pgas, PGAS_MIN, v, 3, err);
     if (rc)
         return rc;
     if (v[0] != -v[1])
@@ -272,28 +279,28 @@ static int check_size(struct shmem_file *f, SHMEM_Offset bytes, struct brg_error
     if (f->amode & SHMEM_MODE_RDONLY)
         return brg_error_set(err, -EROFS, "cannot set the size of %s: it is open SHMEM_MODE_RDONLY",
                              f->token.path);
+    if (f->hints.publish && bytes < -v[2])
+        return brg_error_set(err, -ENOTSUP,
+                             "%s, which will be published, cannot become shorter: hint publish=new "
+                             "begins with an empty file",
+                             f->token.path);
     return 0;
 }
 
 int SHMEM_File_set_size(SHMEM_File f, SHMEM_Offset bytes)
 {
     struct brg_error failure = NO_FAILURE;
-    int rc = file_check(f, &failure);
-    rc = rc ? rc : check_size(f, bytes, &failure);
-    if (rc) {
-        if (f)
-            file_name_path(f, &failure);
+    if (file_check(f, &failure))
         return shmemio_end(&failure);
+    if (check_size(f, bytes, &failure))
+        file_name_path(f, &failure);
+    else {
+        if (f->pgas->rank == 0)
+            store_resize(f->store, (uint64_t)bytes, &failure);
+        if (!file_agree(f, &failure))
+            f->size = (uint64_t)bytes;
     }
-    if (f->hints.publish && (uint64_t)bytes < f->size)
-        brg_error_set(&failure, -ENOTSUP,
-                      "%s, which will be published, cannot become shorter: hint publish=new begins "
-                      "with an empty file",
-                      f->token.path);
-    else if (f->pgas->rank == 0)
-        store_resize(f->store, (uint64_t)bytes, &failure);
-    if (!file_agree(f, &failure))
-        f->size = (uint64_t)bytes;
+    file_keep_failure(f, &failure);
     return shmemio_end(&failure);
 }
 
@@ -309,6 +316,7 @@ int SHMEM_File_sync(SHMEM_File f)
         store_flush(f->store, &failure);
     if (!file_agree(f, &failure) && !f->pgas->reduce(f->pgas, PGAS_MIN, &size, 1, &failure))
         f->size = (uint64_t)-size;
+    file_keep_failure(f, &failure);
     return shmemio_end(&failure);
 }
 

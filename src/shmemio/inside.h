@@ -115,6 +115,8 @@ int file_check(const struct shmem_file *file, struct brg_error *err);
 /* The failure of any PE becomes everybody's, with the path; returns its code. Collective. */
 int file_agree(struct shmem_file *file, struct brg_error *failure);
 void file_name_path(const struct shmem_file *file, struct brg_error *failure);
+/* What a call that changes the file ended with: a failure keeps it from being published. Local. */
+void file_keep_failure(struct shmem_file *file, const struct brg_error *failure);
 
 /* Local. A file that is published has its checksums from what was written. What a PE writes alone,
  * or a new size, is told to no other: so no checksum of a block may rest on several calls, or on

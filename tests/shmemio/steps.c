@@ -4,6 +4,8 @@
  *
  * The file is FOLDER/file, or of several steps FOLDER/STEP/file. Every rank prints a line for each
  * call that fails: the step, and job_tell. */
+#include <errno.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "claim.h"
@@ -22,6 +24,18 @@ static int told(const char *call, int code)
     if (code)
         job_tell(where, code);
     return code;
+}
+
+/* The C library's, of which a disk may make one fail, and let the next end well. */
+static int syncs_to_fail;
+
+__attribute__((visibility("default"))) int fsync(int fd)
+{
+    if (syncs_to_fail == 0)
+        return (int)syscall(SYS_fsync, fd);
+    syncs_to_fail--;
+    errno = EIO;
+    return -1;
 }
 
 static SHMEM_File opened(int amode, const char *key, const char *value)
@@ -79,13 +93,46 @@ static void step_publish(void)
     told("close", SHMEM_File_close(&f));
 }
 
+/* One sync fails; the one of publishing would not. */
+static void step_one_sync(void)
+{
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, "publish", "yes");
+    told("write", write_blocks(f, 'b'));
+    syncs_to_fail = job.me == 1;
+    told("sync", SHMEM_File_sync(f));
+    told("sync", SHMEM_File_sync(f));
+    told("close", SHMEM_File_close(&f));
+}
+
 static void step_update(void)
 {
     SHMEM_File f = opened(SHMEM_MODE_WRONLY, "publish", "yes");
     char one = 'c';
     int first = job.me == 0;
     told("write", SHMEM_File_write_at_all(f, 5, &one, first, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
-    told("set_size", SHMEM_File_set_size(f, 3));
+    told("close", SHMEM_File_close(&f));
+}
+
+/* What is written is known to the PE that wrote it; that it is to be cut off, to all. */
+static void step_shorter(void)
+{
+    static char mine[1000];
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_WRONLY, "publish", "new");
+    memset(mine, 's', sizeof mine);
+    if (job.me == 1)
+        told("alone", SHMEM_File_write_at(f, 0, mine, 1000, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("set_size", SHMEM_File_set_size(f, 500));
+    told("close", SHMEM_File_close(&f));
+}
+
+/* The same, but longer. */
+static void step_longer(void)
+{
+    SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_WRONLY, "publish", "new");
+    char one = 'l';
+    if (job.me == 1)
+        told("alone", SHMEM_File_write_at(f, 9, &one, 1, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("set_size", SHMEM_File_set_size(f, 20));
     told("close", SHMEM_File_close(&f));
 }
 
@@ -285,6 +332,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } steps[] = {{"write", step_write},       {"publish", step_publish}, {"update", step_update},
+                 {"one-sync", step_one_sync}, {"shorter", step_shorter}, {"longer", step_longer},
                  {"grows", step_grows},       {"turns", step_turns},     {"runs", step_runs},
                  {"one-errs", step_one_errs}, {"refused", step_refused}, {"again", step_again},
                  {"seams", step_seams}};
