@@ -296,6 +296,7 @@ def test_a_deadline_limits_what_is_read_to_what_was_written(ior):
         (["-a", "POSIX:fast=yes"], "POSIX has no hints"),
         (["-a", "LAMINAR", "-Y"], "synced as a whole"),
         (["-a", "MPIIO", "-c", "-z"], "cannot be collective"),
+        (["-Z", "--numNodes", "2", "--numTasksOnNode0", "1"], "no task is as far"),
         (["-a", "ONESIDED:view", "-z"], "do not go through a view"),
         (["-a", "ONESIDED:seam=shmem"], "build it with oshcc"),
         (["-O", "colour=red"], "'colour': there is no such option"),
@@ -305,6 +306,14 @@ def test_what_cannot_be_is_refused_with_exit_code_2_and_one_message(words, said,
     done = ior(1, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(f"brigade-ior: .*{re.escape(said)}.*", done.stderr, re.DOTALL), done.stderr
+
+
+def test_a_task_for_which_no_transfers_were_drawn_does_not_wear_out(ior):
+    """Of the 4 transfers of a segment task 0 has none with this seed."""
+    words = ["-w", "-z", "--random-offset-seed", "7", "-b", "16k", "-t", "8k", "-s", "2"]
+    done = ior(2, *words, "-D", "30", "--stoneWallingWearOut", "-O", "summaryFormat=JSON")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["bytes"] == 8 * 8192
 
 
 def test_a_program_that_is_ended_removes_its_file(made, tmp_path):

@@ -92,6 +92,9 @@ static const char *check_order(const struct test *t)
     int elsewhere = o->reorder || o->reorder_random;
     if (o->reorder && o->reorder_random)
         return "tasks are reordered by a constant (-C) or at random (-Z), not both";
+    if (o->reorder_random == 1 && least_random_shift(t) >= t->ranks)
+        return "-Z reads what was written so many nodes away (-Q), and no task is as far: -Q, "
+               "numNodes or numTasksOnNode0 is too large for the tasks that there are";
     if (o->random_offset && elsewhere && !o->own_file)
         return "in a shared file, order transfers (-z) or tasks (-C, -Z) at random, not both";
     if (o->random_offset == 1 && o->block == o->transfer)

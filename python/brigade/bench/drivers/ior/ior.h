@@ -106,6 +106,8 @@ const char *test_check(struct test *t);
  * (-W), and when it reads. */
 int check_shift(const struct test *t);
 int read_shift(const struct test *t, int repetition);
+/* -Z: so many ranks away at least. A test in which no rank is, test_check refuses. */
+int64_t least_random_shift(const struct test *t);
 
 /* With a view, a segment is this many transfers, of which a task sees `count` from `start` on. */
 struct shape {

@@ -22,15 +22,20 @@ static unsigned reorder_seed(const struct test *t, int repetition)
     return seed < 0 ? (unsigned)(-seed + repetition) : (unsigned)seed;
 }
 
+int64_t least_random_shift(const struct test *t)
+{
+    int away = t->o.offset_tasks < t->nodes ? t->o.offset_tasks : t->nodes - 1;
+    return (int64_t)away * t->on_node0;
+}
+
 /* Each rank draws for itself: some blocks are read twice, and some by nobody. */
 static int random_shift(const struct test *t, int repetition)
 {
-    int away = t->o.offset_tasks < t->nodes ? t->o.offset_tasks : t->nodes - 1;
     int shift;
     srand((unsigned)t->rank + reorder_seed(t, repetition));
     do
         shift = rand() % t->ranks;
-    while (shift < away * t->on_node0);
+    while (shift < least_random_shift(t));
     return shift;
 }
 

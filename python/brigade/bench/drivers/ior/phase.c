@@ -63,7 +63,18 @@ static int goes_on(const struct under_way *u)
     return t->o.least_seconds && agreed(t, now() - u->begin < t->o.least_seconds);
 }
 
-/* After the deadline all ranks do as much as the fastest did. */
+/* The next one, from the front again behind the last; or -1: it has none. */
+static int64_t next_again(struct walk *walk)
+{
+    int64_t offset = walk_next(walk);
+    if (offset >= 0)
+        return offset;
+    walk_restart(walk);
+    return walk_next(walk);
+}
+
+/* After the deadline all ranks do as much as the fastest did; one for which -z drew no transfers
+ * has none to do. */
 static void wear_out(struct under_way *u)
 {
     struct phase *p = u->p;
@@ -71,13 +82,8 @@ static void wear_out(struct under_way *u)
     p->wall = now() - u->begin;
     p->wall_bytes = (double)p->moved;
     MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT64_T, MPI_MAX, p->target.t->comm);
-    while (p->transfers < most) {
-        int64_t offset = walk_next(&u->walk);
-        if (offset < 0)
-            walk_restart(&u->walk);
-        else
-            move(u, offset);
-    }
+    for (int64_t offset; p->transfers < most && (offset = next_again(&u->walk)) >= 0;)
+        move(u, offset);
 }
 
 static void move_all(struct under_way *u)
