@@ -38,6 +38,7 @@ using adios2::StepStatus;
 constexpr const char *PUT = "adios2.put";   // the array of what was put
 constexpr const char *RUN = "adios2.run";   // attribute: the run that wrote a step
 constexpr const char *TYPE = "adios2.type"; // attribute of an array: its type, where io.h has none
+constexpr const char *CHAR = "adios2.char"; // attribute: the names of the others that are char
 
 [[noreturn]] void fail(const std::string &what)
 {
@@ -81,6 +82,26 @@ size_t product(const Dims &dims)
 std::vector<uint64_t> widened(const Dims &dims)
 {
     return {dims.begin(), dims.end()};
+}
+
+// Several texts are one, with NULs between them.
+std::string joined(const std::vector<std::string> &texts)
+{
+    std::string all;
+    for (size_t i = 0; i < texts.size(); i++)
+        all += (i ? std::string(1, '\0') : "") + texts[i];
+    return all;
+}
+
+std::vector<std::string> parted(const std::string &all)
+{
+    std::vector<std::string> texts;
+    for (size_t from = 0; from <= all.size();) {
+        size_t until = std::min(all.find('\0', from), all.size());
+        texts.push_back(all.substr(from, until - from));
+        from = until + 1;
+    }
+    return texts;
 }
 
 // A file that is closed where the program leaves it.
@@ -305,8 +326,7 @@ class engine : public adios2::plugin::PluginEngineInterface {
         for (const block &b : blocks)
             if (&b != first_of(b.name))
                 write_block(f.get(), b.name, &b);
-        check(brg_file_set_attribute(f.get(), nullptr, RUN, BRG_TEXT, run.size(), run.data(), &err),
-              err);
+        write_attribute(f.get(), RUN, BRG_TEXT, run.size(), run.data());
         write_attributes(f.get());
         check(brg_file_commit(f.get(), &err), err);
         check(brg_file_close(f.release(), &err), err);
@@ -372,31 +392,47 @@ class engine : public adios2::plugin::PluginEngineInterface {
                   err);
     }
 
-    // Those of rank 0 are the file's. Several texts are one, with NULs between them.
+    static void write_attribute(brg_file *f, const std::string &name, brg_type type, size_t n,
+                                const void *values)
+    {
+        brg_error err;
+        check(brg_file_set_attribute(f, nullptr, name.c_str(), type, n, values, &err), err);
+    }
+
+    static void write_texts(brg_file *f, const std::string &name,
+                            const std::vector<std::string> &texts)
+    {
+        std::string all = joined(texts);
+        write_attribute(f, name, BRG_TEXT, all.size(), all.data());
+    }
+
+    // Those of rank 0 are the file's.
     void write_attributes(brg_file *f)
     {
+        std::vector<std::string> chars;
         for (const auto &found : m_IO.AvailableAttributes()) {
             const std::string &name = found.first, type = m_IO.AttributeType(name);
-            brg_error err;
-            int code = 0;
-            if (type == adios2::GetType<std::string>()) {
-                std::string all;
-                for (const std::string &text : m_IO.InquireAttribute<std::string>(name).Data())
-                    all += (all.empty() ? "" : std::string(1, '\0')) + text;
-                code = brg_file_set_attribute(f, nullptr, name.c_str(), BRG_TEXT, all.size(),
-                                              all.data(), &err);
-            }
-#define declare(T)                                                                           \
-    else if (type == adios2::GetType<T>() && type_of<T>())                                   \
-    {                                                                                        \
-        std::vector<T> values = m_IO.InquireAttribute<T>(name).Data();                       \
-        code = brg_file_set_attribute(f, nullptr, name.c_str(), type_of<T>(), values.size(), \
-                                      values.data(), &err);                                  \
+            if (type == adios2::GetType<char>())
+                chars.push_back(name);
+            if (type == adios2::GetType<std::string>())
+                write_texts(f, name, m_IO.InquireAttribute<std::string>(name).Data());
+#define declare(T)                                                            \
+    else if (type == adios2::GetType<T>() && type_of<T>())                    \
+    {                                                                         \
+        std::vector<T> values = m_IO.InquireAttribute<T>(name).Data();        \
+        write_attribute(f, name, type_of<T>(), values.size(), values.data()); \
     }
             ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(declare)
 #undef declare
-            check(code, err);
+            else
+            {
+                // No type: a failure that the other ranks hear, who may not have the attribute.
+                brg_file_set_attribute(f, nullptr, name.c_str(), brg_type(0), 0, nullptr, nullptr);
+                fail("attribute " + name + ": elements of type " + type + " are not written");
+            }
         }
+        if (!chars.empty())
+            write_texts(f, CHAR, chars);
     }
 
     // ---- reading ----
@@ -463,8 +499,19 @@ class engine : public adios2::plugin::PluginEngineInterface {
         }
     }
 
+    std::vector<std::string> names_of_chars() const
+    {
+        brg_type type;
+        size_t n;
+        const void *text;
+        if (brg_file_get_attribute(current.get(), nullptr, CHAR, &type, &n, &text, nullptr))
+            return {};
+        return parted({static_cast<const char *>(text), n});
+    }
+
     void define_attributes()
     {
+        std::vector<std::string> chars = names_of_chars();
         for (size_t i = 0; i < brg_file_attribute_count(current.get(), nullptr); i++) {
             std::string name = brg_file_attribute_name(current.get(), nullptr, i);
             brg_error err;
@@ -475,28 +522,23 @@ class engine : public adios2::plugin::PluginEngineInterface {
                                          &err),
                   err);
             m_IO.RemoveAttribute(name);
-            if (name == RUN)
+            if (name == RUN || name == CHAR)
                 continue;
+            bool is_char = std::find(chars.begin(), chars.end(), name) != chars.end();
             if (type == BRG_TEXT)
-                define_text(name, std::string(static_cast<const char *>(values), n));
-#define declare(T)                                                  \
-    else if (type == type_of<T>() && !std::is_same<T, char>::value) \
+                define_texts(name, parted({static_cast<const char *>(values), n}));
+#define declare(T)                                                            \
+    else if (type == type_of<T>() && is_char == std::is_same<T, char>::value) \
         define_numbers(name, static_cast<const T *>(values), n);
             ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(declare)
 #undef declare
         }
     }
 
-    void define_text(const std::string &name, const std::string &text)
+    void define_texts(const std::string &name, const std::vector<std::string> &texts)
     {
-        std::vector<std::string> texts;
-        for (size_t from = 0; from <= text.size();) {
-            size_t until = std::min(text.find('\0', from), text.size());
-            texts.push_back(text.substr(from, until - from));
-            from = until + 1;
-        }
         if (texts.size() == 1)
-            m_IO.DefineAttribute<std::string>(name, text);
+            m_IO.DefineAttribute<std::string>(name, texts[0]);
         else
             m_IO.DefineAttribute<std::string>(name, texts.data(), texts.size());
     }

@@ -85,7 +85,7 @@ for mode in "wa":
         for _ in out.steps(2):
             for kind, values in right.items():
                 out.write(kind, values, [2, 3], [0, 0], [2, 3])
-            out.write_attribute("names", ["a", "bc", ""])
+            out.write_attribute("names", ["", "", "a", "bc", ""])
             out.write_attribute("dx", np.array([0.5, 0.25]))
 with adios2.Stream(io, "x", "r") as found:
     for _ in found.steps():
@@ -122,8 +122,25 @@ def plugin(adios: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def compile_cpp(target: Path, *words: str) -> None:
-    done = subprocess.run(["c++", "-o", target, *words], capture_output=True, text=True)
+@pytest.fixture(scope="module")
+def driver(adios: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """adios2_driver.cpp"""
+    if not shutil.which("mpicxx.openmpi"):
+        pytest.skip("needs Debian package libopenmpi-dev: mpicxx.openmpi")
+    path = tmp_path_factory.mktemp("driver") / "adios2_driver"
+    source = str(Path(__file__).with_name("adios2_driver.cpp"))
+    compile_cpp(path, "-std=c++17", source, *program_words(adios), compiler="mpicxx.openmpi")
+    return path
+
+
+def program_words(adios: Path) -> list[str]:
+    """What a program of ADIOS2 is compiled with, behind its source."""
+    words = [f"-isystem{adios / 'include'}", f"-L{adios}", f"-Wl,-rpath,{adios}"]
+    return [*words, "-ladios2_cxx", "-ladios2_core", f"-Wl,-rpath-link,{adios}:{adios}.libs"]
+
+
+def compile_cpp(target: Path, *words: str, compiler: str = "c++") -> None:
+    done = subprocess.run([compiler, "-o", target, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -136,9 +153,7 @@ def python(ranks: int, program: str | Path, *words: object, **variables: str):
 
 def test_a_program_in_cpp_writes_and_reads_its_steps(adios, plugin, tmp_path):
     program = tmp_path / "waves"
-    words = [f"-isystem{adios / 'include'}", f"-L{adios}", f"-Wl,-rpath,{adios}"]
-    libraries = ["-ladios2_cxx", "-ladios2_core", f"-Wl,-rpath-link,{adios}:{adios}.libs"]
-    compile_cpp(program, "-std=c++17", str(EXAMPLES / "waves.cpp"), *words, *libraries)
+    compile_cpp(program, "-std=c++17", str(EXAMPLES / "waves.cpp"), *program_words(adios))
     done = subprocess.run([program, plugin, tmp_path / "w"], capture_output=True, text=True)
     assert done.stdout == "0 0 metre\n1 0 metre\n2 0 metre\n", done.stderr
 
@@ -167,8 +182,24 @@ def test_what_ranks_put_may_differ_and_what_none_put_is_not_there(plugin, tmp_pa
 
 def test_numbers_of_every_kind_come_back_and_append_goes_on_behind_the_last_step(plugin, tmp_path):
     done = python(1, KINDS.format(plugin=str(plugin)), tmp_path / "w")
-    right = [f"{step} ['a', 'bc', ''] [0.5, 0.25]" for step in range(4)]
+    right = [f"{step} ['', '', 'a', 'bc', ''] [0.5, 0.25]" for step in range(4)]
     assert done.stdout.splitlines() == right, done.stderr
+
+
+def test_attributes_that_are_characters_come_back_as_such(driver, plugin, tmp_path):
+    done = run_mpi("openmpi", 1, [driver, "chars", plugin, tmp_path / "w"])
+    right = ["char char x", "chars char a b", "number int8_t"]
+    assert done.stdout.splitlines() == right, done.stderr
+    with brigade.io.open(None, tmp_path / "w.0") as file:
+        assert file.attrs["chars"].tolist() == list(b"ab")
+
+
+def test_an_attribute_that_cannot_be_written_is_every_ranks_failure(driver, plugin, tmp_path):
+    done = run_mpi("openmpi", 2, [driver, "long", plugin, tmp_path / "w"])
+    assert done.returncode != 0
+    assert "rank 0: Brigade: attribute precise: elements of type long double" in done.stderr
+    assert "rank 1: Brigade: " in done.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_steps_of_an_earlier_longer_run_are_not_read_as_this_ones(plugin, tmp_path):
