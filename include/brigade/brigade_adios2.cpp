@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <complex>
+#include <map>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -38,6 +39,7 @@ using adios2::StepStatus;
 constexpr const char *PUT = "adios2.put";   // the array of what was put
 constexpr const char *RUN = "adios2.run";   // attribute: the run that wrote a step
 constexpr const char *TYPE = "adios2.type"; // attribute of an array: its type, where io.h has none
+constexpr const char *NAME = "adios2.name"; // attribute of an array: its variable's, if other
 constexpr const char *CHAR = "adios2.char"; // attribute: the names of the others that are char
 
 [[noreturn]] void fail(const std::string &what)
@@ -102,6 +104,19 @@ std::vector<std::string> parted(const std::string &all)
         from = until + 1;
     }
     return texts;
+}
+
+// The name of a variable's array: no slash at the front or the end, nor two together, as in
+// openPMD's /data/0/x.
+std::string array_name(const std::string &variable)
+{
+    std::string name;
+    for (char c : variable)
+        if (c != '/' || (!name.empty() && name.back() != '/'))
+            name += c;
+    if (!name.empty() && name.back() == '/')
+        name.pop_back();
+    return name;
 }
 
 // A file that is closed where the program leaves it.
@@ -313,24 +328,36 @@ class engine : public adios2::plugin::PluginEngineInterface {
 
     void write_step()
     {
-        file f;
-        brg_error err;
-        check(open(BRG_WRITE | BRG_CREATE, f, err), err);
         std::vector<std::string> names;
         for (const auto &found : m_IO.AvailableVariables(true))
             if (is_written(found.first))
                 names.push_back(found.first);
+        check_names(names);
+        file f;
+        brg_error err;
+        check(open(BRG_WRITE | BRG_CREATE, f, err), err);
         write_put(f.get(), names);
         for (const std::string &name : names)
             write_block(f.get(), name, first_of(name));
         for (const block &b : blocks)
             if (&b != first_of(b.name))
                 write_block(f.get(), b.name, &b);
-        write_attribute(f.get(), RUN, BRG_TEXT, run.size(), run.data());
+        write_attribute(f.get(), nullptr, RUN, BRG_TEXT, run.size(), run.data());
         write_attributes(f.get());
         check(brg_file_commit(f.get(), &err), err);
         check(brg_file_close(f.release(), &err), err);
         blocks.clear();
+    }
+
+    static void check_names(const std::vector<std::string> &variables)
+    {
+        std::map<std::string, std::string> seen;
+        for (const std::string &name : variables) {
+            auto found = seen.emplace(array_name(name), name);
+            if (!found.second)
+                fail("variables " + found.first->second + " and " + name +
+                     " would be one array: " + found.first->first);
+        }
     }
 
     bool is_written(const std::string &name)
@@ -381,29 +408,30 @@ class engine : public adios2::plugin::PluginEngineInterface {
         std::vector<uint64_t> none(shape.size(), 0);
         std::vector<uint64_t> start = b && shape.size() ? widened(b->start) : none;
         std::vector<uint64_t> count = b && shape.size() ? widened(b->count) : none;
+        std::string array = array_name(name);
         brg_error err;
-        check(brg_file_write_array(f, name.c_str(), type_named(type), int(shape.size()),
+        check(brg_file_write_array(f, array.c_str(), type_named(type), int(shape.size()),
                                    shape.data(), start.data(), count.data(), nullptr,
                                    b ? b->data : nullptr, &err),
               err);
         if (type == "char")
-            check(brg_file_set_attribute(f, name.c_str(), TYPE, BRG_TEXT, type.size(), type.data(),
-                                         &err),
-                  err);
+            write_attribute(f, array.c_str(), TYPE, BRG_TEXT, type.size(), type.data());
+        if (array != name)
+            write_attribute(f, array.c_str(), NAME, BRG_TEXT, name.size(), name.data());
     }
 
-    static void write_attribute(brg_file *f, const std::string &name, brg_type type, size_t n,
-                                const void *values)
+    static void write_attribute(brg_file *f, const char *array, const std::string &name,
+                                brg_type type, size_t n, const void *values)
     {
         brg_error err;
-        check(brg_file_set_attribute(f, nullptr, name.c_str(), type, n, values, &err), err);
+        check(brg_file_set_attribute(f, array, name.c_str(), type, n, values, &err), err);
     }
 
     static void write_texts(brg_file *f, const std::string &name,
                             const std::vector<std::string> &texts)
     {
         std::string all = joined(texts);
-        write_attribute(f, name, BRG_TEXT, all.size(), all.data());
+        write_attribute(f, nullptr, name, BRG_TEXT, all.size(), all.data());
     }
 
     // Those of rank 0 are the file's.
@@ -416,11 +444,11 @@ class engine : public adios2::plugin::PluginEngineInterface {
                 chars.push_back(name);
             if (type == adios2::GetType<std::string>())
                 write_texts(f, name, m_IO.InquireAttribute<std::string>(name).Data());
-#define declare(T)                                                            \
-    else if (type == adios2::GetType<T>() && type_of<T>())                    \
-    {                                                                         \
-        std::vector<T> values = m_IO.InquireAttribute<T>(name).Data();        \
-        write_attribute(f, name, type_of<T>(), values.size(), values.data()); \
+#define declare(T)                                                                     \
+    else if (type == adios2::GetType<T>() && type_of<T>())                             \
+    {                                                                                  \
+        std::vector<T> values = m_IO.InquireAttribute<T>(name).Data();                 \
+        write_attribute(f, nullptr, name, type_of<T>(), values.size(), values.data()); \
     }
             ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(declare)
 #undef declare
@@ -470,16 +498,27 @@ class engine : public adios2::plugin::PluginEngineInterface {
             if (was_put.at(i - 1))
                 define_variable(array);
             else
-                m_IO.RemoveVariable(array.name);
+                m_IO.RemoveVariable(variable_name(array));
+    }
+
+    // Text of the step or of an array; or what is to stand for it where there is none.
+    std::string text(const char *array, const char *name, const std::string &otherwise) const
+    {
+        brg_type type;
+        size_t n;
+        const void *values;
+        int code = brg_file_get_attribute(current.get(), array, name, &type, &n, &values, nullptr);
+        return code ? otherwise : std::string(static_cast<const char *>(values), n);
+    }
+
+    std::string variable_name(const brg_array &array) const
+    {
+        return text(array.name, NAME, array.name);
     }
 
     void define_variable(const brg_array &array)
     {
-        brg_type type;
-        size_t n;
-        const void *text;
-        bool is_char =
-            brg_file_get_attribute(current.get(), array.name, TYPE, &type, &n, &text, nullptr) == 0;
+        bool is_char = text(array.name, TYPE, "") == "char";
 #define declare(T)                                                             \
     if (type_of<T>() == array.type && is_char == std::is_same<T, char>::value) \
         return define<T>(array);
@@ -490,28 +529,19 @@ class engine : public adios2::plugin::PluginEngineInterface {
     template <class T> void define(const brg_array &array)
     {
         Dims shape(array.shape, array.shape + array.ndims), zeros(shape.size(), 0);
-        adios2::Variable<T> v = m_IO.InquireVariable<T>(array.name);
+        std::string name = variable_name(array);
+        adios2::Variable<T> v = m_IO.InquireVariable<T>(name);
         if (!v) {
-            m_IO.DefineVariable<T>(array.name, shape, zeros, shape);
+            m_IO.DefineVariable<T>(name, shape, zeros, shape);
         } else if (shape.size()) { // what was selected belongs to the step before
             v.SetShape(shape);
             v.SetSelection({zeros, shape});
         }
     }
 
-    std::vector<std::string> names_of_chars() const
-    {
-        brg_type type;
-        size_t n;
-        const void *text;
-        if (brg_file_get_attribute(current.get(), nullptr, CHAR, &type, &n, &text, nullptr))
-            return {};
-        return parted({static_cast<const char *>(text), n});
-    }
-
     void define_attributes()
     {
-        std::vector<std::string> chars = names_of_chars();
+        std::vector<std::string> chars = parted(text(nullptr, CHAR, ""));
         for (size_t i = 0; i < brg_file_attribute_count(current.get(), nullptr); i++) {
             std::string name = brg_file_attribute_name(current.get(), nullptr, i);
             brg_error err;
@@ -575,8 +605,8 @@ class engine : public adios2::plugin::PluginEngineInterface {
     {
         brg_error err;
         std::vector<uint64_t> start = widened(w.start), count = widened(w.count);
-        check(brg_file_read_array(f, w.name.c_str(), start.data(), count.data(), nullptr, w.data,
-                                  &err),
+        check(brg_file_read_array(f, array_name(w.name).c_str(), start.data(), count.data(),
+                                  nullptr, w.data, &err),
               err);
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import itertools
 import os
@@ -100,6 +101,27 @@ with adios2.Stream(io, "x", "r") as found:
 """
 )
 
+# Names with slashes where an array's has none; the last one is put in the second step only.
+NAMES = (
+    STEPS
+    + """
+names = ["/data/0/fields/E/x", "a//b", "c/", "/late"]
+for name in names:
+    io.define_variable(name, np.zeros(1), [2], [0], [2])
+with adios2.Stream(io, "x", "w") as out:
+    for _ in out.steps(2):
+        for i, name in enumerate(names[: 3 + out.current_step()]):
+            out.write(name, np.array([i, out.current_step()], float))
+with adios2.Stream(io, "x", "r") as found:
+    for _ in found.steps():
+        print({{name: found.read(name).tolist() for name in sorted(found.available_variables())}})
+io.define_variable("late", np.zeros(1), [2], [0], [2])
+with adios2.Stream(io, "x", "w") as out:
+    out.begin_step()
+    out.end_step()
+"""
+)
+
 
 @pytest.fixture(scope="module")
 def adios() -> Path:
@@ -184,6 +206,20 @@ def test_numbers_of_every_kind_come_back_and_append_goes_on_behind_the_last_step
     done = python(1, KINDS.format(plugin=str(plugin)), tmp_path / "w")
     right = [f"{step} ['', '', 'a', 'bc', ''] [0.5, 0.25]" for step in range(4)]
     assert done.stdout.splitlines() == right, done.stderr
+
+
+def test_variables_have_their_names_and_arrays_such_as_a_file_may_have(plugin, tmp_path):
+    done = python(1, NAMES.format(plugin=str(plugin)), tmp_path / "w")
+    steps = [
+        {"/data/0/fields/E/x": [0.0, s], "a//b": [1.0, s], "c/": [2.0, s], "/late": [3.0, s]}
+        for s in (0.0, 1.0)
+    ]
+    del steps[0]["/late"]
+    assert [ast.literal_eval(line) for line in done.stdout.splitlines()] == steps, done.stderr
+    assert "variables /late and late would be one array: late" in done.stderr
+    with brigade.io.open(None, tmp_path / "w.0") as file:
+        assert list(file) == ["adios2.put", "data/0/fields/E/x", "late", "a/b", "c"]
+        assert file["a/b"].attrs["adios2.name"] == "a//b"
 
 
 def test_attributes_that_are_characters_come_back_as_such(driver, plugin, tmp_path):
