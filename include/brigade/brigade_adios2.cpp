@@ -81,11 +81,6 @@ size_t product(const Dims &dims)
     return n;
 }
 
-std::vector<uint64_t> widened(const Dims &dims)
-{
-    return {dims.begin(), dims.end()};
-}
-
 // Several texts are one, with NULs between them.
 std::string joined(const std::vector<std::string> &texts)
 {
@@ -163,9 +158,8 @@ class engine : public adios2::plugin::PluginEngineInterface {
                  "File of the engine");
         path = given["File"];
         hints = given["Hints"];
-        world = given["Ranks"] == "world";
-        if (!given["Ranks"].empty() && !world && given["Ranks"] != "adios2")
-            fail("parameter Ranks=" + given["Ranks"] + ": it is adios2 or world");
+        world = second_of(given, "Ranks", "adios2", "world");
+        by_column = second_of(given, "Order", "row", "column");
         if (m_OpenMode == Mode::ReadRandomAccess)
             fail("steps are read one after another: open with Mode::Read");
         std::random_device random;
@@ -270,11 +264,40 @@ class engine : public adios2::plugin::PluginEngineInterface {
 
   private:
     std::string path, hints, run;
-    bool world = false, stepped = false;
+    bool world = false, by_column = false, stepped = false;
     size_t now = 0;
     std::vector<block> blocks;
     std::vector<wish> wishes;
     file current, alone; // the step that is read: by all ranks, by this one
+
+    // Of a parameter that is one of two words, and the first unless given.
+    static bool second_of(adios2::Params &given, const std::string &name, const std::string &first,
+                          const std::string &second)
+    {
+        const std::string &said = given[name];
+        if (!said.empty() && said != first && said != second)
+            fail("parameter " + name + "=" + said + ": it is " + first + " or " + second);
+        return said == second;
+    }
+
+    // A file's arrays lie row by row. A program whose arrays lie column by column names the same
+    // dimensions from the other end.
+    template <class T> T turned(T dims) const
+    {
+        if (by_column)
+            std::reverse(dims.begin(), dims.end());
+        return dims;
+    }
+
+    std::vector<uint64_t> in_file(const Dims &dims) const
+    {
+        return turned(std::vector<uint64_t>(dims.begin(), dims.end()));
+    }
+
+    Dims in_program(const brg_array &array) const
+    {
+        return turned(Dims(array.shape, array.shape + array.ndims));
+    }
 
     std::string step_path() const
     {
@@ -311,7 +334,7 @@ class engine : public adios2::plugin::PluginEngineInterface {
             fail("variable " + v.Name() + ": give it a global shape, or none and no count");
         Dims count = shape == adios2::ShapeID::GlobalValue ? Dims() : v.Count();
         if (v.SelectionSize() != product(count))
-            fail("variable " + v.Name() + ": selections in memory are not supported");
+            fail("variable " + v.Name() + ": a selection of several steps is not supported");
         block b{v.Name(), v.Start(), count, values, product(count) * sizeof(T), {}};
         blocks.push_back(std::move(b));
         if (copied || count.empty()) // a single value may be a temporary one, as in Python
@@ -404,10 +427,10 @@ class engine : public adios2::plugin::PluginEngineInterface {
     {
         adios2::VariableNT v = m_IO.InquireVariable(name);
         std::string type = m_IO.VariableType(name);
-        std::vector<uint64_t> shape = widened(v.Shape());
+        std::vector<uint64_t> shape = in_file(v.Shape());
         std::vector<uint64_t> none(shape.size(), 0);
-        std::vector<uint64_t> start = b && shape.size() ? widened(b->start) : none;
-        std::vector<uint64_t> count = b && shape.size() ? widened(b->count) : none;
+        std::vector<uint64_t> start = b && shape.size() ? in_file(b->start) : none;
+        std::vector<uint64_t> count = b && shape.size() ? in_file(b->count) : none;
         std::string array = array_name(name);
         brg_error err;
         check(brg_file_write_array(f, array.c_str(), type_named(type), int(shape.size()),
@@ -528,7 +551,7 @@ class engine : public adios2::plugin::PluginEngineInterface {
 
     template <class T> void define(const brg_array &array)
     {
-        Dims shape(array.shape, array.shape + array.ndims), zeros(shape.size(), 0);
+        Dims shape = in_program(array), zeros(shape.size(), 0);
         std::string name = variable_name(array);
         adios2::Variable<T> v = m_IO.InquireVariable<T>(name);
         if (!v) {
@@ -586,7 +609,7 @@ class engine : public adios2::plugin::PluginEngineInterface {
         if (v.ShapeID() == adios2::ShapeID::GlobalValue)
             return {v.Name(), {}, {}, values};
         if (v.SelectionSize() != product(v.Count()))
-            fail("variable " + v.Name() + ": selections in memory are not supported");
+            fail("variable " + v.Name() + ": a selection of several steps is not supported");
         return {v.Name(), v.Start(), v.Count(), values};
     }
 
@@ -604,7 +627,7 @@ class engine : public adios2::plugin::PluginEngineInterface {
     void read(brg_file *f, const wish &w)
     {
         brg_error err;
-        std::vector<uint64_t> start = widened(w.start), count = widened(w.count);
+        std::vector<uint64_t> start = in_file(w.start), count = in_file(w.count);
         check(brg_file_read_array(f, array_name(w.name).c_str(), start.data(), count.data(),
                                   nullptr, w.data, &err),
               err);

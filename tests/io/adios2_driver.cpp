@@ -1,6 +1,6 @@
 // An ADIOS2 program of what Python's bindings cannot say:
 //
-//     adios2_driver chars | long ENGINE FILE
+//     adios2_driver chars | long | column ENGINE FILE
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -11,9 +11,10 @@
 
 static adios2::Params parameters;
 
-static adios2::IO declare(adios2::ADIOS &adios, const std::string &name)
+static adios2::IO declare(adios2::ADIOS &adios, const std::string &name,
+                          adios2::ArrayOrdering order = adios2::ArrayOrdering::Auto)
 {
-    adios2::IO io = adios.DeclareIO(name);
+    adios2::IO io = adios.DeclareIO(name, order);
     io.SetEngine("Plugin");
     io.SetParameters(parameters);
     return io;
@@ -58,6 +59,37 @@ static void long_double(adios2::ADIOS &adios, int rank)
     write_step(out);
 }
 
+// As Fortran has it: of a(3, 2) = [10 i + j] rank 0 puts rows 0 and 1, rank 1 the last; each prints
+// rows 1 and 2 as it gets them, with all others and by itself.
+static void column(adios2::ADIOS &adios, int rank)
+{
+    parameters["Order"] = "column";
+    adios2::IO out = declare(adios, "out", adios2::ArrayOrdering::ColumnMajor);
+    std::vector<int> mine = rank == 0 ? std::vector<int>{0, 10, 1, 11} : std::vector<int>{20, 21};
+    auto a =
+        out.DefineVariable<int>("a", {3, 2}, {rank == 0 ? 0u : 2u, 0}, {rank == 0 ? 2u : 1u, 2});
+    adios2::Engine writer = out.Open("x", adios2::Mode::Write);
+    writer.BeginStep();
+    writer.Put(a, mine.data());
+    writer.EndStep();
+    writer.Close();
+    adios2::IO in = declare(adios, "in", adios2::ArrayOrdering::ColumnMajor);
+    adios2::Engine reader = in.Open("x", adios2::Mode::Read);
+    reader.BeginStep();
+    auto found = in.InquireVariable<int>("a");
+    std::vector<int> together(4), alone(4);
+    std::string said = std::to_string(found.Shape()[0]) + " " + std::to_string(found.Shape()[1]);
+    found.SetSelection({{1, 0}, {2, 2}});
+    reader.Get(found, together.data());
+    reader.Get(found, alone.data(), adios2::Mode::Sync);
+    reader.EndStep();
+    reader.Close();
+    for (const auto &values : {together, alone})
+        for (int value : values)
+            said += " " + std::to_string(value);
+    std::cout << said + "\n";
+}
+
 int main(int argc, char **argv)
 {
     int rank, failed = 0;
@@ -74,6 +106,8 @@ int main(int argc, char **argv)
             chars(adios);
         if (what == "long")
             long_double(adios, rank);
+        if (what == "column")
+            column(adios, rank);
     } catch (const std::exception &error) {
         std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
         failed = 1;

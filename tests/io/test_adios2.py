@@ -238,6 +238,23 @@ def test_an_attribute_that_cannot_be_written_is_every_ranks_failure(driver, plug
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_program_whose_arrays_lie_by_column_names_dimensions_from_the_other_end(
+    driver, plugin, tmp_path
+):
+    done = run_mpi("openmpi", 2, [driver, "column", plugin, tmp_path / "w"])
+    part = "10 20 11 21"
+    assert done.stdout.splitlines() == [f"3 2 {part} {part}"] * 2, done.stderr
+    with brigade.io.open(None, tmp_path / "w.0") as file:
+        assert file.read_array("a").tolist() == [[0, 10, 20], [1, 11, 21]]
+
+
+def test_a_parameter_that_is_none_of_its_words_is_refused(plugin, tmp_path):
+    other = STEPS.replace('"world"', '"world", "Order": "diagonal"')
+    program = other + "io.open('x', adios2.bindings.Mode.Write)"
+    done = python(1, program.format(plugin=str(plugin)), tmp_path / "w")
+    assert "parameter Order=diagonal: it is row or column" in done.stderr
+
+
 def test_steps_of_an_earlier_longer_run_are_not_read_as_this_ones(plugin, tmp_path):
     path = tmp_path / "w"
     for steps in (3, 2):
