@@ -217,6 +217,29 @@ def test_new_byte_code_is_no_change(world: World, image: Image, level: str) -> N
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("whose", ["app", "pkg"])
+def test_machine_code_that_numba_caches_beside_byte_code_is_checked(
+    world: World, level: str, whose: str
+) -> None:
+    cache = getattr(world, whose) / "__pycache__"
+    cache.mkdir()
+    index, code = cache / "core.f-1.py311.nbi", cache / "core.cpython-311.pyc"
+    for path in (index, code):
+        World.write(path, "old")
+    world.trial([record("open", path, extra="2000000") for path in (index, code)])
+    build(world.records, world.base / "numba.brg", cover=[str(world.root)])
+    with Image(world.base / "numba.brg") as image:
+        World.write(cache / "new.pyc", "")
+        World.write(code, "newer")
+        found = {path for path, _ in changes(image, level, budget=12)}
+        assert found == (set() if level == "fast" else {str(code)})
+        replaced_by_rename(index)
+        assert (str(index), "changed") in changes(image, level, budget=12)
+        index.unlink()
+        assert (str(index), "is gone") in changes(image, level, budget=12)
+
+
+@pytest.mark.parametrize("level", LEVELS)
 def test_a_vanished_tree_is_a_change_and_no_exception(
     world: World, image: Image, level: str
 ) -> None:

@@ -26,10 +26,10 @@ from brigade.image.freshplan import (
     DEFAULT_BUDGET,
     FolderCheck,
     Known,
-    is_bytecode,
     plan_checks,
 )
 from brigade.image.layout import ABSENT, DIR, FILE, OTHER, SYMLINK, kind_of
+from brigade.image.names import is_bytecode
 
 if TYPE_CHECKING:
     from brigade.image.reader import Image

@@ -16,7 +16,8 @@ them, any other is read.
             3. files in the remaining directories; as many as the budget allows, taking turns
     none    nothing
 
-Byte code is left out of `fast`: Python decides by the source whether it is valid.
+Byte code is left out of `fast`: Python decides by the source whether it is valid. What others
+keep beside it (Numba its machine code, and an index of that) is checked like any file.
 
 What must stay true: nothing here touches a file system; the same entries, budget and turn
 give the same plan; step 1 is never cut, whatever the budget.
@@ -30,6 +31,7 @@ from typing import NamedTuple
 
 from brigade.errors import UsageError
 from brigade.image.layout import ABSENT, DIR
+from brigade.image.names import is_bytecode
 
 LEVELS = ("full", "fast", "none")
 DEFAULT_BUDGET = 90
@@ -84,10 +86,6 @@ class _Folder:
     children: list[Known] = field(default_factory=list)
 
 
-def is_bytecode(path: str) -> bool:
-    return "/__pycache__/" in path or path.endswith("/__pycache__")
-
-
 def plan_checks(
     entries: Iterable[Known],
     level: str,
@@ -115,7 +113,7 @@ def _folders(entries: Iterable[Known]) -> dict[str, _Folder]:
         if known.kind == DIR and known.listed:
             folders.setdefault(known.path, _Folder(known.path)).listed = True
         folders.setdefault(known.folder, _Folder(known.folder)).children.append(known)
-    for folder in folders.values():
+    for folder in sorted(folders.values(), key=lambda folder: len(folder.path), reverse=True):
         folder.children = [_with_inside(known, folders) for known in folder.children]
     return folders
 
@@ -140,8 +138,6 @@ def _check(folder: _Folder, items: list[Known], full: bool = False) -> FolderChe
 def _fast(folders: dict[str, _Folder], budget: int, turn: int) -> list[FolderCheck]:
     own, parents, rest = [], [], []
     for folder in folders.values():
-        if is_bytecode(folder.path):
-            continue
         items = [known for known in folder.children if _matters(known, folder.listed)]
         check = _check(folder, items)
         if not items:
@@ -163,8 +159,8 @@ def _fast(folders: dict[str, _Folder], budget: int, turn: int) -> list[FolderChe
 
 
 def _matters(known: Known, in_software: bool) -> bool:
-    if is_bytecode(known.path):
-        return False
+    if is_bytecode(known.path):  # a folder of it matters if others keep something there, too
+        return known.inside is not None and bool(known.inside.items)
     if known.kind == DIR:
         return known.listed or known.snapshot
     return known.used or (known.kind == ABSENT and not in_software)

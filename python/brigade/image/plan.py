@@ -17,19 +17,18 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Callable
 
 from brigade.image.layout import ABSENT, DIR, FILE, OTHER, SYMLINK
+from brigade.image.names import is_bytecode
 from brigade.image.snapshot import Answer, Snapshot, is_dir, is_file, is_link
 from brigade.image.walk import Reached, Walker
 from brigade.trial.mounts import KERNEL_FOLDERS, Coverage, is_under
 
 MAX_OWN_NAMES = 1000  # of a directory of the user's own, for its listing to be kept
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
-_BYTECODE = re.compile(r"/__pycache__(/[^/]*\.pyc(\.\d+)?)?$")
 
 
 @dataclass
@@ -53,11 +52,6 @@ class Entry:
 class LeftOut:
     path: str
     why: str
-
-
-def is_bytecode_cache(path: str) -> bool:
-    """True for a `__pycache__` folder and for byte code in it, finished or not."""
-    return _BYTECODE.search(path) is not None
 
 
 def is_kernel(path: str) -> bool:
@@ -138,7 +132,7 @@ class Plan:
             self._absent(end.path)
         elif err == 0 and end.err in _GONE:
             self._doubt(end.path, "was there during the trial and is gone")
-        elif err in _GONE and end.err == 0 and not is_bytecode_cache(end.path):
+        elif err in _GONE and end.err == 0 and not is_bytecode(end.path):
             # a call that wants a directory says ENOTDIR of a file that is there
             if err == errno.ENOENT or is_dir(self.snapshot.lstat(end.path)):
                 self._doubt(end.path, "appeared since the trial looked")
@@ -150,7 +144,7 @@ class Plan:
 
     def wrote(self, path: str) -> None:
         """The trial made, changed, renamed or removed `path`."""
-        if not path.startswith("/") or is_kernel(path) or is_bytecode_cache(path):
+        if not path.startswith("/") or is_kernel(path) or is_bytecode(path):
             return
         for follow in (False, True):
             end = self.resolve(path, follow)

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Callable
 
+from brigade.image.names import PACKAGES
 from brigade.image.snapshot import Snapshot, is_dir, is_file
 
-PACKAGES = frozenset({"site-packages", "dist-packages"})
 STANDARD = frozenset(
     "bin sbin lib lib32 lib64 libexec include share etc conda-meta ssl plugins Library".split()
 )
