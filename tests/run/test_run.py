@@ -148,6 +148,29 @@ def test_output_beside_the_script_is_no_reason_for_a_new_trial(site: Site) -> No
     assert "making an image" not in site.brigade().stderr
 
 
+APP_WITH_OUTPUT = """\
+import os
+here = os.path.dirname(__file__)
+os.makedirs(here + "/results/run1", exist_ok=True)
+print(os.listdir(here + "/results"), os.path.exists(here + "/old"))
+os.listdir(here)
+"""
+
+
+def test_a_folder_that_the_user_removed_is_made_again_without_a_new_trial(site: Site) -> None:
+    site.app.write_text(APP_WITH_OUTPUT)
+    results, old = site.app.parent / "results", site.app.parent / "old"
+    results.mkdir()
+    old.mkdir()
+    assert site.brigade().stdout == "['run1'] True\n"
+    shutil.rmtree(results)
+    old.rmdir()
+    again = site.brigade(run=("--no-grow",))
+    assert again.stdout == "['run1'] False\n", again.stderr
+    assert again.returncode == 0 and "making an image" not in again.stderr
+    assert {str(results), str(old)} <= set(site.report()["image"]["left_to_file_system"])
+
+
 def test_nothing_is_left_in_node_memory_unless_asked(made: Site) -> None:
     made.brigade()
     assert not list(made.nodes.glob("brigade-*/[0-9a-f]*"))

@@ -185,6 +185,101 @@ def test_a_new_name_in_a_snapshot_is_no_change_but_the_folder_has_moved(
     assert found.moved == [str(world.app)]
 
 
+def image_of(world: World, *more: bytes) -> Image:
+    """The image of a trial that did `more` as well."""
+    world.trial(more)
+    build(world.records, world.base / "more.brg", cover=[str(world.root)])
+    return Image(world.base / "more.brg")
+
+
+def silent_paths(image: Image, found: freshness.Freshness) -> set[str]:
+    return {image.entry(number).path for number in freshness.silent_entries(image, found)}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_folder_of_the_users_that_is_gone_is_no_change_but_not_answered_for(
+    world: World, level: str
+) -> None:
+    results = world.root / "results"
+    (results / "old").mkdir(parents=True)
+    with image_of(world, record("stat", results / "old"), missing("stat", results / "1")) as image:
+        assert freshness.check(image, level).left == []
+        shutil.rmtree(results)
+        found = freshness.check(image, level)
+        assert found.ok and str(results / "old") in found.left
+        assert silent_paths(image, found) >= {str(results / "old")}
+        if level == "full":
+            assert silent_paths(image, found) == {str(results), f"{results}/old", f"{results}/1"}
+        results.symlink_to(world.app)
+        assert freshness.check(image, "full").changed == [(str(results), "is a link now")]
+
+
+def test_a_folder_of_the_users_is_asked_for_only_if_nothing_in_it_is(world: World) -> None:
+    deep = world.root / "one/two/three"
+    deep.mkdir(parents=True)
+    for name in "ab":
+        World.write(deep / name, "")
+    with image_of(world, record("stat", deep / "a"), record("stat", deep / "b")) as image:
+        plan = plan_checks(freshness.known_entries(image), "fast")
+    asked = [item.path for check in plan for item in check.items]
+    assert [path for path in asked if "/one" in path] == [f"{deep}/a", f"{deep}/b"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_the_trial_only_listed_may_change_but_is_not_answered_for(
+    world: World, level: str
+) -> None:
+    """Its folder has moved, or is read in any case."""
+    folders = world.root / "few", world.root / "many"
+    for folder in folders:
+        (folder / "sub").mkdir(parents=True)
+        for name in ("used1", "used2", "used3", "gone", "edited", "kept"):
+            World.write(folder / name, "x")
+    used = [record("stat", folders[1] / f"used{i}") for i in (1, 2, 3)]
+    lists = [record("list", folder, extra="200000") for folder in folders]
+    with image_of(world, *lists, *used) as image:
+        for folder in folders:
+            (folder / "gone").unlink()
+            World.write(folder / "edited", "longer")
+            (folder / "sub").rmdir()
+            World.write(folder / "new", "")
+        found = freshness.check(image, level)
+        assert found.ok, found.changed
+        assert found.moved == [str(folder) for folder in folders]
+        gone = {f"{folder}/{name}" for folder in folders for name in ("gone", "edited", "sub")}
+        assert set(found.left) == gone
+        assert silent_paths(image, found) == gone | set(found.moved)
+        World.write(folders[1] / "used2", "longer")
+        assert changes(image, level) == [(f"{folders[1]}/used2", "changed")]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_link_in_a_listed_folder_that_leads_elsewhere_is_a_change(
+    world: World, level: str
+) -> None:
+    """Paths through it lead elsewhere: to be silent about the link itself is not enough."""
+    latest = world.app / "latest"
+    latest.symlink_to("run1")
+    with image_of(world, record("list", world.app, extra="200000")) as image:
+        latest.unlink()
+        latest.symlink_to("run2")
+        assert changes(image, level) == [(str(latest), "changed")]
+
+
+def test_very_many_changes_in_listed_folders_are_a_reason_for_a_new_trial(world: World) -> None:
+    data = [world.root / "data1", world.root / "data2"]
+    for folder in data:
+        folder.mkdir()
+        for number in range(600):
+            (folder / str(number)).touch()
+    with image_of(world, *(record("list", folder, extra="200000") for folder in data)) as image:
+        for folder in data:
+            shutil.rmtree(folder)
+            folder.mkdir()
+        found = freshness.check(image)
+        assert len(found.changed) == 1200 and found.left == []
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_temporary_file_that_came_and_went_is_no_change(
     world: World, image: Image, level: str

@@ -10,6 +10,10 @@ time also moves when another hard link to the file is made (conda and uv do that
 does not count when the number of links moved too. A directory of software whose own time
 has changed is read: its names count, and the files in it. New byte code is no change.
 
+What the trial did not use itself, in a folder of the user's own that it listed, may change: the
+image serves, but does not answer for it. So it is with folders that are gone: a program's output.
+A link is another matter: paths through it lead elsewhere.
+
 What must stay true: only metadata is read; an error while asking is a change, never
 silence.
 """
@@ -35,16 +39,19 @@ if TYPE_CHECKING:
     from brigade.image.reader import Image
 
 _PERMISSIONS = 0o7777
+_MOST_LEFT = 1000  # paths; each is told to all nodes
 
 
 @dataclass(frozen=True)
 class Freshness:
     """`changed`: (path, what happened, to be read after the path). `moved`: directories of the
-    user's own that got or lost names: the image serves, but may not list them. `requests`: what
-    the check cost the file system, by the count that freshplan explains."""
+    user's own that got or lost names: the image serves, but may not list them. `left`: paths in
+    such directories that it may not answer for, nor for what lies below. `requests`: what the
+    check cost the file system, by the count that freshplan explains."""
 
     changed: list[tuple[str, str]] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
     requests: int = 0
     looked_at: int = 0
 
@@ -73,6 +80,18 @@ def run(checks: Iterable[FolderCheck]) -> Freshness:
     """Carry out checks that are sorted by folder."""
     with _Run(list(checks)) as one:
         return one.result()
+
+
+def silent_entries(image: Image, found: Freshness) -> list[int]:
+    """The numbers of the entries for which the image shall not answer in this job."""
+    moved = [image.lookup(path).entry for path in found.moved]
+    numbers = [entry.number for entry in moved if entry]
+    left = set(found.left)
+    for entry in image.entries() if left else ():  # parents before children
+        if entry.path in left or entry.path.rpartition("/")[0] in left:
+            left.add(entry.path)
+            numbers.append(entry.number)
+    return numbers
 
 
 def known_entries(image: Image) -> Iterator[Known]:
@@ -121,10 +140,11 @@ class _Run:
         self._folders = _OpenFolders()
         self._changed: dict[str, str] = {}
         self._moved: list[str] = []
+        self._left: dict[str, str] = {}
         self._requests = 0
         self._later: list[FolderCheck] = []  # directories that were written to
         # directories that are read anyway, whatever their time says
-        self._read = {check.folder for check in checks if check.names is not None}
+        self._read = {check.folder for check in checks if check.read}
 
     def __enter__(self) -> _Run:
         return self
@@ -141,12 +161,23 @@ class _Run:
                 self._ask(check)
         while self._later:
             self._read_folder(self._later.pop())
+        if len(self._left) > _MOST_LEFT:
+            self._changed.update(self._left)
         looked_at = sum(len(check.items) for check in self._checks)
         changed = sorted(self._changed.items())
-        return Freshness(changed, sorted(self._moved), self._requests, looked_at)
+        left = sorted(self._left.keys() - self._changed.keys())
+        return Freshness(changed, sorted(self._moved), left, self._requests, looked_at)
 
     def _note(self, path: str, what: str) -> None:
         self._changed.setdefault(path, what)
+
+    def _note_known(self, known: Known, what: str, now: int | None, own: bool) -> None:
+        """`now`: the kind of what is there instead; `own`: in a directory of the user's own."""
+        is_link = SYMLINK in (known.kind, now)
+        if own and not is_link and (known.kind == DIR or not known.used):
+            self._left[known.path] = what
+        else:
+            self._note(known.path, what)
 
     def _read_folder(self, check: FolderCheck) -> None:
         wanted = {known.name: known for known in check.items}
@@ -157,13 +188,14 @@ class _Run:
                     names.add(entry.name)
                     known = wanted.get(entry.name)
                     if known is not None:
-                        self._compare(known, entry.stat(follow_symlinks=False))
+                        self._compare(known, entry.stat(follow_symlinks=False), check.own)
         except OSError as error:
-            self._note(check.folder, _trouble(error))
-            return
+            if not (check.own and _is_gone(error)):  # that is for the directory above to tell
+                self._note(check.folder, _trouble(error))
+                return
         for name in wanted.keys() - names:
             if wanted[name].kind != ABSENT:
-                self._note(wanted[name].path, "is gone")
+                self._note_known(wanted[name], "is gone", None, check.own)
         if check.names is not None:
             self._compare_names(check.folder, check.names, names)
 
@@ -174,31 +206,28 @@ class _Run:
                 metadata = os.stat(name, dir_fd=above, follow_symlinks=False)
             except (FileNotFoundError, NotADirectoryError):
                 if known.kind != ABSENT:
-                    self._note(known.path, "is gone")
+                    self._note_known(known, "is gone", None, check.own)
             except OSError as error:
                 self._note(known.path, _trouble(error))
             else:
-                self._compare(known, metadata)
+                self._compare(known, metadata, check.own)
 
-    def _compare(self, known: Known, now: os.stat_result) -> None:
+    def _compare(self, known: Known, now: os.stat_result, own: bool) -> None:
         if known.kind == ABSENT:
             if not is_bytecode(known.path):
                 self._note(known.path, "is new")
             return
         what = _difference(known, now)
         if what is not None:
-            self._note(known.path, what)
-        elif (
-            known.inside is not None
-            and now.st_mtime_ns != known.mtime_ns
-            and known.path not in self._read
-        ):
-            self._reread(known.inside)
-        elif known.snapshot and now.st_mtime_ns != known.mtime_ns:
-            self._moved.append(known.path)
+            self._note_known(known, what, kind_of(now.st_mode), own)
+        elif known.kind == DIR and now.st_mtime_ns != known.mtime_ns:
+            if known.snapshot:
+                self._moved.append(known.path)
+            if known.inside is not None and known.path not in self._read:
+                self._reread(known.inside)
 
     def _reread(self, check: FolderCheck) -> None:
-        """A directory of software was written to: what is in it now?"""
+        """A directory whose names are known was written to: what is in it now?"""
         self._read.add(check.folder)
         self._requests += check.cost
         self._later.append(check)
@@ -231,7 +260,9 @@ def _difference(known: Known, now: os.stat_result) -> str | None:
     return None
 
 
+def _is_gone(error: OSError) -> bool:
+    return isinstance(error, (FileNotFoundError, NotADirectoryError))
+
+
 def _trouble(error: OSError) -> str:
-    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
-        return "is gone"
-    return f"cannot be read ({error.strerror})"
+    return "is gone" if _is_gone(error) else f"cannot be read ({error.strerror})"

@@ -8,8 +8,9 @@ them, any other is read.
 
     level   what is checked
     full    every path of the image, and the names in every directory whose names are known
-    fast    1. the user's own files: all that does not lie in installed software, and every
-               absence there
+    fast    1. the user's own files and folders: all that does not lie in installed software,
+               and every absence there. Of a folder counts that it is there; it is asked for
+               if nothing in it is. A listed folder whose time has changed is read
             2. the modification times of all directories of installed software, which come
                with reading their parents, and all files in those parents; parents nearest to
                the root first. A directory whose time has changed is read
@@ -50,7 +51,7 @@ class Known(NamedTuple):
     ctime_ns: int
     mode: int
     nlink: int
-    inside: FolderCheck | None = None  # of a listed directory: for when its time has changed
+    inside: FolderCheck | None = None  # of a directory with names: for when its time has changed
     snapshot: bool = False
 
     @property
@@ -65,12 +66,14 @@ class Known(NamedTuple):
 @dataclass
 class FolderCheck:
     """Things to compare in one directory. `read`: by reading it; `names`: then these, and no
-    others, must be there (None: other names do not matter)."""
+    others, must be there (None: other names do not matter). `own`: it is the user's, not of
+    installed software."""
 
     folder: str
     items: list[Known]
     read: bool
     names: frozenset[str] | None = None
+    own: bool = False
 
     @property
     def cost(self) -> int:
@@ -119,9 +122,14 @@ def _folders(entries: Iterable[Known]) -> dict[str, _Folder]:
 
 
 def _with_inside(known: Known, folders: dict[str, _Folder]) -> Known:
-    if known.kind != DIR or not known.listed:
+    folder = folders.get(known.path)
+    if known.kind != DIR or folder is None:
         return known
-    folder = folders[known.path]
+    if known.snapshot:
+        items = [child for child in folder.children if child.kind != ABSENT]
+        return known._replace(inside=FolderCheck(known.path, items, True, own=True))
+    if not known.listed:
+        return known
     items = [child for child in folder.children if _matters(child, True)]
     return known._replace(inside=FolderCheck(known.path, items, True, _names(folder)))
 
@@ -132,19 +140,40 @@ def _names(folder: _Folder) -> frozenset[str]:
 
 def _check(folder: _Folder, items: list[Known], full: bool = False) -> FolderCheck:
     read = len(items) > LIST_COST or (full and folder.listed)
-    return FolderCheck(folder.path, items, read, _names(folder) if read and folder.listed else None)
+    names = _names(folder) if read and folder.listed else None
+    return FolderCheck(folder.path, items, read, names, own=not folder.listed)
+
+
+def _check_own(folder: _Folder, folders: dict[str, _Folder]) -> FolderCheck:
+    """Of a directory of the user's own: what it takes; if that is to read it, all that is known."""
+    items = [known for known in folder.children if _matters(known) or _is_end(known, folders)]
+    check = _check(folder, items)
+    if check.read:
+        check.items = [known for known in folder.children if not is_bytecode(known.path)]
+    return check
+
+
+def _is_end(known: Known, folders: dict[str, _Folder]) -> bool:
+    """Whether it is a directory that was used, and nothing that is asked for lies in it: that
+    would tell that it is there."""
+    if not _is_way(known):
+        return False
+    below = folders.get(known.path, _Folder(known.path)).children
+    return not any(_is_way(one) or (one.kind != ABSENT and _matters(one)) for one in below)
+
+
+def _is_way(known: Known) -> bool:
+    return known.kind == DIR and known.used and not is_bytecode(known.path)
 
 
 def _fast(folders: dict[str, _Folder], budget: int, turn: int) -> list[FolderCheck]:
     own, parents, rest = [], [], []
     for folder in folders.values():
-        items = [known for known in folder.children if _matters(known, folder.listed)]
-        check = _check(folder, items)
-        if not items:
-            continue
         if not folder.listed:
-            own.append(check)
-        elif any(known.kind == DIR for known in items):
+            own.append(_check_own(folder, folders))
+            continue
+        check = _check(folder, [known for known in folder.children if _matters(known, True)])
+        if any(known.kind == DIR for known in check.items):
             parents.append(check)
         else:
             rest.append(check)
@@ -158,7 +187,7 @@ def _fast(folders: dict[str, _Folder], budget: int, turn: int) -> list[FolderChe
     return chosen + _turn(parents + rest, room, turn)
 
 
-def _matters(known: Known, in_software: bool) -> bool:
+def _matters(known: Known, in_software: bool = False) -> bool:
     if is_bytecode(known.path):  # a folder of it matters if others keep something there, too
         return known.inside is not None and bool(known.inside.items)
     if known.kind == DIR:

@@ -36,14 +36,13 @@ def offer(word: str | os.PathLike[str] | None, cover: Iterable[str]) -> dict[str
                 f"{path} is stale: {where} {what}",
                 hint="make it anew with `brigade run --renew` or `brigade image create`",
             )
-        moved = [image.lookup(folder).entry for folder in found.moved]
         return {
             "reason": "",
             "image": path,
             "id": image.id,
             "bytes": image.total_bytes,
             "raw_bytes": image.raw_bytes,
-            "changed": [entry.number for entry in moved if entry],
+            "changed": freshness.silent_entries(image, found),
             "stager": str(native("brigade-stage")),
         }
 

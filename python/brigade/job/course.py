@@ -67,7 +67,7 @@ class Course:
     check: dict[str, Any] | None = None
     renewed: str | None = None  # why an image was made in this run
     grown: dict[str, Any] | None = None  # what was added to it in this run
-    left: list[str] = field(default_factory=list)  # folders that changed: listed for real
+    left: list[str] = field(default_factory=list)  # the user's paths that changed: asked for real
     moved: list[int] = field(default_factory=list)  # entries that changed without harm
     staged: dict[str, Any] | None = None
     unstaged: str | None = None  # why the job ran without an image

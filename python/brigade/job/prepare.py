@@ -139,6 +139,7 @@ def _use_image(
     try:
         with Image(path) as image:
             course.image_id, course.meta = image.id, image.meta
+            course.left, course.moved = [], []
             start = time.monotonic()
             if not checked:
                 why_not = _does_not_serve(course)
@@ -162,8 +163,8 @@ def _use_image(
                         f"{path} is stale: {path_changed} {what}",
                         hint="make it anew with `brigade run --renew` or `brigade image create`",
                     )
-                course.left = found.moved
-                course.moved = [e.number for e in (image.lookup(p).entry for p in found.moved) if e]
+                course.left = sorted(found.moved + found.left)
+                course.moved = freshness.silent_entries(image, found)
             return None
     except ImageError as error:
         if settings.image or checked:
