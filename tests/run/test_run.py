@@ -171,6 +171,29 @@ def test_a_folder_that_the_user_removed_is_made_again_without_a_new_trial(site: 
     assert {str(results), str(old)} <= set(site.report()["image"]["left_to_file_system"])
 
 
+APP_WITH_SETTINGS = """\
+import os
+try:
+    from local_settings import value
+except ImportError:
+    value = "default"
+print(value)
+with open(os.path.join(os.path.dirname(__file__), "log.txt"), "a") as log:
+    log.write(value + "\\n")
+"""
+
+
+def test_settings_that_appear_beside_a_script_that_logs_there_are_found(site: Site) -> None:
+    site.app.write_text(APP_WITH_SETTINGS)
+    for _ in range(2):
+        assert site.brigade().stdout == "default\n"
+    assert site.report()["image"]["left_to_file_system"] == []
+    (site.app.parent / "local_settings.py").write_text("value = 'local'\n")
+    again = site.brigade()
+    assert again.stdout == "local\n"
+    assert "making an image" not in again.stderr
+
+
 def test_nothing_is_left_in_node_memory_unless_asked(made: Site) -> None:
     made.brigade()
     assert not list(made.nodes.glob("brigade-*/[0-9a-f]*"))

@@ -18,6 +18,7 @@ from brigade.image.build import build
 from brigade.image.freshplan import Known, plan_checks
 from brigade.image.layout import DIR, FILE
 from brigade.image.reader import Image
+from brigade.imports.claims import claims_of
 
 LEVELS = ["fast", "full"]
 
@@ -278,6 +279,52 @@ def test_very_many_changes_in_listed_folders_are_a_reason_for_a_new_trial(world:
             folder.mkdir()
         found = freshness.check(image)
         assert len(found.changed) == 1200 and found.left == []
+
+
+def with_table(world: World, *more: bytes) -> Image:
+    """The image of a program that imports from its own folder, and writes into it."""
+    (world.app / "space").mkdir()
+    searched = [record("import", name, extra=f"{world.app}/{name}.py") for name in ("helper", "os")]
+    searched += [record("import", name, status=1) for name in ("local_settings", "space")]
+    return image_of(
+        world,
+        record("path-entry", world.app),
+        record("stat", world.app / "space"),
+        *searched,
+        record("write", world.app / "log.txt"),
+        *more,
+    )
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "name", ["local_settings.py", "local_settings.so", "local_settings", "helper.so", "space.py"]
+)
+def test_a_module_that_appears_where_a_table_says_there_is_none_makes_the_table_silent(
+    world: World, level: str, name: str
+) -> None:
+    with with_table(world) as image:
+        for other in ("log.txt", "log2.txt", "unsearched.py", "helper.pyc", "helper.txt"):
+            World.write(world.app / other, "")
+        found = freshness.check(image, level)
+        assert found.ok and found.moved == []
+        World.write(world.app / name, "")
+        found = freshness.check(image, level)
+        assert found.ok and found.moved == [str(world.app)]
+
+
+def test_a_listed_folder_with_a_table_is_not_read_for_it(world: World) -> None:
+    """Its time tells as much."""
+    world.trial([record("path-entry", world.app), record("list", world.app, extra="200000")])
+    build(world.records, world.base / "listed.brg", cover=[str(world.root)])
+    with Image(world.base / "listed.brg") as listed, with_table(world) as written:
+        claims = [claims_of(image.python_table) for image in (listed, written)]
+        plans = [
+            plan_checks(freshness.known_entries(image), "fast", claims=said)
+            for image, said in zip((listed, written), claims)
+        ]
+    checks = [next(c for c in plan if c.folder == str(world.app)) for plan in plans]
+    assert [bool(check.claims) for check in checks] == [False, True]
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -34,6 +34,7 @@ from brigade.image.freshplan import (
 )
 from brigade.image.layout import ABSENT, DIR, FILE, OTHER, SYMLINK, kind_of
 from brigade.image.names import is_bytecode
+from brigade.imports.claims import claims_of
 
 if TYPE_CHECKING:
     from brigade.image.reader import Image
@@ -45,9 +46,9 @@ _MOST_LEFT = 1000  # paths; each is told to all nodes
 @dataclass(frozen=True)
 class Freshness:
     """`changed`: (path, what happened, to be read after the path). `moved`: directories of the
-    user's own that got or lost names: the image serves, but may not list them. `left`: paths in
-    such directories that it may not answer for, nor for what lies below. `requests`: what the
-    check cost the file system, by the count that freshplan explains."""
+    user's own that got or lost names: the image serves, but may not list them, nor say what is
+    imported from there. `left`: paths in such directories that it may not answer for, nor for what
+    lies below. `requests`: what the check cost the file system, by freshplan's count."""
 
     changed: list[tuple[str, str]] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
@@ -73,7 +74,8 @@ def check(
         return Freshness()
     if turn is None:
         turn = time.time_ns() // 1_000_000
-    return run(plan_checks(known_entries(image), level, budget, turn))
+    claims = claims_of(image.python_table)
+    return run(plan_checks(known_entries(image), level, budget, turn, claims))
 
 
 def run(checks: Iterable[FolderCheck]) -> Freshness:
@@ -196,6 +198,8 @@ class _Run:
         for name in wanted.keys() - names:
             if wanted[name].kind != ABSENT:
                 self._note_known(wanted[name], "is gone", None, check.own)
+        if check.claims and any(map(check.claims.are_contradicted_by, names - wanted.keys())):
+            self._moved.append(check.folder)
         if check.names is not None:
             self._compare_names(check.folder, check.names, names)
 

@@ -10,7 +10,9 @@ them, any other is read.
     full    every path of the image, and the names in every directory whose names are known
     fast    1. the user's own files and folders: all that does not lie in installed software,
                and every absence there. Of a folder counts that it is there; it is asked for
-               if nothing in it is. A listed folder whose time has changed is read
+               if nothing in it is. A listed folder whose time has changed is read, and in any
+               case one that is not but has an import table: to see that what the table says
+               is not there has not come
             2. the modification times of all directories of installed software, which come
                with reading their parents, and all files in those parents; parents nearest to
                the root first. A directory whose time has changed is read
@@ -26,13 +28,14 @@ give the same plan; step 1 is never cut, whatever the budget.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from brigade.errors import UsageError
 from brigade.image.layout import ABSENT, DIR
 from brigade.image.names import is_bytecode
+from brigade.imports.claims import Claims
 
 LEVELS = ("full", "fast", "none")
 DEFAULT_BUDGET = 90
@@ -67,13 +70,14 @@ class Known(NamedTuple):
 class FolderCheck:
     """Things to compare in one directory. `read`: by reading it; `names`: then these, and no
     others, must be there (None: other names do not matter). `own`: it is the user's, not of
-    installed software."""
+    installed software. `claims`: what import tables say of it, that new names may contradict."""
 
     folder: str
     items: list[Known]
     read: bool
     names: frozenset[str] | None = None
     own: bool = False
+    claims: Claims | None = None
 
     @property
     def cost(self) -> int:
@@ -86,6 +90,7 @@ class _Folder:
 
     path: str
     listed: bool = False
+    claims: Claims | None = None
     children: list[Known] = field(default_factory=list)
 
 
@@ -94,27 +99,32 @@ def plan_checks(
     level: str,
     budget: int = DEFAULT_BUDGET,
     turn: int = 0,
+    claims: Mapping[str, Claims] | None = None,
 ) -> list[FolderCheck]:
-    """The directories to look into, sorted by path. `turn` says whose turn it is in step 3."""
+    """The directories to look into, sorted by path. `turn` says whose turn it is in step 3;
+    `claims`: what import tables say of directories of the user's own."""
     if level not in LEVELS:
         raise UsageError(f"check level {level}: levels are {', '.join(LEVELS)}")
     if level == "none":
         return []
-    folders = _folders(entries)
+    folders = _folders(entries, claims or {})
     if level == "full":
         chosen = [_check(folder, folder.children, full=True) for folder in folders.values()]
     else:
         chosen = _fast(folders, budget, turn)
-    return sorted((check for check in chosen if check.items), key=lambda check: check.folder)
+    chosen = [check for check in chosen if check.items or check.claims]
+    return sorted(chosen, key=lambda check: check.folder)
 
 
-def _folders(entries: Iterable[Known]) -> dict[str, _Folder]:
-    folders: dict[str, _Folder] = {}
+def _folders(entries: Iterable[Known], claims: Mapping[str, Claims]) -> dict[str, _Folder]:
+    folders = {path: _Folder(path, claims=some) for path, some in claims.items()}
     for known in entries:
         if known.path == "/":
             continue
         if known.kind == DIR and known.listed:
             folders.setdefault(known.path, _Folder(known.path)).listed = True
+        if known.snapshot and known.path in claims:  # its time tells
+            folders[known.path].claims = None
         folders.setdefault(known.folder, _Folder(known.folder)).children.append(known)
     for folder in sorted(folders.values(), key=lambda folder: len(folder.path), reverse=True):
         folder.children = [_with_inside(known, folders) for known in folder.children]
@@ -139,9 +149,9 @@ def _names(folder: _Folder) -> frozenset[str]:
 
 
 def _check(folder: _Folder, items: list[Known], full: bool = False) -> FolderCheck:
-    read = len(items) > LIST_COST or (full and folder.listed)
+    read = len(items) > LIST_COST or (full and folder.listed) or folder.claims is not None
     names = _names(folder) if read and folder.listed else None
-    return FolderCheck(folder.path, items, read, names, own=not folder.listed)
+    return FolderCheck(folder.path, items, read, names, not folder.listed, folder.claims)
 
 
 def _check_own(folder: _Folder, folders: dict[str, _Folder]) -> FolderCheck:
