@@ -431,6 +431,25 @@ def test_the_names_of_all_software_are_checked_within_a_small_budget() -> None:
     assert {f"/s/p{i:03}" for i in range(300)} <= items
 
 
+def test_many_files_of_the_users_own_leave_room_for_the_software() -> None:
+    own = [known(f"/own/d{i}/f") for i in range(200)]
+    software = packages(40, 5)
+    plans = [plan_checks(own + software, "fast", 90, turn) for turn in range(5)]
+    seen = {item.path for plan in plans for check in plan for item in check.items}
+    assert seen >= {known.path for known in own + software}
+    assert max(sum(check.cost for check in plan) for plan in plans) <= 200 + 1 + 30
+
+
+def test_an_installation_is_noticed_however_much_else_there_is() -> None:
+    own = [known(f"/own/d{i}/f") for i in range(100)]
+    many = [known(f"/a{i:02}/lib", DIR, True) for i in range(90)]
+    many += [known(f"/a{i:02}/lib/sub", DIR, True) for i in range(90)]
+    site = "/v/lib/python3/site-packages"
+    deep = [known(path, DIR, True) for path in ("/v/lib", "/v/lib/python3", site, f"{site}/p")]
+    plan = plan_checks(own + many + deep, "fast", turn=1)
+    assert site in {item.path for check in plan for item in check.items}
+
+
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=30), st.integers(5, 40))
 def test_every_file_has_its_turn(files: list[int], budget: int) -> None:
     entries = [known("/s", DIR, True)]

@@ -14,8 +14,9 @@ them, any other is read.
                case one that is not but has an import table: to see that what the table says
                is not there has not come
             2. the modification times of all directories of installed software, which come
-               with reading their parents, and all files in those parents; parents nearest to
-               the root first. A directory whose time has changed is read
+               with reading their parents, and all files in those parents; first those of
+               site-packages, then parents nearest to the root. A directory whose time has
+               changed is read
             3. files in the remaining directories; as many as the budget allows, taking turns
     none    nothing
 
@@ -23,7 +24,8 @@ Byte code is left out of `fast`: Python decides by the source whether it is vali
 keep beside it (Numba its machine code, and an index of that) is checked like any file.
 
 What must stay true: nothing here touches a file system; the same entries, budget and turn
-give the same plan; step 1 is never cut, whatever the budget.
+give the same plan; step 1 is never cut, whatever the budget; a third of the budget is for
+software, whatever step 1 takes.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from typing import NamedTuple
 
 from brigade.errors import UsageError
 from brigade.image.layout import ABSENT, DIR
-from brigade.image.names import is_bytecode
+from brigade.image.names import PACKAGES, is_bytecode
 from brigade.imports.claims import Claims
 
 LEVELS = ("full", "fast", "none")
@@ -183,18 +185,27 @@ def _fast(folders: dict[str, _Folder], budget: int, turn: int) -> list[FolderChe
             own.append(_check_own(folder, folders))
             continue
         check = _check(folder, [known for known in folder.children if _matters(known, True)])
+        if not check.items:
+            continue
         if any(known.kind == DIR for known in check.items):
             parents.append(check)
         else:
             rest.append(check)
-    parents.sort(key=lambda check: (check.folder.count("/"), check.folder))
+    parents.sort(key=lambda check: (_rank(check), check.folder.count("/"), check.folder))
     rest.sort(key=lambda check: (-len(check.items), check.folder))
-    room = budget - sum(check.cost for check in own)
+    room = max(budget - sum(check.cost for check in own), budget // 3)
     chosen = own
     while parents and parents[0].cost <= room:
         room -= parents[0].cost
         chosen.append(parents.pop(0))
     return chosen + _turn(parents + rest, room, turn)
+
+
+def _rank(check: FolderCheck) -> int:
+    """What tells most is asked first: whether packages were installed, then in which."""
+    if any(known.name in PACKAGES for known in check.items):
+        return 0
+    return 1 if check.folder.rpartition("/")[2] in PACKAGES else 2
 
 
 def _matters(known: Known, in_software: bool = False) -> bool:
@@ -208,8 +219,6 @@ def _matters(known: Known, in_software: bool = False) -> bool:
 def _turn(checks: list[FolderCheck], room: int, turn: int) -> list[FolderCheck]:
     """This turn's share of the checks: they are dealt out in order, as many to a share as there
     is room for, and at least one."""
-    if room <= 0:
-        return []
     shares: list[list[FolderCheck]] = [[]]
     left = room
     for check in checks:
