@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -325,6 +326,30 @@ def test_a_listed_folder_with_a_table_is_not_read_for_it(world: World) -> None:
         ]
     checks = [next(c for c in plan if c.folder == str(world.app)) for plan in plans]
     assert [bool(check.claims) for check in checks] == [False, True]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_folder_that_may_be_entered_but_not_listed_is_asked_for_each_path(
+    world: World, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = world.root / "closed"
+    closed.mkdir()
+    for name in "abc":
+        World.write(closed / name, name)
+    used = [record("open", closed / name, extra="2000000") for name in "abc"]
+    with image_of(world, *used, missing("stat", closed / "d")) as image:
+        scandir = os.scandir
+
+        def refused(where: int | str) -> Iterator[os.DirEntry[str]]:
+            if os.path.samefile(where, closed):
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return scandir(where)
+
+        monkeypatch.setattr(os, "scandir", refused)
+        assert changes(image, level) == []
+        World.write(closed / "b", "longer")
+        World.write(closed / "d", "")
+        assert changes(image, level) == [(f"{closed}/b", "changed"), (f"{closed}/d", "is new")]
 
 
 @pytest.mark.parametrize("level", LEVELS)

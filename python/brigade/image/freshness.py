@@ -8,7 +8,8 @@ as long as the directory is open (MooseFS does) then answers without asking its 
 A file has changed if its size, modification time, mode or change time differs. The change
 time also moves when another hard link to the file is made (conda and uv do that), so it
 does not count when the number of links moved too. A directory of software whose own time
-has changed is read: its names count, and the files in it. New byte code is no change.
+has changed is read: its names count, and the files in it. New byte code is no change. In a
+directory that may be entered but not listed each path is asked for.
 
 What the trial did not use itself, in a folder of the user's own that it listed, may change: the
 image serves, but does not answer for it. So it is with folders that are gone: a program's output.
@@ -191,6 +192,14 @@ class _Run:
                     known = wanted.get(entry.name)
                     if known is not None:
                         self._compare(known, entry.stat(follow_symlinks=False), check.own)
+        except PermissionError as error:
+            if check.names is None:  # it may be entered, though not listed
+                self._requests += len(check.items)
+                self._ask(check)
+                self._moved += [check.folder] if check.claims else []
+            else:
+                self._note(check.folder, _trouble(error))
+            return
         except OSError as error:
             if not (check.own and _is_gone(error)):  # that is for the directory above to tell
                 self._note(check.folder, _trouble(error))
