@@ -11,7 +11,8 @@ changed are taken over from the image as they are.
 
 What must stay true: the records are replaced before the image, each by one rename; stopped in
 between, the next growth does the same again. What was added once is never asked for again, so that
-a path that cannot be held does not make every run grow.
+a path that cannot be held does not make every run grow. What another user has put beside an image
+is not read.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from brigade.image.build import Built, build
 from brigade.image.missed import Miss, missed_of, pending
 from brigade.image.reader import Image
 from brigade.trial.record import load
+from brigade.whose import open_ours
 
 _CAUSES = frozenset({"UNKNOWN", "NO_CONTENT", "DIRECTORY"})
 _LISTS = frozenset({"list", "dirfd"})
@@ -181,7 +183,7 @@ def _is_worth_it(new: dict[Miss, str]) -> bool:
 def _lists(image: str) -> tuple[list[str], list[Miss]]:
     """What --cover named, and what has been added since the trial."""
     try:
-        with tarfile.open(records_of(image)) as tar:
+        with open_ours(records_of(image)) as packed, tarfile.open(fileobj=packed) as tar:
             stream = tar.extractfile(_LIST_NAME)
             lists = json.load(stream) if stream else {}
         return lists["cover"], [(op, path) for op, path in lists["added"]]
@@ -192,7 +194,7 @@ def _lists(image: str) -> tuple[list[str], list[Miss]]:
 def _unpack(image: str, folder: str) -> None:
     """The records into `folder`."""
     try:
-        with tarfile.open(records_of(image)) as tar:
+        with open_ours(records_of(image)) as packed, tarfile.open(fileobj=packed) as tar:
             for member in tar.getmembers():
                 stream = tar.extractfile(member)
                 name = os.path.basename(member.name)
@@ -214,9 +216,10 @@ def _put(tar: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def _replace(path: str, data: bytes) -> None:
-    temporary = f"{path}.{os.uname().nodename}-{os.getpid()}"
+    folder, name = os.path.split(path)
+    fd, temporary = tempfile.mkstemp(prefix=name + ".", dir=folder or ".")
     try:
-        with open(temporary, "wb") as out:
+        with open(fd, "wb") as out:
             out.write(data)
         os.replace(temporary, path)
     finally:

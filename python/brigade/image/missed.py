@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 
+from brigade.whose import open_ours
+
 Miss = tuple[str, str]  # call, path
 
 
@@ -20,7 +22,7 @@ def missed_of(image: str) -> str:
 def pending(image: str) -> list[Miss]:
     """What was missed and not added yet."""
     try:
-        with open(missed_of(image), encoding="utf-8") as stream:
+        with open_ours(missed_of(image)) as stream:
             return [(op, path) for op, path in json.load(stream)]
     except (OSError, ValueError):
         return []

@@ -22,6 +22,7 @@ from brigade.image.reader import Image
 from brigade.imports.table import Interpreter
 from brigade.job.key import image_path
 from brigade.paths import native
+from brigade.whose import stranger
 
 
 def offer(word: str | os.PathLike[str] | None, cover: Iterable[str]) -> dict[str, Any]:
@@ -56,6 +57,12 @@ def _kept(cover: Iterable[str]) -> str:
             f"there is no image for {shlex.join(program)}: {path} is missing",
             hint="run it once under `brigade run`, or make one with `brigade image create` and "
             "give it as broadcast(comm, image=FILE)",
+        )
+    user = stranger(path)
+    if user is not None:
+        raise ImageError(
+            f"{path} belongs to user {user}, and what an image holds is run",
+            hint="run it once under `brigade run`, or name the image: broadcast(comm, image=FILE)",
         )
     return path
 

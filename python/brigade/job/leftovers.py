@@ -37,8 +37,8 @@ def jobs_of_this_host() -> Iterator[str]:
 
 def remove_trials(image: str) -> None:
     """Remove the folders of trials for `image` that this host has begun and cannot end."""
-    start = f"{image}.trial-{os.uname().nodename}-"
+    start, own = f"{image}.trial-{os.uname().nodename}-", str(os.getpid())
     for folder in glob.glob(glob.escape(start) + "*"):
         pid = folder[len(start) :]
-        if pid.isdigit() and not os.path.exists(f"/proc/{pid}"):
+        if pid == own or (pid.isdigit() and not os.path.exists(f"/proc/{pid}")):
             shutil.rmtree(folder, ignore_errors=True)

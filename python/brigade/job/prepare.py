@@ -21,6 +21,7 @@ from brigade.job.key import image_path
 from brigade.job.leftovers import remove_trials
 from brigade.job.progress import Progress
 from brigade.launch import Launch, parse
+from brigade.whose import stranger
 
 if TYPE_CHECKING:
     from brigade.job.course import Course
@@ -117,8 +118,8 @@ def _grow_image(course: Course, path: str, progress: Progress) -> None:
 
 def _whose(path: str) -> str | None:
     """Why an image in the cache is not to be believed: what it holds is run. Root's is."""
-    owner = os.stat(path).st_uid
-    return None if owner in (0, os.geteuid()) else f"{path} belongs to user {owner}"
+    user = stranger(path)
+    return None if user is None else f"{path} belongs to user {user}"
 
 
 def _older(course: Course, path: str) -> str | None:
@@ -187,6 +188,7 @@ def _make_image(
     folder = f"{path}.trial-{os.uname().nodename}-{os.getpid()}"
     os.makedirs(os.path.dirname(path), exist_ok=True)
     remove_trials(path)
+    os.mkdir(folder, 0o700)  # a new one: what it holds is run
     try:
         trial = run_trial(
             launch,

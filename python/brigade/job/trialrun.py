@@ -44,13 +44,12 @@ def run_trial(
     progress: Callable[[float, int], None],
     fork: bool = False,
 ) -> TrialRun:
-    """Record `launch`'s program with `ranks` ranks into `folder` (made; visible from all nodes);
-    `fork`: with what modules do, too, for a plan of ranks that are forked.
+    """Record `launch`'s program with `ranks` ranks into `folder` (empty and nobody else's;
+    visible from all nodes); `fork`: with what modules do, too, for a plan of ranks that are forked.
 
     `progress(seconds, bytes_recorded)` is called about twice a second. Raises TrialError if
     nothing was recorded.
     """
-    os.makedirs(folder, exist_ok=True)
     log = os.path.join(folder, "output.log")
     wrapper = [str(native("brigade-rank")), "--record", folder, "--python-view", python_view()]
     if fork:
