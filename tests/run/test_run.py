@@ -14,6 +14,7 @@ from pathlib import Path
 import mpich_launcher
 import pytest
 from project import Site
+from world_of_c import library, program
 
 
 def text_of(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -148,6 +149,7 @@ def test_output_beside_the_script_is_no_reason_for_a_new_trial(site: Site) -> No
     assert "making an image" not in site.brigade().stderr
 
 
+SAY = "int say(void); int main(void) { return say(); }"
 APP_WITH_OUTPUT = """\
 import os
 here = os.path.dirname(__file__)
@@ -192,6 +194,19 @@ def test_settings_that_appear_beside_a_script_that_logs_there_are_found(site: Si
     again = site.brigade()
     assert again.stdout == "local\n"
     assert "making an image" not in again.stderr
+
+
+def test_a_library_that_appears_earlier_on_the_search_path_is_loaded(site: Site) -> None:
+    dev, lib = site.base / "dev/build", site.base / "project/lib"
+    says = "int say(void) {{ return {}; }}"
+    old = library(lib / "libsay.so", source=says.format(1))
+    words = [str(program(site.base / "project/say", needs=[old], source=SAY))]
+    dev.mkdir(parents=True)
+    how = {"run": ("--cover", str(site.base)), "env": {"LD_LIBRARY_PATH": f"{dev}:{lib}"}}
+    assert [site.brigade_of(words, **how).returncode for _ in range(2)] == [1, 1]
+    assert site.report()["image"]["trial"] is None
+    library(dev / "libsay.so", source=says.format(2))
+    assert site.brigade_of(words, **how).returncode == 2
 
 
 def test_nothing_is_left_in_node_memory_unless_asked(made: Site) -> None:

@@ -55,6 +55,19 @@ def test_an_absence_below_a_missing_folder_is_that_of_the_folder(world: World) -
     assert f"{world.app}/no/such" not in entries
 
 
+def test_where_ld_so_went_on_there_is_an_absence_or_a_folder_with_its_names(world: World) -> None:
+    own, software = world.root / "dev/build", world.env / "lib"
+    own.mkdir(parents=True)
+    World.write(own / "other.so", "of another machine")
+    names = own / "lib.so", software / "lib.so", world.root / "none/lib.so", own / "other.so"
+    world.trial([missing("probe", path) for path in names])
+    entries = by_path(world.assemble())
+    assert entries[f"{own}/lib.so"].kind == ABSENT
+    assert entries[f"{world.root}/none"].kind == ABSENT
+    assert entries[f"{own}/other.so"].order is not None  # it is compared, too
+    assert entries[str(software)].listed and f"{software}/lib.so" not in entries
+
+
 def test_installed_software_is_listed_with_the_metadata_of_all_its_names(world: World) -> None:
     world.trial()
     entries = by_path(world.assemble())

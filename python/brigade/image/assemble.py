@@ -25,7 +25,7 @@ from brigade.image.walk import Walker
 from brigade.imports.table import Seen, seen
 from brigade.trial import mounts
 from brigade.trial.answers import Answer, answers
-from brigade.trial.record import LOOKUPS, Process, Record, Trial
+from brigade.trial.record import LOOKUPS, PROBE, Process, Record, Trial
 from brigade.trial.summary import Summary, summarise
 
 MAX_DATA_FILE = 1 << 30
@@ -207,6 +207,8 @@ def _take(plan: Plan, process: Process, record: Record) -> None:
         plan.look_up(path, 0, content=True)
     elif kind == "search" and status == 0 and record.extra.startswith("/"):
         plan.look_up(record.extra, 0, content=True)
+    elif kind == PROBE and status:
+        plan.passed_over(path)
     elif kind == "write" and status == 0:
         plan.wrote(path)
 

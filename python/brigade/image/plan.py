@@ -142,6 +142,16 @@ class Plan:
             self._entries[path] = Entry(path, ABSENT, err=errno.ENOENT, order=self._order)
             self._order += 1
 
+    def passed_over(self, path: str) -> None:
+        """ld.so looked for a library at `path`, and went on: one that comes there would be found
+        instead of the one that was. In installed software the names of the folder tell."""
+        if not path.startswith("/") or is_kernel(path):
+            return
+        end = self.resolve(path)
+        folder = end.path.rpartition("/")[0] or "/"
+        if end.err == errno.ENOENT and self.coverage.covers(end.path) and not self.software(folder):
+            self._absent(end.path)
+
     def wrote(self, path: str) -> None:
         """The trial made, changed, renamed or removed `path`."""
         if not path.startswith("/") or is_kernel(path) or is_bytecode(path):
