@@ -282,6 +282,25 @@ def test_very_many_changes_in_listed_folders_are_a_reason_for_a_new_trial(world:
         assert len(found.changed) == 1200 and found.left == []
 
 
+def test_a_folder_that_is_gone_with_very_much_in_it_is_a_reason_for_a_new_trial(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = world.root / "data"
+    folder.mkdir()
+    for number in range(9):
+        (folder / str(number)).touch()
+    looked = [record("list", folder, extra="200000"), record("stat", folder)]
+    with image_of(world, *looked) as image:
+        shutil.rmtree(folder)
+        few = freshness.check(image)
+        assert few.changed == [] and str(folder) in few.left
+        assert len(freshness.silent_entries(image, few)) >= 10
+        monkeypatch.setattr(freshness, "_MOST_SILENT", 5)
+        found = freshness.check(image)
+        assert found.left == []
+        assert (str(folder), "has changed, with very much in it") in found.changed
+
+
 def with_table(world: World, *more: bytes) -> Image:
     """The image of a program that imports from its own folder, and writes into it."""
     (world.app / "space").mkdir()

@@ -24,7 +24,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from brigade.image.freshplan import (
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from brigade.image.reader import Image
 
 _PERMISSIONS = 0o7777
-_MOST_LEFT = 1000  # paths; each is told to all nodes
+_MOST_LEFT = 1000  # paths
+_MOST_SILENT = 10_000  # entries: all are told to each node, in one word of 128 KiB at most
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,11 @@ def check(
     if turn is None:
         turn = time.time_ns() // 1_000_000
     claims = claims_of(image.python_table)
-    return run(plan_checks(known_entries(image), level, budget, turn, claims))
+    found = run(plan_checks(known_entries(image), level, budget, turn, claims))
+    if len(silent_entries(image, found)) <= _MOST_SILENT:
+        return found
+    changed = [(path, "has changed, with very much in it") for path in found.left]
+    return replace(found, changed=[*found.changed, *changed], left=[])
 
 
 def run(checks: Iterable[FolderCheck]) -> Freshness:
