@@ -142,6 +142,11 @@ SURPRISES = {
         "changed PathFinder.find_spec",
     ),
     "reads_all_variables": ("import os; x = dict(os.environ)", "all of the environment"),
+    "seeds_random": ("import random; random.seed(42)", "the random numbers of random"),
+    "draws_half_of_two": (
+        "import random; random.gauss(0, 1)",
+        "the random numbers of random",
+    ),
     "starts_a_thread": (
         "import threading, time\n"
         "threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
@@ -177,6 +182,55 @@ def test_at_a_second_try_it_leaves_a_module_that(own: Warm, name: str) -> None:
     assert (rank.refused, rank.said()) == ("", plain.said())
     assert why in str(own.report["left"]), own.report
     assert int(own.report["warm"]) > 3  # csv, and what it imports
+
+
+SEEDS = "import random, numpy; random.seed(42); numpy.random.seed(7); numpy.random.rand(); x = 1"
+DRAWS = "import random, numpy; x = random.random(), numpy.random.rand()"
+
+
+@pytest.mark.parametrize("text", [SEEDS, DRAWS])
+def test_random_numbers_are_a_rank_s_own_unless_a_module_seeds_them(own: Warm, text: str) -> None:
+    pytest.importorskip("numpy")
+    put(own, text)
+    program = ["-c", "import thing, random, numpy; print(thing.x, random.random(), "
+               "numpy.random.rand(), 'numpy.random' in __import__('sys').modules)"]  # fmt: skip
+    own.trial(program)
+    plain, again = own.plain(program), own.plain(program)
+    one, two = own.ranks(program, {}, {})
+    assert (one.refused, two.refused) == ("", "")
+    assert (one.stdout == two.stdout) is (plain.stdout == again.stdout) is (text == SEEDS)
+    assert text == DRAWS or one.stdout == plain.stdout
+    assert list(own.report["left"]) == ["thing"] and int(own.report["warm"]) > 90
+
+
+TORCH = {
+    "torch/__init__.py": "from . import _C, inner",  # draws before its generator may be asked
+    "torch/inner.py": "from . import _C\n_C.default_generator.state += 1",
+    "torch/_C.py": """
+import sys
+class State(int):
+    def equal(self, other): return int(self) == int(other)
+    __eq__ = None
+class Generator:
+    state = 1
+    def get_state(self):
+        assert not sys.modules['torch'].__spec__._initializing
+        return State(self.state)
+default_generator = Generator()
+_len_torch_dispatch_stack = _len_torch_function_stack = int
+""",
+}
+
+
+def test_so_are_those_of_pytorch(own: Warm) -> None:
+    (own.cwd / "torch").mkdir()
+    for name, text in TORCH.items():
+        (own.cwd / name).write_text(text)
+    program = put(own, "import torch; torch._C.default_generator.state = 0")
+    (rank,) = own.ranks(program)
+    why = "changed the random numbers of torch"
+    assert own.report["left"] == {"thing": why, "above": "imports thing"}, own.report
+    assert rank.refused == ""
 
 
 def test_what_pybind11_keeps_among_the_builtins_is_no_surprise(own: Warm) -> None:

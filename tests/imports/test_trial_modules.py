@@ -30,6 +30,8 @@ TREE = {
     "thread.py": "import threading\nt = threading.Thread(target=int)\nt.start()\nt.join()\n",
     "child.py": "import subprocess\nsubprocess.run(['/bin/true'])\n",
     "says.py": "print('said', flush=True)\n",
+    "seeds.py": "import random\nrandom.seed(1)\n",
+    "gauss.py": "import seeds, random\nrandom.gauss(0, 1)\n",
     "fails.py": "import os\nos.getpid()\nraise ImportError('no')\n",
     "tries.py": "try:\n  import fails\nexcept ImportError: pass\n",
     "dynamic.py": "import importlib\nimportlib.import_module('home')\n",
@@ -110,6 +112,8 @@ def asked(process: Process, by: str) -> set[str]:
         ("late", "pid", ""),
         ("pkg.part", "random", ""),
         ("clock", "clock", ""),
+        ("seeds", "generator", "random"),
+        ("gauss", "generator", "random"),
         ("child", "child", "/bin/true"),
         ("says", "output", "1"),
         ("fails", "pid", ""),
@@ -230,6 +234,15 @@ def test_a_loader_of_the_program_s_own_is_told_of_each_module(tree: Tree) -> Non
     text = "import loads\nclass Own(loads.Loader): pass\nloads.begin(Own)\nimport pkg, home"
     told = [e for e in events(tree.watch(text)) if e[1] == "loader"]
     assert sorted(told) == [("home", "loader", "Own"), ("pkg", "loader", "Own")]
+
+
+def test_who_makes_a_generator_or_reads_its_state_does_not_move_it(tree: Tree) -> None:
+    lib = tree.folder / "lib"
+    (lib / "reads.py").write_text("import random\nrandom.setstate(random.getstate())\n")
+    (lib / "own.py").write_text("import reads, random\nrandom.Random(1).random()\n")
+    done = tree.watch("import own, random\nrandom.seed(1)\nimport home")
+    assert not [e for e in events(done) if e[1] == "generator"]
+    assert not [by for by in ("bisect", "math", "itertools") if "random" in asked(done, by)]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ _WORDS = {
     "cpus": "asks which processors it may use",
     "terminal": "asks whether it has a terminal",
     "random": "asks for random numbers",
+    "generator": "seeds, or draws from, a generator of random numbers that all share",
     "thread": "starts a thread",
     "child": "starts a child",
     "socket": "opens a socket",

@@ -24,6 +24,8 @@ seen.
 
 import sys
 
+from _brigade_generators import numpy_state
+
 _modules = sys.modules
 _Module = type(sys)
 _MINE = "__main__"
@@ -166,10 +168,7 @@ class Calls:
         if "sys" in seen:
             names, values = seen["sys"]
             seen["sys"] = [*names, "argv, in it"], [*values, list(getattr(sys, "argv", ()))]
-        try:
-            state = _modules[_NUMPY]._rand.get_state(legacy=False)["state"]
-            values = [getattr(value, "tobytes", value.__repr__)() for value in state.values()]
-            seen[_NUMPY] = list(state), values
-        except Exception:
-            pass  # not there, or of a kind that has none
+        state = numpy_state()
+        if state is not None:
+            seen[_NUMPY] = list(state), list(state.values())
         return seen

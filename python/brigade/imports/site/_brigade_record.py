@@ -46,6 +46,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_given",
         "_brigade_parts",
         "_brigade_early",
+        "_brigade_generators",
         "_brigade_watch",
     ),
     *(

@@ -12,8 +12,9 @@ _brigade_record.py (docs/design/0023-fork.md):
     event      0        `getenv`, `environ`: reads of os.environ, which the libc does not see;
                         `setenv`: writes, so that it is known whose work a changed value is;
                         `called`: see _brigade_calls.py; `imports`: a part of the import system
-                        is another than before; `loader`: its loader's class is one of
-                        the program itself; `main`: the file that `-m MODULE` means
+                        is another than before; `generator`: see _brigade_generators.py;
+                        `loader`: its loader's class is one of the program itself; `main`: the
+                        file that `-m MODULE` means
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
 the interpreter adds no frame to a traceback that Python does not take out again.
@@ -23,6 +24,7 @@ import sys
 
 from _brigade_calls import Calls
 from _brigade_common import ReadDict, borrow, words
+from _brigade_generators import SHARED, Generators
 from _brigade_nodes import warning_filters
 from _brigade_parts import Parts, for_no_import, in_words
 from _brigade_warned import SHOWN, is_own, is_shown, watch
@@ -38,6 +40,8 @@ class _State:
     settle = None
     calls = None
     parts = None
+    generators = None
+    moved = ()  # how often each of them was, by the last look
     order = 0
     of_load = None  # the code of what executes a module
     filters = ()  # of warnings, at the start
@@ -79,6 +83,7 @@ def _watch_executions(load_unlocked):
         _note_parts()
         if not stack:
             _State.calls.pause()
+        _note_generators()
         _State.order += 1
         order = str(_State.order)
         origin = words(getattr(spec, "origin", None))
@@ -94,6 +99,7 @@ def _watch_executions(load_unlocked):
         finally:
             _note_parts()
             _note_without_spec(name)
+            _note_generators()
             stack.pop()
             if not stack:
                 _State.stacks.pop(_State.thread(), None)
@@ -111,6 +117,15 @@ def _note_parts():
     for holder, name, _before, _now in _State.parts.changes():
         if not for_no_import(holder, name):
             _once("event", "0", _asker(), "imports", in_words(holder, name))
+
+
+def _note_generators():
+    """What was drawn since the last look, or seeded, is the work of who executes. What the program
+    does so between its imports, _brigade_calls.py sees."""
+    before, _State.moved = _State.moved, _State.generators.look()
+    for name, then, now in zip(SHARED, before, _State.moved):
+        if then != now and _asker():
+            _once("event", "0", _asker(), "generator", name)
 
 
 def _note_loader(name, loader):
@@ -270,6 +285,8 @@ def start(write):
     _State.filters = list(warning_filters())
     watch(_show_warning)
     _State.parts = Parts()
+    _State.generators = Generators()
+    _State.moved = _State.generators.look()
     _State.calls = Calls(
         lambda what: _once("event", "0", "", "called", what),
         lambda path: _once("event", "0", "", "main", words(path)),

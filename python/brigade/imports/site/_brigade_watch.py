@@ -12,6 +12,7 @@ What must stay true: the rules of _brigade_view.py; looking changes nothing.
 import sys
 
 from _brigade_common import MISSING, ReadDict, borrow, is_one_of, working_folder
+from _brigade_generators import SHARED, Generators
 from _brigade_nodes import ENVIRON, READ, READ_ALL, READ_SET
 
 _modules = sys.modules
@@ -22,6 +23,7 @@ _SEEN = (
     "the profile function", "the garbage collector", "the umask", "the working directory",
     "the locale", "output", "a descriptor that stays open", "signal handlers",
     "the standard streams",
+    *[f"the random numbers of {name}" for name in SHARED],
 )  # fmt: skip
 # Where an older pybind11 keeps what its modules share, as a newer one does in the interpreter:
 # nobody else looks at it, and whichever of them comes first in a rank finds it there or makes it.
@@ -100,6 +102,7 @@ class Watch:
         self._signal = borrow("_signal")
         self._locale = borrow("_locale")
         self._ignored = ignored  # attributes of sys and builtins that warming itself changes
+        self._generators = Generators()
         self._caught, self._memory = [], -1  # (descriptor, where it went); where it goes
         self._listing = -1  # of what is open
         self._opened = None, None  # what was counted, and what that was taken for
@@ -120,6 +123,7 @@ class Watch:
             except OSError:
                 pass  # closed: nothing can be written there
         self._listing = _posix.open("/proc/self/fd", _posix.O_PATH | _posix.O_CLOEXEC)
+        self._generators.open()
 
     def release_output(self):
         """Whether anything was written."""
@@ -131,6 +135,7 @@ class Watch:
             if fd >= 0:
                 _posix.close(fd)
         self._caught, self._memory, self._listing = [], -1, -1
+        self._generators.close()
         return bool(written)
 
     def _flush(self):
@@ -170,6 +175,7 @@ class Watch:
             self._descriptors(),
             list(map(get_handler, self._numbers)),
             [_ways(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)],
+            *self._generators.look(),
             *self._names(),
         ]
 

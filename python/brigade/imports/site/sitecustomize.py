@@ -61,6 +61,7 @@ _RECORDER = ("_brigade_common", "_brigade_record")
 _WATCHING_RECORDER = (
     "_brigade_common",
     "_brigade_parts",
+    "_brigade_generators",
     "_brigade_calls",
     "_brigade_nodes",
     "_brigade_warned",
@@ -76,6 +77,7 @@ _TEMPLATE = _VIEW + (
     "_brigade_parts",
     "_brigade_given",
     "_brigade_early",
+    "_brigade_generators",
     "_brigade_watch",
     "_brigade_store",
     "_brigade_end",
