@@ -171,6 +171,14 @@ static void read_schedule(struct fork_self *self)
     self->io_priority = (int32_t)sys_call(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0, 0, 0, 0, 0);
 }
 
+static int read_limits(struct fork_self *self)
+{
+    int err = 0;
+    for (int i = 0; i < SELF_LIMITS && err == 0; i++)
+        err = (int)sys_call(SYS_prlimit64, 0, i, 0, (long)&self->limits[i], 0, 0);
+    return err;
+}
+
 int self_read(struct fork_self *self)
 {
     memset(self, 0, sizeof *self);
@@ -190,9 +198,7 @@ int self_read(struct fork_self *self)
     sys_call(SYS_umask, self->umask, 0, 0, 0, 0, 0);
     sys_call(SYS_rt_sigprocmask, 0, 0, (long)&self->blocked, sizeof self->blocked, 0, 0);
     self->pid = sys_getpid();
-    for (int i = 0; i < SELF_LIMITS && err == 0; i++)
-        err = (int)sys_call(SYS_prlimit64, 0, i, 0, (long)&self->limits[i], 0, 0);
-    return err;
+    return read_limits(self);
 }
 
 /* For a process that leads a session of its own, a rank that leads one. */
@@ -249,10 +255,13 @@ static long set_attributes(const struct fork_self *mine, const struct fork_self 
     return err;
 }
 
-static long set_schedule(const struct fork_self *mine, const struct fork_self *wanted)
+static long set_schedule(const struct fork_self *wanted)
 {
+    struct fork_self now;
+    const struct fork_self *mine = &now;
     long err = 0;
     int priority = wanted->priority;
+    read_schedule(&now);
     if (memcmp(mine->processors, wanted->processors, sizeof mine->processors) != 0)
         err = sys_call(SYS_sched_setaffinity, 0, sizeof wanted->processors,
                        (long)wanted->processors, 0, 0, 0);
@@ -282,6 +291,29 @@ static long set_limits(const struct fork_self *wanted)
     return err;
 }
 
+int self_restore(const struct fork_self *started)
+{
+    long err = set_schedule(started);
+    return (int)(err ? err : set_limits(started));
+}
+
+const char *self_changed(const struct fork_self *started)
+{
+    struct fork_self now;
+    memset(&now, 0, sizeof now);
+    read_schedule(&now);
+    if (read_limits(&now) != 0 || memcmp(now.limits, started->limits, sizeof now.limits) != 0)
+        return "limits were changed before main";
+    if (memcmp(now.processors, started->processors, sizeof now.processors) != 0 ||
+        now.memory_policy != started->memory_policy ||
+        memcmp(now.memory, started->memory, sizeof now.memory) != 0)
+        return "the processors or the memory that it may use were changed before main";
+    if (now.nice != started->nice || now.policy != started->policy ||
+        now.priority != started->priority || now.io_priority != started->io_priority)
+        return "its priority was changed before main";
+    return NULL;
+}
+
 static long set_group(const struct fork_self *wanted, int *joined)
 {
     *joined = !leads(wanted);
@@ -299,7 +331,7 @@ int self_become(const struct fork_self *mine, const struct fork_self *wanted, in
     long err = set_group(wanted, joined);
     if (err == 0) {
         *what = "its priority, processors or memory policy";
-        err = set_schedule(mine, wanted);
+        err = set_schedule(wanted);
     }
     if (err == 0 && mine->oom_score != wanted->oom_score) {
         *what = "its OOM score";

@@ -52,6 +52,13 @@ const char *self_differs(const struct fork_self *mine, const struct fork_self *w
 int self_become(const struct fork_self *mine, const struct fork_self *wanted, int *joined,
                 const char **what);
 
+/* Gives this process the limits, priorities, processors and memory policy again that it was started
+ * with. 0 or -errno. */
+int self_restore(const struct fork_self *started);
+
+/* What of these it no longer has as it was started with them, in words; NULL: nothing. */
+const char *self_changed(const struct fork_self *started);
+
 void self_unblock(const struct fork_self *wanted);
 
 #endif

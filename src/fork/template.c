@@ -77,7 +77,12 @@ size_t template_again(char *buf, size_t size)
     if (sys_fcntl(t.listener, F_SETFD, 0) != 0)
         return 0;
     own_as_started(t.self.ignored);
-    return value.len;
+    return self_restore(&t.self) == 0 ? value.len : 0; /* an exec would keep what an import set */
+}
+
+const char *template_changed(void)
+{
+    return self_changed(&t.self);
 }
 
 int template_left_open(char *words, size_t size)

@@ -26,6 +26,10 @@ int template_is(void);
  * cannot be. */
 size_t template_again(char *buf, size_t size);
 
+/* Which limits, or what else of that kind, it has set for itself since it was started, in words;
+ * NULL: none. */
+const char *template_changed(void);
+
 /* Whether something besides 0 to 2 and its socket is open: in words, then. */
 int template_left_open(char *words, size_t size);
 

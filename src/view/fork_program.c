@@ -100,7 +100,8 @@ static const char *doubt(const struct view *v)
     if (!start.before_constructors && environ &&
         (environ != start.variables || digest_of(environ) != start.digest))
         return "the environment was changed before main";
-    return own_besides(view_env(v, "BRIGADE_STATE"));
+    const char *changed = start.before_constructors ? NULL : template_changed();
+    return changed ? changed : own_besides(view_env(v, "BRIGADE_STATE"));
 }
 
 /* Executes the program once more, to stop before constructors. Returns if that cannot be. */

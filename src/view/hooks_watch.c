@@ -466,6 +466,18 @@ long watch_syscall(long number, ...)
     case SYS_clock_gettime: note_clock(1); break;
     case SYS_sched_getaffinity: note_object("cpus", __builtin_return_address(0)); break;
     case SYS_socket: note_socket((int)a[0]); break;
+    case SYS_prlimit64:
+        if (a[2])
+            watch_note("limits", "");
+        break;
+    case SYS_setrlimit:
+    case SYS_setpriority:
+    case SYS_sched_setscheduler:
+    case SYS_sched_setparam:
+    case SYS_sched_setattr:
+    case SYS_ioprio_set: watch_note("limits", ""); break;
+    case SYS_sched_setaffinity:
+    case SYS_set_mempolicy: watch_note("bind", ""); break;
     default: break;
     }
     return watch_real()->syscall ? watch_real()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5])

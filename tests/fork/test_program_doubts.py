@@ -26,6 +26,10 @@ ODD = {
     "a timer was set before main":
         "struct itimerval t = {{99, 0}, {99, 0}}; setitimer(ITIMER_VIRTUAL, &t, NULL);",
     "an alarm was set before main": "alarm(99);",
+    "limits were changed before main":
+        "struct rlimit l; getrlimit(RLIMIT_NPROC, &l); l.rlim_cur--; setrlimit(RLIMIT_NPROC, &l);",
+    "the processors or the memory that it may use were changed before main":
+        "cpu_set_t c; CPU_ZERO(&c); CPU_SET(sched_getcpu(), &c); sched_setaffinity(0, 128, &c);",
     "the environment was changed before main": 'setenv("ADDED", "1", 1);',
     "something that was loaded keeps open: /dev/zero": 'open("/dev/zero", O_RDONLY | O_CLOEXEC);',
     "something that was loaded keeps open: /dev/null": 'open("/dev/null", O_RDONLY);',

@@ -142,6 +142,15 @@ SURPRISES = {
         "changed PathFinder.find_spec",
     ),
     "reads_all_variables": ("import os; x = dict(os.environ)", "all of the environment"),
+    "sets_a_limit": (
+        "from resource import *; setrlimit(RLIMIT_NOFILE, (512, getrlimit(RLIMIT_NOFILE)[1]))",
+        "the limits",
+    ),
+    "is_nice": ("import os; os.nice(1)", "the priority"),
+    "binds_itself": (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})",
+        "the processors it may use",
+    ),
     "seeds_random": ("import random; random.seed(42)", "the random numbers of random"),
     "draws_half_of_two": (
         "import random; random.gauss(0, 1)",

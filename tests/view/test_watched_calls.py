@@ -25,6 +25,7 @@ CALLS = r"""
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -40,6 +41,7 @@ static void *nothing(void *unused) { return unused; }
 int main(int argc, char **argv)
 {
     struct timespec now; struct timeval tv; struct utsname host; char text[256];
+    struct rlimit limit = {0, 0}; struct sched_param how = {0};
     pthread_t thread; sem_t sem; cpu_set_t cpus; pid_t pid; const char *do_ = argv[1];
     char *const ls[] = {"true", NULL};
     (void)argc;
@@ -83,6 +85,20 @@ int main(int argc, char **argv)
     DO("socket") close(socket(AF_INET, SOCK_DGRAM, 0));
     DO("chdir") { if (chdir("/")) return 1; }
     DO("affinity") sched_getaffinity(0, sizeof cpus, &cpus);
+    DO("limits") { setrlimit(RLIMIT_CORE, &limit); prlimit(0, RLIMIT_CORE, &limit, NULL); }
+    DO("a question") { getrlimit(RLIMIT_CORE, &limit); prlimit(0, RLIMIT_CORE, NULL, &limit);
+                       getpriority(PRIO_PROCESS, 0); if (nice(0)) return 1; }
+    DO("priority") setpriority(PRIO_PROCESS, 0, 1);
+    DO("nice") { if (nice(1) == -1) return 1; }
+    DO("policy") sched_setscheduler(0, SCHED_BATCH, &how);
+    DO("a thread's policy") pthread_setschedparam(pthread_self(), SCHED_BATCH, &how);
+    DO("limits by number") syscall(SYS_prlimit64, 0, RLIMIT_CORE, &limit, NULL);
+    DO("a question by number") syscall(SYS_prlimit64, 0, RLIMIT_CORE, NULL, &limit);
+    DO("binds") { CPU_ZERO(&cpus); CPU_SET(sched_getcpu(), &cpus);
+                  if (sched_setaffinity(0, sizeof cpus, &cpus)) return 1; }
+    DO("binds its thread") { CPU_ZERO(&cpus); CPU_SET(sched_getcpu(), &cpus);
+                             return pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus); }
+    DO("binds its memory") syscall(SYS_set_mempolicy, 0, NULL, 0);
     DO("isatty") isatty(0);
     DO("tcgetattr") { struct termios t; tcgetattr(1, &t); }
     DO("how wide it is") { struct winsize w; ioctl(2, TIOCGWINSZ, &w); }
@@ -117,6 +133,17 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
     "processor time": [],
     "a wait's end": [],
     "before a wait without an end": [("clock", "")],
+    "limits": [("limits", "")],
+    "a question": [],
+    "priority": [("limits", "")],
+    "nice": [("limits", "")],
+    "policy": [("limits", "")],
+    "a thread's policy": [("limits", "")],
+    "limits by number": [("limits", "")],
+    "a question by number": [],
+    "binds": [("cpus", "EXE"), ("bind", "")],
+    "binds its thread": [("cpus", "EXE"), ("bind", "")],
+    "binds its memory": [("bind", "")],
     "getpid": [("pid", "")],
     "getppid": [("pid", "")],
     "syscall": [("pid", "")],

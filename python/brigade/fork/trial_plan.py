@@ -29,7 +29,7 @@ from brigade.trial.programs import is_interpreter
 from brigade.trial.record import Trial
 
 # what the program does itself, after which a template would not be where the program is
-_ENDS = frozenset(["thread", "child", "socket", "output", "device", "write", "folder"])
+_ENDS = frozenset(["thread", "child", "socket", "output", "device", "write", "folder", "bind"])
 _MACHINERY = "imports"  # by whomever: what follows goes through what was put there
 _PYTHON_S_OWN = frozenset(["__main__", "sitecustomize", "usercustomize"])
 

@@ -20,6 +20,8 @@ _WORDS = {
     "output": "writes output",
     "device": "opens a device",
     "write": "writes to the file system",
+    "limits": "sets limits or priorities of this process",
+    "bind": "binds this process to processors or memory",
     "folder": "changes the working directory",
     "imports": "changes how modules are imported",
     "loader": "is loaded by a loader of the program's own",

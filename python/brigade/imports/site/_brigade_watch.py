@@ -23,11 +23,13 @@ _SEEN = (
     "the profile function", "the garbage collector", "the umask", "the working directory",
     "the locale", "output", "a descriptor that stays open", "signal handlers",
     "the standard streams",
+    "the limits", "the priority", "the processors it may use",
     *[f"the random numbers of {name}" for name in SHARED],
 )  # fmt: skip
 # Where an older pybind11 keeps what its modules share, as a newer one does in the interpreter:
 # nobody else looks at it, and whichever of them comes first in a rank finds it there or makes it.
 _PYBIND11 = "__pybind11_internals_"
+_PAGE_BYTES = 4096
 _HELD = range(960, 1024)  # descriptors of src/fork/held.h; others there, it refuses at last
 _WATCHED = sys, sys.modules["builtins"]
 _NAMESPACES = [module.__dict__ for module in _WATCHED]
@@ -104,7 +106,7 @@ class Watch:
         self._ignored = ignored  # attributes of sys and builtins that warming itself changes
         self._generators = Generators()
         self._caught, self._memory = [], -1  # (descriptor, where it went); where it goes
-        self._listing = -1  # of what is open
+        self._listing = self._limits = -1  # of what is open; what the process is allowed
         self._opened = None, None  # what was counted, and what that was taken for
         self._held = [_Namespace(space) for space in _NAMESPACES]
         self._numbers = range(1, self._signal.NSIG)  # of signals
@@ -123,6 +125,7 @@ class Watch:
             except OSError:
                 pass  # closed: nothing can be written there
         self._listing = _posix.open("/proc/self/fd", _posix.O_PATH | _posix.O_CLOEXEC)
+        self._limits = _posix.open("/proc/self/limits", _posix.O_RDONLY | _posix.O_CLOEXEC)
         self._generators.open()
 
     def release_output(self):
@@ -131,10 +134,10 @@ class Watch:
         for fd, original in self._caught:
             _posix.dup2(original, fd)
             _posix.close(original)
-        for fd in (self._memory, self._listing):
+        for fd in (self._memory, self._listing, self._limits):
             if fd >= 0:
                 _posix.close(fd)
-        self._caught, self._memory, self._listing = [], -1, -1
+        self._caught, self._memory, self._listing, self._limits = [], -1, -1, -1
         self._generators.close()
         return bool(written)
 
@@ -175,6 +178,9 @@ class Watch:
             self._descriptors(),
             list(map(get_handler, self._numbers)),
             [_ways(stream) for stream in (sys.stdin, sys.stdout, sys.stderr)],
+            _posix.pread(self._limits, _PAGE_BYTES, 0),
+            _posix.getpriority(_posix.PRIO_PROCESS, 0),
+            _posix.sched_getaffinity(0),
             *self._generators.look(),
             *self._names(),
         ]
