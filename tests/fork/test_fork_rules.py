@@ -258,6 +258,17 @@ def fits(rule: Rule, trial: list[RankModules], module: str) -> bool:
     )
 
 
+def make_openmp(folder: Path) -> None:
+    """A library that brings OpenMP's."""
+    made = subprocess.run(
+        ["cc", "-x", "c", "-fopenmp", "-shared", "-fPIC", "-o", folder / OPENMP_NAME, "-"],
+        input=b"#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n",
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("needs a compiler with OpenMP")
+
+
 AT_IMPORT = [rule for rule in RULES if rule.event != "called"]
 
 
@@ -269,13 +280,7 @@ def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
         (tmp_path / "shown.py").write_text(code.format(folder=str(tmp_path)))
         (tmp_path / "shown_too.py").write_text("")
     if code is OPENMP:
-        made = subprocess.run(
-            ["cc", "-x", "c", "-fopenmp", "-shared", "-fPIC", "-o", tmp_path / OPENMP_NAME, "-"],
-            input=b"#include <omp.h>\nint f(void) { return omp_get_max_threads(); }\n",
-            capture_output=True, check=False,
-        )  # fmt: skip
-        if made.returncode:
-            pytest.skip("needs a compiler with OpenMP")
+        make_openmp(tmp_path)
     if (rule.event == "library" and module == "shown") or code is ASKING:
         library = str(tmp_path / code.rpartition("/")[2].partition("'")[0])
         build = ["cc", "-x", "c", "-shared", "-fPIC", "-o", library, "-"]
@@ -295,6 +300,28 @@ def test_a_rule_is_needed_and_enough(rule: Rule, tmp_path: Path) -> None:
     assert module not in make(trial).left, make(trial).left[module]
     without = tuple(other for other in RULES if other != rule)
     assert not make(trial, rules=without).left[module].through
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [
+        ("OMP_PROC_BIND", "true", "binds this process to processors or memory"),
+        ("OMP_PLACES", "threads", "binds this process to processors or memory"),
+        ("GOMP_CPU_AFFINITY", "0-1", "binds this process to processors or memory"),
+        ("OMP_PROC_BIND", "false", ""),
+    ],
+)
+def test_openmp_is_left_where_it_binds_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, why: str
+) -> None:
+    """Its places are the processors of the process that loaded it, and not of a rank."""
+    make_openmp(tmp_path)
+    (tmp_path / "shown.py").write_text(OPENMP.format(folder=str(tmp_path)))
+    for name in ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, value)
+    left = make(two_ranks(tmp_path, sys.executable, "shown")).left
+    assert (left["shown"].why if "shown" in left else "") == why
 
 
 @pytest.mark.parametrize("key", CALLS, ids=lambda key: key[2])

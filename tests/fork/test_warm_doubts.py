@@ -193,6 +193,25 @@ def test_at_a_second_try_it_leaves_a_module_that(own: Warm, name: str) -> None:
     assert int(own.report["warm"]) > 3  # csv, and what it imports
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "is_left"),
+    [
+        ("OMP_PROC_BIND", "close", True),
+        ("OMP_PLACES", "cores", True),
+        ("GOMP_CPU_AFFINITY", "0-3", True),
+        ("OMP_PROC_BIND", "FALSE", False),
+        ("OMP_PROC_BIND", "", False),
+    ],
+)
+def test_openmp_that_binds_threads_is_left_though_the_trial_did_not(
+    own: Warm, variable: str, value: str, is_left: bool
+) -> None:
+    program = put(own, "x = 1")
+    own.plan["names"] = {"library": [("thing", ("OMP_*", "GOMP_*")), ("above", ("OTHER_*",))]}
+    (rank,) = own.ranks(program, {variable: value})
+    assert (rank.refused, "thing" in own.report["left"]) == ("", is_left), own.report
+
+
 SEEDS = "import random, numpy; random.seed(42); numpy.random.seed(7); numpy.random.rand(); x = 1"
 DRAWS = "import random, numpy; x = random.random(), numpy.random.rand()"
 

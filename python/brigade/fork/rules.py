@@ -39,7 +39,10 @@ class Rule:
 
 
 _OPENBLAS = "its own handler of fork ends its threads before, and they start again when needed"
-_OPENMP = "only counted before the first team of threads, and ranks have the same number of them"
+_OPENMP = (
+    "only counted before the first team of threads, and ranks have the same number of them; where"
+    " it binds threads (`OMP_PROC_BIND`, `OMP_PLACES`, `GOMP_CPU_AFFINITY`), it is left (`bind`)"
+)
 _FONTS = "the list of fonts is made once, and is a file by then"
 _ARROW = (
     "OpenSSL's and the allocator's own numbers, which no result depends on; OpenSSL's generator is"

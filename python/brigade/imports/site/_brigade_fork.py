@@ -34,6 +34,7 @@ _posix = sys.modules["posix"]
 _loads = sys.modules["marshal"].loads
 _now_ns = sys.modules["time"].monotonic_ns
 _VERSION = 1
+_BINDS = b"OMP_PROC_BIND", b"OMP_PLACES", b"GOMP_CPU_AFFINITY"
 # {module: why}, coded as brigade/fork/pins.py has it: what a first try found; what the user wishes
 # otherwise than the plan ("": it is warm)
 _LEFT, _PINS = b"BRIGADE_FORK_LEFT", b"BRIGADE_FORK_PINS"
@@ -83,6 +84,8 @@ class _Template:
         self._renew = [name for name in RENEW if name in sys.modules]
         _pin(plan, _words(self._environ, _PINS))
         self._found = _words(self._environ, _LEFT)
+        if _binds_threads(self._clean):
+            self._found.update(_with_openmp(plan))
         plan["left"].update(self._found)
         plan["warm"] = [entry for entry in plan["warm"] if entry[0] not in plan["left"]]
         warmer = Warmer(plan, (Source,) if Settings.interposed else ())
@@ -324,6 +327,22 @@ def _pin(plan, pins):
             plan["left"][name] = why
         else:
             plan["left"].pop(name, None)
+
+
+def _binds_threads(environ):
+    """Whether OpenMP is told to bind its threads: to some of the processors that the process may
+    use which loads it, and no rank need use the same."""
+    told = [environ.get(name, b"") for name in _BINDS]
+    return any(told) and told[0].strip().lower() != b"false"
+
+
+def _with_openmp(plan):
+    """{module: why} of those with such a library, by what counts of the variables that it reads."""
+    return {
+        module: "brings OpenMP, which is told to bind its threads"
+        for module, patterns in plan.get("names", {}).get("library", ())
+        if is_one_of(_BINDS[-1], [pattern.encode() for pattern in patterns])
+    }
 
 
 def _first_entry():
