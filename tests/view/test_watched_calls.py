@@ -30,6 +30,7 @@ CALLS = r"""
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -54,7 +55,15 @@ int main(int argc, char **argv)
     DO("clock_gettime") { clock_gettime(CLOCK_REALTIME, &now); time(NULL); }
     DO("time") { time(NULL); time(NULL); }
     DO("gettimeofday") { gettimeofday(&tv, NULL); time(NULL); }
-    DO("processor time") { clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now); clock(); }
+    DO("processor time") { clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+                           clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); }
+    DO("processor time by number") syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    DO("clock") clock();
+    DO("times") { struct tms t; times(&t); }
+    DO("what it used") { struct rusage r; getrusage(RUSAGE_SELF, &r); }
+    DO("another's processor time") { clockid_t id; pthread_getcpuclockid(pthread_self(), &id);
+                                     clock_gettime(id, &now); }
+    DO("what settles") { time(NULL); clock_gettime(-2, &now); clock_gettime(-2, &now); }
     DO("a wait's end") { sem_init(&sem, 0, 1); clock_gettime(CLOCK_MONOTONIC, &now);
                          sem_timedwait(&sem, &now); }
     DO("before a wait without an end") { sem_init(&sem, 0, 2); clock_gettime(CLOCK_REALTIME, &now);
@@ -130,7 +139,13 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
     "clock_gettime": [("clock", "")],
     "time": [("clock", "")],
     "gettimeofday": [("clock", "")],
-    "processor time": [],
+    "processor time": [("clock", "processor")],
+    "processor time by number": [("clock", "processor")],
+    "clock": [("clock", "processor")],
+    "times": [("clock", "processor")],
+    "what it used": [("clock", "processor")],
+    "another's processor time": [("clock", "processor")],
+    "what settles": [("clock", "")],
     "a wait's end": [],
     "before a wait without an end": [("clock", "")],
     "limits": [("limits", "")],
@@ -244,7 +259,7 @@ def test_only_pythons_that_ask_before_each_wait_lose_nothing_by_it(
         struct timespec now; sem_t sem; sem_init(&sem, 0, 1);
         if (argc > 5) return {waits};
         clock_gettime(CLOCK_MONOTONIC, &now); sem_trywait(&sem); sem_destroy(&sem);
-        struct timespec later; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &later);
+        struct timespec later; clock_gettime(-2, &later); /* settles */
         return 0;
     }}"""
     exe = compile_c(source, world.base / "exe", "-pthread", "-rdynamic")
