@@ -120,6 +120,81 @@ def test_it_is_shown_as_by_itself(world: Warm, name: str) -> None:
     assert not world.report["left"]
 
 
+HIDES = """
+import os, warnings
+executions = os.open('executions', os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(executions, b'.'); os.close(executions)
+warnings.warn('hidden', DeprecationWarning)
+with warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    warnings.warn('by itself')
+def old():
+    warnings.warn('hidden, too', PendingDeprecationWarning, stacklevel=2)
+"""
+COLLECTS = "import warnings\nwith warnings.catch_warnings(record=True) as kept:\n    {}\n"
+COLLECTS += "    import uses\nprint([(str(w.message), w.filename, w.lineno) for w in kept])"
+#: programs, and whether the template's `hides` is shown; `uses`, which is warned, may be executed
+WANTS = {
+    "nothing": ("import uses", True),
+    "less": ("import warnings; warnings.simplefilter('ignore')\nimport uses", True),
+    "what is hidden, in a list": (COLLECTS.format("warnings.simplefilter('always')"), False),
+    "one of them": (COLLECTS.format("warnings.filterwarnings('once', 'hidden, too')"), True),
+    "one of a module": (COLLECTS.format("warnings.filterwarnings('once', module='hides')"), False),
+    "one of the module that asks": (
+        COLLECTS.format("warnings.filterwarnings('once', module='uses')"),
+        True,
+    ),
+    "others": (COLLECTS.format("warnings.filterwarnings('always', 'no such words')"), True),
+    "others of a module": (
+        COLLECTS.format("warnings.filterwarnings('always', module='another')"),
+        True,
+    ),
+    "what is hidden, in a log": (
+        "import io, logging, warnings; to = io.StringIO(); logging.basicConfig(stream=to)\n"
+        "logging.captureWarnings(True); warnings.simplefilter('default')\nimport uses\n"
+        "print(to.getvalue())",
+        False,
+    ),
+    "none, as errors": (
+        "import warnings; warnings.simplefilter('error')\ntry: import uses\n"
+        "except Warning as error: print(repr(error))",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WANTS)
+def test_what_is_hidden_is_seen_by_who_wants_to_see_it(world: Warm, name: str) -> None:
+    text, are_shown = WANTS[name]
+    (world.cwd / "hides.py").write_text(HIDES)
+    (world.cwd / "uses.py").write_text("import hides\nfor _ in range(9): hides.old()\n")
+    (world.cwd / "app.py").write_text("import uses")
+    world.trial(["app.py"])
+    (world.cwd / "app.py").write_text(f"{text}\nimport warnings; print(warnings.filters)")
+    plain = world.plain(["app.py"])
+    before = executions(world)
+    for rank in world.ranks(["app.py"], {}, {}):
+        assert (rank.refused, rank.said()) == ("", plain.said())
+    assert executions(world) - before == (1 if are_shown else 3)
+    assert not world.report["left"]
+
+
+def test_what_is_hidden_and_laid_to_who_imports_is_seen_where_that_is_another(world: Warm) -> None:
+    (world.cwd / "lays.py").write_text(
+        "import warnings\nwarnings.warn('on who asks', DeprecationWarning, stacklevel=2)\n"
+    )
+    (world.cwd / "above.py").write_text("import lays\n")
+    (world.cwd / "app.py").write_text("import above")
+    world.trial(["app.py"])
+    (world.cwd / "app.py").write_text(
+        COLLECTS.replace("uses", "above").format("warnings.filterwarnings('once', module='above')")
+    )
+    plain = world.plain(["app.py"])
+    assert "on who asks" in plain.stdout
+    for rank in world.ranks(["app.py"], {}, {}):
+        assert (rank.refused, rank.said()) == ("", plain.said())
+
+
 @pytest.mark.parametrize("program", [
     "import blames", "import asks", "import asks, pk", "import deep", "import blames\nimport asks",
 ])  # fmt: skip

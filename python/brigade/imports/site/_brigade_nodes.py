@@ -18,7 +18,8 @@ module stands in that module's own node. Replaying the ops of a node does what t
     READ_SET (key, value)     the same of one that an import had set
     READ_ALL (names, {key: value})   it read all variables, of which those with such names count
     ATEXIT (function, arguments, named arguments)
-    WARNED (message, filters, module)   it was warned, and that was shown (_brigade_warned.py)
+    WARNED (message, filters, module)   it was warned, and that was shown, or would be with other
+                                        filters (_brigade_warned.py)
 
 What must stay true: the rules of _brigade_view.py.
 """

@@ -40,7 +40,7 @@ from _brigade_nodes import (
 )
 from _brigade_parts import Parts, for_no_import, in_words
 from _brigade_store import modules_of_one_block
-from _brigade_warned import is_own, shown_now, watch
+from _brigade_warned import Passed, hidden_now, is_own, shown_now, watch
 from _brigade_watch import Variables, Watch
 
 _bootstrap = sys.modules["_frozen_importlib"]
@@ -79,6 +79,7 @@ class Warmer:
         self._stand_ins = {}  # id: (stand-in, original)
         self.base = set(_modules)
         self._names = Names()
+        self._passed = Passed(self._note_hidden).filter
         self.watch = Watch(_IGNORED)
 
     # the run ------------------------------------------------------------------------
@@ -92,6 +93,7 @@ class Warmer:
         self.watch.catch_output()
         if first_entry is not None:
             sys.path.insert(0, first_entry)
+        lists[3].insert(0, self._passed)
         self._lists = [list(items) for items in watched_lists()]
         self.began = self._lists[:3]
         self._block = modules_of_one_block(len(self.warm))
@@ -415,7 +417,7 @@ class Warmer:
             self._note_all()
             frame = sys._getframe(2)
             if is_own(message, [node.name for node in self._stack], of_load, frame):
-                self._stack[-1].ops.append((WARNED, shown_now(message, frame)))
+                self._stack[-1].ops.append((WARNED, shown_now(message, self._passed, frame)))
             else:
                 self._blame("warns whoever imports it")
 
@@ -424,6 +426,21 @@ class Warmer:
         if watched is not None:
             self._stand_ins[id(watched[0])] = watched
             self._given.look_again(_modules["warnings"])
+
+    def _note_hidden(self, text, category, module):
+        """A warning that nobody sees here: once for all that say the same. What is told when memory
+        is freed is told at any time, and belongs to nobody."""
+        if not self._stack or issubclass(category, ResourceWarning):
+            return
+        self._note()
+        node, key = self._stack[-1], (WARNED, text, category, module)
+        if key in node.known:
+            return
+        node.known.add(key)
+        frame, of_load = sys._getframe(2), Warmer._load.__code__
+        what = hidden_now(text, category, module, self._passed, frame, of_load)
+        if what is not None:
+            node.ops.append((WARNED, what))
 
     # afterwards ---------------------------------------------------------------------
 
