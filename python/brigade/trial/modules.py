@@ -118,7 +118,7 @@ def of_process(rank: int, process: Process) -> RankModules:
                 what.executions[place] = what.executions[place]._replace(failed=True)
         elif record.kind == "load":
             what.loaded.append((executing[max(executing)] if executing else "", record.path))
-        elif record.kind == "event" and record.path == "main":
+        elif record.kind == "event" and record.path == "script":
             what.main = record.extra
         elif record.kind == "event" and record.by != WARNING_SHOWN:
             event = Event(record.by, record.path, record.extra, len(what.executions))

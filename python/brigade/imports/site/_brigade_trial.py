@@ -13,7 +13,7 @@ _brigade_record.py (docs/design/0023-fork.md):
                         `setenv`: writes, so that it is known whose work a changed value is;
                         `called`: see _brigade_calls.py; `imports`: a part of the import system
                         is another than before; `generator`: see _brigade_generators.py;
-                        `loader`: its loader's class is one of the program itself; `main`: the
+                        `loader`: its loader's class is one of the program itself; `script`: the
                         file that `-m MODULE` means
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
@@ -291,6 +291,6 @@ def start(write):
     _State.moved = _State.generators.look()
     _State.calls = Calls(
         lambda what: _once("event", "0", "", "called", what),
-        lambda path: _once("event", "0", "", "main", words(path)),
+        lambda path: _once("event", "0", "", "script", words(path)),
     )
     _State.calls.go_on()
