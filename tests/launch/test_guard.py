@@ -98,7 +98,7 @@ def _seen(words: list[str], env: dict[str, str] | None) -> dict[bytes, bytes]:
 
 @pytest.mark.parametrize("wrapper", ["missing", "brigade-rank"])
 def test_variables_that_the_shell_would_lose_reach_the_program(wrapper: str) -> None:
-    plain = {**os.environ, **ODD}
+    plain = {**os.environ, "PWD": os.getcwd(), **ODD}
     given = environment(plain)
     if Path("/bin/sh").resolve().name == "dash":
         assert given and set(given) - set(plain) == {"BRIGADE_KEPT"}

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import mpi_world
 import mpich_launcher
 import pytest
 from project import Site
@@ -33,7 +34,8 @@ def test_output_paths_and_environment_are_what_they_were(made: Site) -> None:
 def test_exported_functions_of_a_shell_reach_trial_and_ranks(site: Site, launcher: str) -> None:
     if launcher and not shutil.which(launcher.split()[0]):
         pytest.skip(f"needs {launcher.split()[0]}")
-    env = {**os.environ, "BASH_FUNC_needed%%": "() {  echo it\\'s here\n}", "a.b": "'"}
+    odd = {"BASH_FUNC_needed%%": "() {  echo it\\'s here\n}", "a.b": "'"}
+    env = {**os.environ, **mpi_world.ENVIRONMENT, **odd}
     code = (
         "import os, subprocess, pkg; out = subprocess.check_output(['bash', '-c', 'needed'])\n"
         "seen = [out, os.environ['a.b'], 'BRIGADE_KEPT' in os.environ]\n"
@@ -260,7 +262,7 @@ def test_a_relative_name_of_an_image_or_of_the_cache_means_this_folder(site: Sit
     elsewhere.mkdir()
     mpi = ("mpirun.openmpi", "--oversubscribe", "--wdir", str(elsewhere), "-n", "2")
     words = [*mpi, str(site.python), str(site.app)]
-    options = {"cwd": site.base, "env": {"BRIGADE_CACHE": "cache"}}
+    options = {"cwd": site.base, "env": {**mpi_world.ENVIRONMENT, "BRIGADE_CACHE": "cache"}}
     assert site.brigade_of(words, **options).stdout.count("\n") == 2
     assert site.report()["image"]["trial"]["status"] == 0 and site.report()["unstaged"] is None
     image = next((site.base / "cache/images").glob("*.brg"))
@@ -296,8 +298,9 @@ def test_a_program_in_the_folder_of_the_ranks_is_found_as_mpirun_finds_it(site: 
     site.app.write_text(f"#!{site.python}\n{site.app.read_text()}")
     site.app.chmod(0o755)
     words = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "app.py", "x"]
-    plain = subprocess.run(words, cwd=site.app.parent, capture_output=True, text=True)
-    under = site.brigade_of(words, cwd=site.app.parent)
+    env = {**os.environ, **mpi_world.ENVIRONMENT}
+    plain = subprocess.run(words, cwd=site.app.parent, env=env, capture_output=True, text=True)
+    under = site.brigade_of(words, env=env, cwd=site.app.parent)
     assert plain.returncode == under.returncode == 0, under.stderr
     assert under.stdout == plain.stdout
     assert under.stdout.count("forty-two") == 2 and site.report()["unstaged"] is None
