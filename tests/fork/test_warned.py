@@ -195,6 +195,27 @@ def test_what_is_hidden_and_laid_to_who_imports_is_seen_where_that_is_another(wo
         assert (rank.refused, rank.said()) == ("", plain.said())
 
 
+@pytest.mark.parametrize(
+    "filters", ["simplefilter('ignore')", "simplefilter('ignore', UserWarning)"]
+)
+def test_what_is_hidden_and_laid_to_who_imports_stays_hidden_where_more_is(
+    world: Warm, filters: str
+) -> None:
+    """As many programs begin. What it is laid to does not matter then: nothing is executed anew."""
+    (world.cwd / "lays.py").write_text(
+        "import os, warnings\nwarnings.warn('on who asks', DeprecationWarning, stacklevel=2)\n"
+        "executions = os.open('executions', os.O_WRONLY | os.O_CREAT | os.O_APPEND)\n"
+        "os.write(executions, b'.'); os.close(executions)\n"
+    )
+    (world.cwd / "above.py").write_text("import lays\n")
+    (world.cwd / "app.py").write_text(f"import warnings; warnings.{filters}\nimport above")
+    world.trial(["app.py"])
+    (world.cwd / "executions").unlink()
+    for rank in world.ranks(["app.py"], {}, {}):
+        assert (rank.refused, rank.said()) == ("", ("", "", 0))
+    assert (world.cwd / "executions").read_text() == "."
+
+
 @pytest.mark.parametrize("program", [
     "import blames", "import asks", "import asks, pk", "import deep", "import blames\nimport asks",
 ])  # fmt: skip

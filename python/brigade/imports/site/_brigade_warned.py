@@ -85,15 +85,19 @@ def _module_of(message, frame):
 
 
 def _action(message, filters, module):
+    """`module`: that it is laid to; None if that is not known: then "" where it decides. Not to
+    the program itself, by whose own filter the trial has seen it printed."""
     text = str(message.message)
     for action, words, category, where, lineno in filters:
         if (
             issubclass(message.category, category)
             and lineno in (0, message.lineno)
             and _fits(words, text)
-            and _fits(where, module)
         ):
-            return action
+            if module is None and where not in (None, "__main__"):
+                return ""
+            if _fits(where, module):
+                return action
     return "default"
 
 
@@ -167,8 +171,6 @@ def is_shown_here(what):
         return None
     if then == warning_filters():
         return type(message) is not _Hidden
-    if module is None:
-        return None
     return False if _action(message, warning_filters(), module) == "ignore" else None
 
 
