@@ -78,13 +78,13 @@ int watch_pthread_setschedparam(pthread_t thread, int policy, const struct sched
 
 int watch_sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus)
 {
-    watch_note("bind", "");
+    watch_note("bind", "call");
     return REAL(sched_setaffinity, pid, size, cpus);
 }
 
 int watch_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *cpus)
 {
-    watch_note("bind", "");
+    watch_note("bind", "call");
     __typeof__(&watch_pthread_setaffinity_np) real = OF_THREADS(pthread_setaffinity_np);
     return real ? real(thread, size, cpus) : ENOSYS;
 }

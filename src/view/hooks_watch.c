@@ -518,7 +518,7 @@ long watch_syscall(long number, ...)
     case SYS_sched_setparam:
     case SYS_sched_setattr:
     case SYS_ioprio_set: watch_note("limits", ""); break;
-    case SYS_sched_setaffinity:
+    case SYS_sched_setaffinity: watch_note("bind", "call"); break;
     case SYS_set_mempolicy: watch_note("bind", ""); break;
     default: break;
     }

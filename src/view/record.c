@@ -30,6 +30,7 @@ struct recorder {
     char *importing;  /* atomic; the name of the innermost module that is being imported, or NULL */
     char *names;      /* names that `importing` has pointed to, which stay */
     uint64_t n_names; /* bytes; atomic */
+    uint64_t processors; /* that this process may use, when that was told last: a digest, or 0 */
 };
 
 static const char *const recorded_env[] = {"LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME",
@@ -275,6 +276,21 @@ static void set_importing(struct recorder *r, const char *name)
     __atomic_store_n(&r->importing, kept, __ATOMIC_RELEASE);
 }
 
+/* Libraries bind a thread to each processor in turn to count cores, and back: what counts is which
+ * they are when another module's doings begin. */
+static void note_processors(const struct view *v)
+{
+    struct recorder *r = v->recorder;
+    char processors[1024];
+    long n = sys_call(SYS_sched_getaffinity, 0, sizeof processors, (long)processors, 0, 0, 0);
+    if (!r->watches || n <= 0 || sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0) != sys_getpid())
+        return;
+    uint64_t before = r->processors;
+    r->processors = brg_hash(processors, (size_t)n, BRG_HASH_SEED);
+    if (before && before != r->processors)
+        record_event(v, "bind", "");
+}
+
 /* What has been done if a file with that name was opened, or written. */
 static void watch_path(const struct view *v, const char *kind, const char *path)
 {
@@ -338,11 +354,13 @@ int record_message(const struct view *v, const char *path)
             strings[found] = at + 1;
         found++;
     }
-    if (found == STRINGS && text_same(strings[0], "importing"))
+    if (found == STRINGS && text_same(strings[0], "importing")) {
+        note_processors(v);
         set_importing(v->recorder, strings[3]);
-    else if (found == STRINGS && strings[0][0])
+    } else if (found == STRINGS && strings[0][0]) {
         record_add(v, strings[0], text_to_number(strings[1], 0), strings[2], strings[3],
                    strings[4]);
+    }
     sys_unmap(copy, n);
     return 1;
 }

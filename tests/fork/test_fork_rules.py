@@ -60,6 +60,7 @@ SHOWN: dict[tuple[str, str, str], tuple[str, str]] = {
     ("threading", "pid", "thread"): ("threading", ""),
     ("random", "random", "*"): ("random", ""),
     ("numpy.random.mtrand", "random", "*"): ("numpy.random.mtrand", ""),
+    ("rich.style", "generator", "random"): ("rich.style", "import rich.default_styles\n"),
     ("logging", "clock", "*"): ("logging", ""),
     ("multiprocessing.process", "random", "*"): ("multiprocessing.process", ""),
     ("_strptime", "clock", "*"): ("_strptime", ""),

@@ -193,6 +193,16 @@ def test_at_a_second_try_it_leaves_a_module_that(own: Warm, name: str) -> None:
     assert int(own.report["warm"]) > 3  # csv, and what it imports
 
 
+@pytest.mark.parametrize("who", ["thing", "above"])
+def test_random_numbers_that_a_rule_lets_a_module_draw_blame_nobody(own: Warm, who: str) -> None:
+    program = put(own, "import random; x = random.random()")
+    own.plan["names"] = {"generator": [(who, ("random",))]}
+    (rank,) = own.ranks(program)
+    assert rank.refused == ""
+    assert ("thing" in own.report["left"]) is (who == "above"), own.report
+    assert ("above" in own.report["left"]) is (who == "above")
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "is_left"),
     [

@@ -35,6 +35,9 @@ TREE = {
     "says.py": "print('said', flush=True)\n",
     "seeds.py": "import random\nrandom.seed(1)\n",
     "gauss.py": "import seeds, random\nrandom.gauss(0, 1)\n",
+    "binds.py": "import os\nos.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n",
+    "counts_cores.py": "import os\nall_ = os.sched_getaffinity(0)\nfor one in all_:\n"
+    "  os.sched_setaffinity(0, {one})\nos.sched_setaffinity(0, all_)\n",
     "fails.py": "import os\nos.getpid()\nraise ImportError('no')\n",
     "tries.py": "try:\n  import fails\nexcept ImportError: pass\n",
     "dynamic.py": "import importlib\nimportlib.import_module('home')\n",
@@ -153,6 +156,20 @@ def test_the_file_of_a_module_that_is_run_is_no_call_of_the_program_s(tree: Tree
     (called,) = [e.executed for e in rank.events if (e.what, e.detail) == ("called", "sys")]
     names = [execution.module for execution in rank.executions]
     assert names.index("home") < called <= names.index("late")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+@pytest.mark.parametrize(("module", "expected"), [("binds", {"bind"}), ("counts_cores", set())])
+def test_who_binds_the_process_for_good_is_told_from_who_counts_cores(
+    tree: Tree, module: str, expected: set[str]
+) -> None:
+    """MKL counts them so as PyTorch is imported."""
+    records = tree.folder / "records"
+    records.mkdir()
+    assert tree.watched(f"import {module}", records).returncode == 0
+    (rank,) = rank_modules(load(records))
+    found = {event.what for event in rank.events if event.module == module}
+    assert found - {"cpus"} == expected
 
 
 def test_locks_of_the_interpreter_are_no_look_at_the_clock(tree: Tree) -> None:

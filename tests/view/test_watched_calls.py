@@ -107,6 +107,7 @@ int main(int argc, char **argv)
                   if (sched_setaffinity(0, sizeof cpus, &cpus)) return 1; }
     DO("binds its thread") { CPU_ZERO(&cpus); CPU_SET(sched_getcpu(), &cpus);
                              return pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus); }
+    DO("binds by number") syscall(SYS_sched_setaffinity, 0, 0, NULL);
     DO("binds its memory") syscall(SYS_set_mempolicy, 0, NULL, 0);
     DO("isatty") isatty(0);
     DO("tcgetattr") { struct termios t; tcgetattr(1, &t); }
@@ -156,8 +157,9 @@ EXPECTED: dict[str, list[tuple[str, str]]] = {
     "a thread's policy": [("limits", "")],
     "limits by number": [("limits", "")],
     "a question by number": [],
-    "binds": [("cpus", "EXE"), ("bind", "")],
-    "binds its thread": [("cpus", "EXE"), ("bind", "")],
+    "binds": [("cpus", "EXE"), ("bind", "call")],
+    "binds its thread": [("cpus", "EXE"), ("bind", "call")],
+    "binds by number": [("bind", "call")],
     "binds its memory": [("bind", "")],
     "getpid": [("pid", "")],
     "getppid": [("pid", "")],

@@ -110,7 +110,7 @@ class Plan:
             if left and not left.fixed:
                 others.append((warm, module.name, module.origin))
         names: dict[str, list[tuple[str, tuple[str, ...]]]]
-        names = {"environ": [], "thread": [], "library": []}
+        names = {"environ": [], "thread": [], "library": [], "generator": []}
         for module in self.modules:
             for rule in module.rules:
                 if rule.names:

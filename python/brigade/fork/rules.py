@@ -110,6 +110,8 @@ RULES = (
     Rule("threading", "pid", "Python sets the main thread's number after each fork",
          detail="thread", action="threading"),
     Rule("random", "random", "seeded again", action="random-seed"),
+    Rule("rich.style", "generator", "numbers that tell links on a terminal apart", detail="random",
+         names=("random",)),
     Rule("numpy.random.mtrand", "random", "the global generator is seeded again",
          action="numpy-random"),
     Rule("logging", "clock", "the start that relative times count from is taken again",

@@ -65,7 +65,10 @@ def rank_modules(trial: Trial) -> list[RankModules]:
     ]
     if len({rank for rank, _ in chosen}) < len(chosen):
         chosen = [(number, process) for number, (_, process) in enumerate(chosen)]
-    return [of_process(rank, process) for rank, process in chosen]
+    found = [of_process(rank, process) for rank, process in chosen]
+    for one in found:
+        one.events = [e for e in one.events if (e.what, e.detail) != _MAY_BE_UNDONE]
+    return found
 
 
 def count_programs(trial: Trial) -> int:
@@ -78,6 +81,8 @@ def first_programs(trial: Trial) -> dict[int, Process]:
     return {rank: processes[0] for rank, processes in programs(trial).items()}
 
 
+#: A call that binds a thread to processors: of a Python its own look tells what has become of it.
+_MAY_BE_UNDONE = ("bind", "call")
 SEVERAL = "several "
 #: Who does what it takes to show a warning of a module that is being imported: a template keeps
 #: the warning for its ranks (imports/site/_brigade_warned.py).

@@ -99,6 +99,10 @@ class Generators:
             _posix.close(self._memory)
         self._memory = -1
 
+    def forget(self, number, count):
+        """What has moved that of SHARED since it was found `count` times to have been moved."""
+        self._counts[number] = count
+
     def look(self):
         self._compare(0, _random_state, _random_holders)
         self._compare(1, numpy_state, _numpy_holders)

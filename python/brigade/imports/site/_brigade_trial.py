@@ -294,3 +294,4 @@ def start(write):
         lambda path: _once("event", "0", "", "script", words(path)),
     )
     _State.calls.go_on()
+    _tell()

@@ -64,6 +64,9 @@ class Warmer:
             name: [pattern.encode() for pattern in patterns]
             for name, patterns in plan.get("names", {}).get("environ", ())
         }
+        self.draws = dict(
+            plan.get("names", {}).get("generator", ())
+        )  # module: that it may draw from
         self.nodes = {}
         self.attributes = {}  # attributes that they gave sys
         self.extras = {}  # what modules put into sys.modules themselves
@@ -291,12 +294,15 @@ class Warmer:
         return node.module
 
     def _without_new(self, changed, before):
-        """What of it is not a new attribute of sys: that can be had once more."""
-        others = []
+        """What of it is not a new attribute of sys, that can be had once more, nor random numbers
+        that the module may draw."""
+        others, draws = [], self.draws.get(self._stack[-1].name, ())
         for what in changed:
             place, _dot, name = what.partition(".")
             if what in self.attributes:
                 continue  # of an import within
+            if self.watch.forgives(what, draws, before):
+                continue
             if place != "sys" or self.watch.had(before, what):
                 others.append(what)
                 continue

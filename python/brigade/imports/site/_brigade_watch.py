@@ -18,13 +18,14 @@ from _brigade_nodes import ENVIRON, READ, READ_ALL, READ_SET
 _modules = sys.modules
 _posix = sys.modules["posix"]
 _Text = sys.modules["_io"].TextIOWrapper
+_OF_GENERATORS = [f"the random numbers of {name}" for name in SHARED]
 _SEEN = (
     "the recursion limit", "the switch interval", "the flags of dlopen", "the trace function",
     "the profile function", "the garbage collector", "the umask", "the working directory",
     "the locale", "output", "a descriptor that stays open", "signal handlers",
     "the standard streams",
     "the limits", "the priority", "the processors it may use",
-    *[f"the random numbers of {name}" for name in SHARED],
+    *_OF_GENERATORS,
 )  # fmt: skip
 # Where an older pybind11 keeps what its modules share, as a newer one does in the interpreter:
 # nobody else looks at it, and whichever of them comes first in a rank finds it there or makes it.
@@ -207,6 +208,15 @@ class Watch:
     def had(look, what):
         """Whether `sys` had the attribute `what` ("sys.name") at that look."""
         return what in [f"sys.{name}" for name in look[len(_SEEN) + _WATCHED.index(sys)].names]
+
+    def forgives(self, what, draws, before):
+        """Whether these are numbers of one of the generators `draws`. Then they count for nobody:
+        to whoever is executed around it all is as it was at the look `before`."""
+        number = _OF_GENERATORS.index(what) if what in _OF_GENERATORS else -1
+        if number < 0 or SHARED[number] not in draws:
+            return False
+        self._generators.forget(number, before[_SEEN.index(what)])
+        return True
 
     def changes(self, before, after):
         """What the look `after` has otherwise than `before`, in words."""
