@@ -45,8 +45,8 @@ enum brg_entry_flag {
     /* `dev` is the number that the host where the image was made had given to what is mounted there
      * (mountinfo of proc(5)): another node may have another one for the same file system. */
     BRG_MOUNT_DEV = 16,
-    /* A FILE that gives rights to whoever executes it, besides by its mode (capabilities): a copy of
-     * it would not. */
+    /* A FILE that gives rights to whoever executes it, besides by its mode (capabilities): a copy
+     * of it would not. */
     BRG_OWN_RIGHTS = 32,
 };
 
@@ -155,8 +155,8 @@ uint32_t brg_index_find(const struct brg_index *x, const char *path, size_t len)
  * out_size, may be NULL) holds the path reached with what remains, so that the caller can go
  * there without walking again; it is the path as given where going on would not be the same
  * (too many links, too long), and "" where it does not fit. A path that is not absolute is
- * BRG_OUTSIDE. What takes a walk takes it in `out`, which must not overlap `path`: what does not fit
- * there is BRG_UNKNOWN. Without it, or with less than 1 KiB, the walk needs 5 KiB of stack.
+ * BRG_OUTSIDE. What takes a walk takes it in `out`, which must not overlap `path`: what does not
+ * fit there is BRG_UNKNOWN. Without it, or with less than 1 KiB, the walk needs 5 KiB of stack.
  * Async-signal-safe, thread-safe. */
 enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, int follow,
                                  uint32_t *entry, int *err, char *out, size_t out_size);

@@ -1,6 +1,6 @@
 /* See device.h. The libraries are found by the names of what is loaded, whoever loaded them and
- * however: a program has one, or its MPI, or neither. No header of theirs is included; the few words
- * of theirs that are used have stayed the same in all versions. */
+ * however: a program has one, or its MPI, or neither. No header of theirs is included; the few
+ * words of theirs that are used have stayed the same in all versions. */
 #include "mpiio/device.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* What a process is given by whoever starts it, and a module sets for itself: how much of what it
- * may use, how soon it runs, and where. A rank that is forked later has its own of that. See watch.h.
- */
+ * may use, how soon it runs, and where. A rank that is forked later has its own of that. See
+ * watch.h. */
 #include "view/watch.h"
 #include "view/late.h"
 

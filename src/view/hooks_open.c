@@ -100,7 +100,7 @@ static int is_of_descriptor(const char *path, int flags)
                                      text_starts(path, "/dev/std"));
 }
 
-/* Where to write what `path` leads to: to the original of a staged copy, which other ranks share. */
+/* Where to write what `path` leads to: to the original of a staged copy, which ranks share. */
 static const char *to_write(const struct view *v, int dirfd, const char *path, char *buf)
 {
     int staged = 0;

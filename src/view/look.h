@@ -16,8 +16,8 @@ enum look {
     LOOK_ELSEWHERE /* a link that the image knows leads to `path`, outside what it covers */
 };
 
-/* Signal handlers look up, too, on stacks of 8 KiB. What does not fit here, with the staged folder in
- * front of it, is left to the kernel. */
+/* Signal handlers look up, too, on stacks of 8 KiB. What does not fit here, with the staged folder
+ * in front of it, is left to the kernel. */
 enum {
     LOOK_ROOM = 2048
 };

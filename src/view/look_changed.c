@@ -40,8 +40,8 @@ static void mark_entry(const struct view *v, uint32_t number)
     __atomic_fetch_or(&v->state->dirty_any, how, __ATOMIC_RELAXED);
 }
 
-/* Marks what `path` leads to, and returns what the index says of it. `room` is empty afterwards if it
- * was too small to tell. */
+/* Marks what `path` leads to, and returns what the index says of it. `room` is empty afterwards if
+ * it was too small to tell. */
 static enum brg_found mark_in(const struct view *v, const char *path, int follow, char *room,
                               size_t size)
 {

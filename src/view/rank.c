@@ -2,7 +2,7 @@
  *
  *   brigade-rank --record DIR [--watch SALT] [--python-view DIR] [--] PROGRAM ARGS...   a trial
  *   brigade-rank --job ID [--view LIST] [--fork KIND] [--strict] [--] PROGRAM ARGS...     a job
- *     [--search-last word|whole]                the launcher looks for PROGRAM there (search_last.h)
+ *     [--search-last word|whole]               the launcher looks for PROGRAM there (search_last.h)
  *   brigade-rank --behind FILE -- PROGRAM ARGS...         in it, what a wrapper executes (behind.h)
  *   brigade-rank --probe BASE                             what this node allows, as JSON
  *   brigade-rank --inspect PROGRAM            `joins`; `apart` if our libraries cannot reach it; or

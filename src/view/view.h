@@ -90,8 +90,8 @@ const char *view_entry_in(const char *env, size_t bytes, const char *name, size_
 const char *view_original(const struct view *v, const char *path);
 
 /* The original path of what a descriptor refers to, without asking any file system. Returns its
- * length, or -errno (-ENOENT: it has no path; -ENAMETOOLONG). *staged says whether the descriptor is on a
- * staged file. */
+ * length, or -errno (-ENOENT: it has no path; -ENAMETOOLONG). *staged says whether the descriptor
+ * is on a staged file. */
 long view_fd_path(const struct view *v, int fd, char *buf, size_t size, int *staged);
 
 /* The same of what `path` leads to now, by way of whatever the kernel shows in /proc and /dev. */

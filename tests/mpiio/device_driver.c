@@ -25,8 +25,8 @@ static void load(int has, int is_managed)
         device(block, BLOCK, is_managed);
 }
 
-/* Of one rank in one run; begun to be collective; collective in one run, in many; of one rank in two
- * long ones. */
+/* Of one rank in one run; begun to be collective; collective in one run, in many; of one rank in
+ * two long ones. */
 static void move(MPI_File f)
 {
     MPI_Request request;

@@ -11,8 +11,8 @@
  *   unclosed what closing tells, of a file that is opened late, and of one that MPI opens (APPEND):
  *            bytes that all ranks wrote, and long runs that one wrote alone; its handler, which
  *            closes it once more, and how often that was called
- *   vast     counts that no form of the MPI takes, of what cannot be done here: of one rank in calls
- *            of all, and in one of its own; how often a handler was called
+ *   vast     counts that no form of the MPI takes, of what cannot be done here: of one rank in
+ *            calls of all, and in one of its own; how often a handler was called
  *   comm     the communicator is freed while the file is open; another file of the same ranks */
 #include "late_driver.h"
 

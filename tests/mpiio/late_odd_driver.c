@@ -9,8 +9,9 @@
  *   rights    the same where a rank may not open the file when MPI has to
  *   exists    a file that cannot be opened, with a handler; a call without a file
  *   replaced  collective calls after its name has become another file's
- *   moved     files that MPI opens at once, named from a folder that the process leaves for one that
- *             has such names too, and by a name that is another file's then; what is in all of them
+ *   moved     files that MPI opens at once, named from a folder that the process leaves for one
+ *             that has such names too, and by a name that is another file's then; what is in
+ *             all of them
  *   raised    a limit of sizes of files that is lifted after opening
  *   sizes     longer, shorter, synced; how much there is to read then
  *   denied    the same of a file that is open for reading, and a size below 0

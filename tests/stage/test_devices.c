@@ -12,7 +12,7 @@
 
 #define HEAD_ROOM (1u << 20)
 
-/* Where the image was made: / is 8:1, /home 0:40, /sw 0:41, /sw/more 0:42, /sub a volume of btrfs. */
+/* Where the image was made: / is 8:1, /home 0:40, /sw 0:41, /sw/more 0:42, /sub one of btrfs. */
 static const struct {
     const char *path;
     unsigned device, flags;
