@@ -4,6 +4,7 @@ template what it finds in the program."""
 from __future__ import annotations
 
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,21 @@ def test_where_it_is_not_known_it_is_left(world: Warm, program: list[str]) -> No
         assert (rank.refused, rank.said()) == ("", plain.said())
     assert "asks the program for __file__" in world.report["left"]["where"]
     assert int(world.report["warm"]) > 3  # csv, and what it imports
+
+
+def test_an_archive_is_known_by_what_it_holds_and_not_by_its_name(tmp_path: Path) -> None:
+    """`python -m zipapp -o app`: what its `__file__` will be lies in it."""
+    world = Warm(tmp_path, sys.executable)
+    (world.cwd / "where.py").write_text(WHERE)
+    with zipfile.ZipFile(world.cwd / "app", "w") as archive:
+        archive.writestr("__main__.py", APP)
+    env = {"PYTHONPATH": str(world.cwd)}
+    world.trial(["app"], env)
+    plain = world.plain(["app"], env)
+    (rank,) = world.ranks(["app"], env)
+    assert (rank.refused, rank.said()) == ("", plain.said())
+    assert plain.stdout.startswith("False __main__.py")
+    assert "asks the program for __file__" in world.report["left"]["where"]
 
 
 def test_what_the_program_has_and_a_template_lacks_leaves_who_asks(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ class Warmer:
     def __init__(self, plan, trusted):
         self.warm = dict(plan["warm"])
         self.left = plan["left"]
-        self.fails = plan["fails"]  # modules whose execution raises
+        self.fails = frozenset(plan["fails"])  # modules whose execution raises
         self._main = plan["main"]  # the file that `-m MODULE` means
         self.trusted = trusted
         self.limits = {  # modules of whose reads of all variables few count: the names of those
@@ -100,7 +100,7 @@ class Warmer:
         self._lists = [list(items) for items in watched_lists()]
         self.began = self._lists[:3]
         self._block = modules_of_one_block(len(self.warm))
-        without_main = with_main(self._main, self._blame)
+        without_main = with_main(self._main, first_entry, self._blame)
         restore = self._stand_in()
         self._parts = Parts()
         try:
@@ -143,11 +143,13 @@ class Warmer:
     def _compare(self):
         """What raises in the program, or does not, and does otherwise here, is another import: the
         program may have set what it depends on."""
-        doubtful = with_importers(self.nodes, self.problems)
-        for name, node in self.nodes.items():
-            fails = name in self.fails
-            if fails != node.failed and name not in doubtful:
-                here, there = ("the trial", "a template") if fails else ("a template", "the trial")
+        fails = self.fails
+        others = [name for name, node in self.nodes.items() if node.failed != (name in fails)]
+        doubtful = with_importers(self.nodes, self.problems) if others else ()
+        for name in others:
+            if name not in doubtful:
+                places = ["a template", "the trial"]
+                here, there = reversed(places) if name in fails else places
                 self._blame(f"fails in {here}, and not in {there}", name)
 
     def _blame(self, why, name=None):
