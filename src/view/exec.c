@@ -10,6 +10,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <paths.h>
+#include <string.h>
 
 size_t exec_count(char *const strings[])
 {

@@ -12,6 +12,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy
 import pytest
+from mpi_python import run
 from mpi_world import INCLUDE, compile_mpi, run_mpi
 
 from brigade.paths import native, native_dir
@@ -97,6 +98,23 @@ def calls_by_name(log: Path, folder: Path) -> list[tuple[str, str]]:
     return found
 
 
+def need_strace() -> None:
+    if not shutil.which("strace"):
+        pytest.skip("needs Debian package strace")
+
+
+def calls_of_ranks(
+    body: str, folder: Path, calls: str
+) -> tuple[list[dict[str, Any]], list[list[tuple[str, str]]]]:
+    """What three ranks of a Python program said, and which of these system calls each process made
+    of files in the folder (calls_by_name)."""
+    need_strace()
+    logs = folder.parent / "log"
+    under = ["strace", "-ff", "-y", "-o", logs, "-e", f"trace={calls}"]
+    said = run("openmpi", 3, body, folder, under=under)
+    return said, [calls_by_name(log, folder) for log in folder.parent.glob("log.*")]
+
+
 def verify(path: Path) -> dict[str, Any]:
     """The outcome of brigade-file: `damaged` blocks, or an `error`."""
     command = [str(native("brigade-file")), "verify", str(path)]
@@ -116,8 +134,7 @@ def killed_everywhere(
 ) -> Iterator[tuple[str, bool]]:
     """Runs the commands that `command` makes, each killed one system call later than the one
     before; (where, whether it was killed). strace counts each kind of call by itself."""
-    if not shutil.which("strace"):
-        pytest.skip("needs Debian package strace")
+    need_strace()
     for name in calls:
         for number in range(1, 1000):
             inject = f"inject={name}:signal=SIGKILL:when={number}"

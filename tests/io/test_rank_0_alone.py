@@ -3,13 +3,12 @@ shared file system each such call is a request, which all ranks wait for."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mpi_python import run
-from store_world import MIB, calls_by_name, verify
+from store_world import MIB, calls_of_ranks, verify
 
 ARRAYS = """
 data = numpy.full(30, rank, "u1")
@@ -30,8 +29,6 @@ CALLS = "openat,pread64,preadv,preadv2,pwrite64,pwritev,rename,unlink,fsync"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    if not shutil.which("strace"):
-        pytest.skip("needs Debian package strace")
     made = tmp_path / "files"
     made.mkdir()
     return made
@@ -40,13 +37,8 @@ def folder(tmp_path: Path) -> Path:
 def traced(body: str, folder: Path) -> tuple[list[dict[str, Any]], list[list[str]]]:
     """What three ranks said, and what each that did anything did to the file and what lies beside
     it, in order: call and name."""
-    logs = folder.parent / "log"
-    under = ["strace", "-ff", "-y", "-o", logs, "-e", f"trace={CALLS}"]
-    said = run("openmpi", 3, body, folder, under=under)
-    did = [
-        [f"{call} {name}" for call, name in calls_by_name(log, folder) if name.startswith(OURS)]
-        for log in folder.parent.glob("log.*")
-    ]
+    said, made = calls_of_ranks(body, folder, CALLS)
+    did = [[f"{call} {name}" for call, name in calls if name.startswith(OURS)] for calls in made]
     return said, [calls for calls in did if calls]
 
 

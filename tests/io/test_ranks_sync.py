@@ -3,20 +3,17 @@ nodes nobody else can: another node's sync knows nothing of these bytes."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from mpi_python import run
-from store_world import calls_by_name, verify
+from store_world import calls_of_ranks, verify
 
 DATA = ".f.brg"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    if not shutil.which("strace"):
-        pytest.skip("needs Debian package strace")
     made = tmp_path / "files"
     made.mkdir()
     return made
@@ -24,15 +21,11 @@ def folder(tmp_path: Path) -> Path:
 
 def synced(body: str, folder: Path) -> list[list[str]]:
     """What each of three ranks that wrote did to the data, in order: writing, or syncing."""
-    logs = folder.parent / "log"
-    calls = "pwrite64,fsync,fdatasync"
-    under = ["strace", "-ff", "-y", "-o", logs, "-e", f"trace={calls}"]
-    run("openmpi", 3, body, folder, under=under)
+    _, made = calls_of_ranks(body, folder, "pwrite64,fsync,fdatasync")
     did = [
-        ["sync" if "sync" in call else "write" for call, name in calls_by_name(log, folder)
-         if name == DATA]
-        for log in folder.parent.glob("log.*")
-    ]  # fmt: skip
+        ["sync" if "sync" in call else "write" for call, name in calls if name == DATA]
+        for calls in made
+    ]
     assert verify(folder / "f")["damaged"] == 0
     return [calls for calls in did if calls]
 

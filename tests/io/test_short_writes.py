@@ -4,13 +4,12 @@ the ranks write more, and not all when they sync."""
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from mpi_python import run
 from mpi_world import EITHER_MPI
-from store_world import assert_whole
+from store_world import assert_whole, need_strace
 
 KIB, RANKS, CALLS = 1 << 10, 3, 8
 STARTS = 256 * KIB
@@ -29,8 +28,7 @@ def sent(
     mpi: str, folder: Path, at: str, length: int, sync: bool = True
 ) -> list[list[tuple[int, int]]]:
     """What each rank that did told the kernel to send of the data: [from, until) each time."""
-    if not shutil.which("strace"):
-        pytest.skip("needs Debian package strace")
+    need_strace()
     at = at.format(n=length)
     body = BODY.format(sync=sync, calls=CALLS, at=at, length=length)
     log = folder / "log"

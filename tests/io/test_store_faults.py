@@ -20,6 +20,7 @@ from store_world import (
     compile_alone,
     compile_for,
     names,
+    need_strace,
     pattern,
     run_ranks,
     told,
@@ -299,8 +300,7 @@ def test_nothing_is_published_in_a_folder_that_cannot_be_synced(
 def test_a_file_that_has_its_name_stays_where_that_cannot_be_synced(
     alone: Path, tmp_path: Path, layout: str
 ):
-    if not shutil.which("strace"):
-        pytest.skip("needs Debian package strace")
+    need_strace()
     path = tmp_path / "files" / "ckpt"
     path.parent.mkdir()
     inject = ["-e", "trace=fsync", "-e", "inject=fsync:error=EIO", "-P", str(path.parent)]

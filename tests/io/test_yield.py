@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from mpi_world import EITHER_MPI, MPIS, compile_mpi, run_mpi
+from store_world import need_strace
 
 import brigade.io
 from brigade.paths import native_dir
@@ -130,8 +131,7 @@ def test_what_is_held_back_reaches_the_disk_as_it_goes(
     mpi: str, driver: Path, tmp_path: Path
 ) -> None:
     """And not all at the end, when nothing holds the kernel back."""
-    if not shutil.which("strace"):
-        pytest.skip("needs Debian package strace")
+    need_strace()
     for hints, most in (":rate=40M:sync=yes", 2 * 8 - 4), (":rate=40M", 0), (":sync=yes", 0):
         trace = tmp_path / "trace"
         only = ["strace", "-f", "-o", trace, "-e", "trace=sync_file_range"]

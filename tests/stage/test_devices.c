@@ -1,14 +1,11 @@
 /* An image's device numbers are exchanged for those that its mounts have on this node. */
 #include "stage/devices.h"
 
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
-#include "brigade/image.h"
-#include "image/format.h"
-#include "../image/check.h"
+#include "head_of.h"
 
 #define HEAD_ROOM (1u << 20)
 
@@ -34,7 +31,7 @@ static _Alignas(8) char head[HEAD_ROOM];
 
 static const struct brg_index *make_index(void)
 {
-    char path[] = "/tmp/brigade-devices-XXXXXX", id[33];
+    char path[] = "/tmp/brigade-devices-XXXXXX";
     struct brg_error err = {0};
     struct brg_image_writer *w = NULL;
     int fd = mkstemp(path);
@@ -50,15 +47,7 @@ static const struct brg_index *make_index(void)
                                     .dev = makedev(0, tree[i].device)};
         NEED(brg_image_writer_add_entry(w, &e, &err) == 0);
     }
-    NEED(brg_image_writer_set_section(w, BRG_SECTION_META, "{}", 2, &err) == 0);
-    NEED(brg_image_writer_commit(w, NULL, NULL, NULL, id, &err) == 0);
-    brg_image_writer_destroy(w);
-    close(fd);
-    fd = open(path, O_RDONLY);
-    NEED(pread(fd, head, sizeof head, 0) >= BRG_PAGE);
-    close(fd);
-    unlink(path);
-    NEED(brg_head_check(head, "the head", &err) == 0);
+    head_of(w, path, fd, head, sizeof head);
     return brg_head_index(head);
 }
 

@@ -2,14 +2,12 @@
 #include "stage/fit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "brigade/image.h"
 #include "stage/space.h"
-#include "../image/check.h"
+#include "head_of.h"
 
 #define PAGE 4096u
 #define HEAD_ROOM (1u << 20)
@@ -36,7 +34,7 @@ static char bytes[500000];
 
 static void make_head(void)
 {
-    char path[] = "/tmp/brigade-fit-XXXXXX", id[33];
+    char path[] = "/tmp/brigade-fit-XXXXXX";
     struct brg_error err = {0};
     struct brg_image_options options = {PAGE, 3, 1};
     struct brg_image_writer *w = NULL;
@@ -54,15 +52,7 @@ static void make_head(void)
                                     .data_bytes = tree[i].bytes};
         NEED(brg_image_writer_add_entry(w, &e, &err) == 0);
     }
-    NEED(brg_image_writer_set_section(w, BRG_SECTION_META, "{}", 2, &err) == 0);
-    NEED(brg_image_writer_commit(w, NULL, NULL, NULL, id, &err) == 0);
-    brg_image_writer_destroy(w);
-    close(fd);
-    fd = open(path, O_RDONLY);
-    NEED(pread(fd, head, sizeof head, 0) >= PAGE);
-    close(fd);
-    unlink(path);
-    NEED(brg_head_check(head, "the head", &err) == 0);
+    head_of(w, path, fd, head, sizeof head);
 }
 
 static int kept(const char *path)

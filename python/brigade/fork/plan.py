@@ -171,7 +171,8 @@ def _with_importers(own: Mapping[str, Left], modules: Mapping[str, Module]) -> d
 
 
 def from_json(value: Mapping[str, Any]) -> Plan:
-    """The plan that an image's description holds, without its rules' patterns and what fails."""
+    """The plan that an image's description holds: what its modules are, and why; not what only a
+    template needs to know."""
     names = [name for name, _, _ in value["modules"]]
     modules = [
         Module(

@@ -118,9 +118,7 @@ def _not_in_all(
     fails: dict[int, set[str]] = {}
     for rank in ranks:
         origins: dict[str, str] = {}
-        failed = fails[rank.rank] = (
-            set()
-        )  # the last time: whoever asks next has it executed once more
+        failed = fails[rank.rank] = set()  # last: whoever asks next has it executed once more
         for execution in rank.executions:
             name = execution.module
             again = name in origins and name not in failed

@@ -50,13 +50,15 @@ class Freshness:
     """`changed`: (path, what happened, to be read after the path). `moved`: directories of the
     user's own that got or lost names: the image serves, but may not list them, nor say what is
     imported from there. `left`: paths in such directories that it may not answer for, nor for what
-    lies below. `requests`: what the check cost the file system, by freshplan's count."""
+    lies below. `requests`: what the check cost the file system, by freshplan's count. `silent`: the
+    entries of an image, by number, that it shall not answer for, as follows from moved and left."""
 
     changed: list[tuple[str, str]] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     requests: int = 0
     looked_at: int = 0
+    silent: list[int] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -78,8 +80,9 @@ def check(
         turn = time.time_ns() // 1_000_000
     claims = claims_of(image.python_table)
     found = run(plan_checks(known_entries(image), level, budget, turn, claims))
-    if len(silent_entries(image, found)) <= _MOST_SILENT:
-        return found
+    silent = silent_entries(image, found)
+    if len(silent) <= _MOST_SILENT:
+        return replace(found, silent=silent)
     changed = [(path, "has changed, with very much in it") for path in found.left]
     return replace(found, changed=[*found.changed, *changed], left=[])
 

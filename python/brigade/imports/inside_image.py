@@ -43,7 +43,7 @@ def offer(word: str | os.PathLike[str] | None, cover: Iterable[str]) -> dict[str
             "id": image.id,
             "bytes": image.total_bytes,
             "raw_bytes": image.raw_bytes,
-            "changed": freshness.silent_entries(image, found),
+            "changed": found.silent,
             "stager": str(native("brigade-stage")),
         }
 

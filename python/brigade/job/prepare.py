@@ -165,7 +165,7 @@ def _use_image(
                         hint="make it anew with `brigade run --renew` or `brigade image create`",
                     )
                 course.left = sorted(found.moved + found.left)
-                course.moved = freshness.silent_entries(image, found)
+                course.moved = found.silent
             return None
     except ImageError as error:
         if settings.image or checked:

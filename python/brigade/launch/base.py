@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from brigade.launch.guard import guarded
+from brigade.launch.guard import guarded, passable
 from brigade.trial.invocation import invocation
 
 _FEW, _MANY = 8, 16
@@ -120,8 +120,7 @@ class Launch(ABC):
 def step_environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What launchers of our own steps are started with: `env`, and that Intel MPI's shall start one
     process a node where it is told so. In a scheduler's job it otherwise does what that says."""
-    told = {name: value for name, value in env.items() if "=" not in name}
-    return {**told, "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
+    return {**passable(env), "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
 
 
 def distinct(programs: list[list[str]]) -> list[list[str]]:

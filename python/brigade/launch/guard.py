@@ -66,8 +66,12 @@ def environment(env: Mapping[str, str] = os.environ) -> dict[str, str] | None:
         words.append(word)
     if not words:
         return None
-    passed = {name: value for name, value in env.items() if "=" not in name}
-    return {**passed, _KEPT: " ".join(words)}
+    return {**passable(env), _KEPT: " ".join(words)}
+
+
+def passable(env: Mapping[str, str]) -> dict[str, str]:
+    """What of `env` a process can be given: no name with `=` in it."""
+    return {name: value for name, value in env.items() if "=" not in name}
 
 
 def _pwd(env: Mapping[str, str]) -> str:
