@@ -74,6 +74,16 @@ static inline int text_alike(const char *a, const char *b)
 {
     return a && b ? text_same(a, b) : a == b;
 }
+/* The most bytes that lie between two separators. */
+static inline size_t text_longest(const char *s, char separator)
+{
+    size_t longest = 0, n = 0;
+    for (; *s; s++) {
+        n = *s == separator ? 0 : n + 1;
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
 /* Whether it is one of the names, behind which stands NULL. */
 static inline int text_is_one_of(const char *s, const char *const names[])
 {

@@ -30,6 +30,7 @@ struct walk {
     uint64_t hash;    /* of what room starts with, len bytes */
     size_t len;       /* of the directory reached; 0 for "/" */
     int links;
+    uint32_t link; /* the first of them that need not last, or BRG_NONE */
     char *room;
     size_t size;
 };
@@ -261,7 +262,10 @@ static enum brg_found walk_run(struct walk *w, int follow, uint32_t *entry, int 
         }
         int as_dir = *w->rest == '/'; /* more components, or a trailing slash */
         if (kind == BRG_SYMLINK && (as_dir || follow)) {
+            if (w->link == BRG_NONE && !brg_entry_lasts(x, &entries[e]))
+                w->link = e;
             if (w->links++ == MAX_LINKS || !walk_follow(w, &entries[e])) {
+                *entry = e;
                 *end = 0;
                 return BRG_UNKNOWN;
             }
@@ -269,9 +273,9 @@ static enum brg_found walk_run(struct walk *w, int follow, uint32_t *entry, int 
         }
         if (!(entries[e].flags & BRG_COVERED))
             return BRG_OUTSIDE;
+        *entry = e;
         if (kind == BRG_OTHER)
             return BRG_UNKNOWN;
-        *entry = e;
         if (kind == BRG_ABSENT || as_dir) {
             *err = kind == BRG_ABSENT ? entries[e].err : ENOTDIR;
             return BRG_MISSING;
@@ -319,7 +323,10 @@ static enum brg_found walk_in(struct walk *w, char *room, size_t size, const cha
     }
 
     size_t end = 0;
+    *entry = BRG_NONE;
     enum brg_found found = walk_run(w, follow, entry, err, &end);
+    if (found == BRG_OUTSIDE)
+        *entry = w->link;
     if (found == BRG_UNKNOWN || found == BRG_OUTSIDE) {
         if (end == 0)
             copy_out(out, out_size, path, strlen(path), "");
@@ -343,6 +350,7 @@ enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, in
                                  uint32_t *entry, int *err, char *out, size_t out_size)
 {
     size_t len = strlen(path), name_at = len;
+    *entry = BRG_NONE;
     if (path[0] != '/' || len >= MAX_PATH) {
         copy_out(out, out_size, path, len, "");
         return path[0] != '/' ? BRG_OUTSIDE : BRG_UNKNOWN;
@@ -370,7 +378,7 @@ enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, in
         }
     }
 
-    struct walk w = {.x = x, .at = BRG_NONE};
+    struct walk w = {.x = x, .at = BRG_NONE, .link = BRG_NONE};
     if (dir != BRG_NONE && brg_entries(x)[dir].kind == BRG_DIR) {
         w.at = dir;
         w.len = dir_len;

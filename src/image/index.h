@@ -129,6 +129,14 @@ static inline const struct brg_content *brg_contents(const struct brg_index *x)
 {
     return (const struct brg_content *)((const char *)x + x->contents_off);
 }
+/* Whether what the image says of an entry lasts, because it is installed software: a directory
+ * whose names are known, what lies in one, and the way there. The rest is the user's own and may
+ * change while the job runs. */
+static inline int brg_entry_lasts(const struct brg_index *x, const struct brg_entry *e)
+{
+    return (e->flags & BRG_LISTED) || !(e->flags & BRG_COVERED) ||
+           (e->parent != BRG_NONE && (brg_entries(x)[e->parent].flags & BRG_LISTED));
+}
 static inline const char *brg_string(const struct brg_index *x, struct brg_str s)
 {
     return (const char *)x + x->strings_off + s.off;
@@ -154,10 +162,12 @@ uint32_t brg_index_find(const struct brg_index *x, const char *path, size_t len)
  * leads out of what the image knows, the answer is BRG_UNKNOWN or BRG_OUTSIDE, and `out` (size
  * out_size, may be NULL) holds the path reached with what remains, so that the caller can go
  * there without walking again; it is the path as given where going on would not be the same
- * (too many links, too long), and "" where it does not fit. A path that is not absolute is
- * BRG_OUTSIDE. What takes a walk takes it in `out`, which must not overlap `path`: what does not
- * fit there is BRG_UNKNOWN. Without it, or with less than 1 KiB, the walk needs 5 KiB of stack.
- * Async-signal-safe, thread-safe. */
+ * (too many links, too long), and "" where it does not fit. *entry is then, on BRG_OUTSIDE, the
+ * first link followed that need not last (brg_entry_lasts), and on BRG_UNKNOWN the entry that the
+ * image knows and leaves to the kernel (BRG_OTHER, a link too many); BRG_NONE if there is none. A
+ * path that is not absolute is BRG_OUTSIDE. What takes a walk takes it in `out`, which must not
+ * overlap `path`: what does not fit there is BRG_UNKNOWN. Without it, or with less than 1 KiB, the
+ * walk needs 5 KiB of stack. Async-signal-safe, thread-safe. */
 enum brg_found brg_index_resolve(const struct brg_index *x, const char *path, int follow,
                                  uint32_t *entry, int *err, char *out, size_t out_size);
 

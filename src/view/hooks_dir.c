@@ -8,6 +8,7 @@
  * real directory when it is asked for, because what follows needs a true descriptor.
  */
 #include "view/hooks.h"
+#include "view/startup.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -97,7 +98,7 @@ static enum listing_answer decide(const struct view *v, int at, const char **pat
         look_miss(v, BRG_MISS_DIRECTORY, "list", at, *path);
         return LIST_REAL;
     }
-    if (!(r->entry->flags & BRG_LISTED) && !look_starting(v)) {
+    if (!(r->entry->flags & BRG_LISTED) && !startup_goes_on(v)) {
         look_miss(v, BRG_MISS_LATE, "list", at, *path);
         return LIST_REAL;
     }

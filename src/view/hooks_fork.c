@@ -20,6 +20,7 @@
 #include "fork/template.h"
 #include "view/fork_env.h"
 #include "view/fork_program.h"
+#include "view/startup.h"
 
 #include <stdlib.h>
 
@@ -51,7 +52,7 @@ void fork_become(struct view *v, const struct template_request *r)
     uint32_t slot = (uint32_t)text_to_number(view_env(v, "BRIGADE_SLOT"), 0);
     v->strict = strict && text_same(strict, "1");
     v->slot = brg_state_slot(v->state, slot);
-    v->startup_over = 0;
+    startup_begin(v);
     v->slot->forked = BRG_FORK_DONE;
     __atomic_fetch_add(&v->slot->processes, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&v->state->fork.forked, 1, __ATOMIC_RELAXED);

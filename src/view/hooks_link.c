@@ -106,6 +106,10 @@ char *hook_realpath(const char *path, char *resolved)
         switch (look_up(v, "realpath", AT_FDCWD, path, 1, &r)) {
         case LOOK_HIT: look_hit(v); return give_path(brg_string(v->index, r.entry->path), resolved);
         case LOOK_MISSING:
+            if (resolved) { /* the libc leaves in it how far it came */
+                look_miss(v, BRG_MISS_UNSUPPORTED, "realpath", AT_FDCWD, path);
+                break;
+            }
             look_hit(v);
             errno = r.err;
             return NULL;

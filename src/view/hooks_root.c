@@ -8,6 +8,8 @@ static int went(int result)
     int err = errno;
     if (result == 0 && v && !v->away && view_is_away(v)) {
         record_add(v, "away", 0, "", v->exe, "");
+        if (v->mode == VIEW_SERVE)
+            look_unseen(v);
         preload_view->away = 1;
     }
     errno = err;

@@ -95,6 +95,17 @@ int hook_mknodat(int dirfd, const char *path, mode_t mode, dev_t device)
     WROTE("mknod", dirfd, path, 0, REAL(mknodat)(dirfd, path, mode, device));
 }
 
+/* What mknod() was before glibc 2.33. */
+int hook___xmknod(int version, const char *path, mode_t mode, dev_t *device)
+{
+    WROTE("mknod", AT_FDCWD, path, 0, REAL(__xmknod)(version, path, mode, device));
+}
+
+int hook___xmknodat(int version, int dirfd, const char *path, mode_t mode, dev_t *device)
+{
+    WROTE("mknod", dirfd, path, 0, REAL(__xmknodat)(version, dirfd, path, mode, device));
+}
+
 int hook_mkfifo(const char *path, mode_t mode)
 {
     WROTE("mknod", AT_FDCWD, path, 0, REAL(mkfifo)(path, mode));

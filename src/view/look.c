@@ -2,80 +2,18 @@
 #include "view/look.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "view/startup.h"
 
 #include <errno.h>
 #include <unistd.h>
-
-/* The start-up counts as over when this long has passed since software was last looked up: of the
- * process's own time, because on a crowded node it may wait long for its turn; or of the clock's,
- * because a program that sleeps has started, too. */
-#define STARTUP_CPU_NS UINT64_C(2000000000)
-#define STARTUP_WALL_NS UINT64_C(30000000000)
 
 enum {
     MAX_GROUPS = 256
 };
 
-#ifdef BRG_FREESTANDING
-static uint64_t coarse_now_ns(void)
-{
-    return sys_now_ns(CLOCK_REALTIME_COARSE);
-}
-#else
-static uint64_t coarse_now_ns(void) /* without entering the kernel */
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-#endif
-
-/* Whether the process is still starting up, at `now`. A tick of the clock in which nothing was
- * looked up is what makes it ask for the process's own time. */
-static int is_starting(const struct view *v, uint64_t now)
-{
-    struct view *own = (struct view *)v; /* its clock: any thread may write it, all write sense */
-    if (v->startup_over)
-        return 0;
-    uint64_t last = v->last_software_ns;
-    if (!last || now < last + 100000000u)
-        return 1;
-    uint64_t cpu = sys_now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    if (now > last + STARTUP_WALL_NS || cpu > v->last_software_cpu_ns + STARTUP_CPU_NS)
-        own->startup_over = 1; /* only ever 0 -> 1 */
-    return !v->startup_over;
-}
-
-int look_starting(const struct view *v)
-{
-    return is_starting(v, coarse_now_ns());
-}
-
-/* Notes that software was looked up. */
-static void note_software(const struct view *v, uint64_t now)
-{
-    struct view *own = (struct view *)v;
-    if (!is_starting(v, now))
-        return;
-    if (now > v->last_software_ns + 100000000u)
-        own->last_software_cpu_ns = sys_now_ns(CLOCK_PROCESS_CPUTIME_ID);
-    own->last_software_ns = now;
-    if (now != __atomic_load_n(&v->slot->last_load_ns, __ATOMIC_RELAXED))
-        __atomic_store_n(&v->slot->last_load_ns, now, __ATOMIC_RELAXED);
-}
-
 void look_hit(const struct view *v)
 {
     __atomic_fetch_add(&v->slot->hits, 1, __ATOMIC_RELAXED);
-}
-
-/* What the image says about installed software lasts: a directory whose names are known, and what
- * lies in one. The rest is the user's own and may change while the job runs. */
-static int lasts(const struct brg_index *x, const struct brg_entry *e)
-{
-    const struct brg_entry *entries = brg_entries(x);
-    return (e->flags & BRG_LISTED) || !(e->flags & BRG_COVERED) ||
-           (e->parent != BRG_NONE && (entries[e->parent].flags & BRG_LISTED));
 }
 
 static const char *cause_text(enum brg_miss_cause cause)
@@ -183,13 +121,32 @@ static int is_changed(const struct view *v, const char *path, int found, uint32_
         return 0;
     if (is_dirty(v, number) || (found == BRG_MISSING && is_dirty(v, e->parent)))
         return 1;
+    if ((any & LOOK_UNSEEN) && !brg_entry_lasts(x, e))
+        return 1;
     /* after a link or a directory has moved, only a path without links in it is certain */
     return (any & LOOK_MOVED) && !text_starts(path, brg_string(x, e->path));
+}
+
+/* Whether the link that leads elsewhere may lead to another place by now. */
+static enum brg_miss_cause link_cause(const struct view *v, uint32_t link)
+{
+    uint64_t any = __atomic_load_n(&v->state->dirty_any, __ATOMIC_RELAXED);
+    if (any & (LOOK_MOVED | (link != BRG_NONE ? LOOK_UNSEEN : 0)))
+        return BRG_MISS_CHANGED;
+    return link != BRG_NONE && !startup_goes_on(v) ? BRG_MISS_LATE : BRG_MISS_COUNT;
+}
+
+/* `number`: what brg_index_resolve() said of a path that it could not tell. */
+static enum brg_miss_cause unknown_cause(uint32_t number, const char *path)
+{
+    return number != BRG_NONE || text_longest(path, '/') > NAME_MAX ? BRG_MISS_UNSUPPORTED
+                                                                    : BRG_MISS_UNKNOWN;
 }
 
 static enum look look_absolute(const struct view *v, const char *op, const char *path, int follow,
                                struct look_result *r)
 {
+    enum brg_miss_cause why;
     if (!look_may_lead(v, path))
         return LOOK_PASS;
     int found =
@@ -202,20 +159,21 @@ static enum look look_absolute(const struct view *v, const char *op, const char 
             return LOOK_PASS;
         }
         r->entry = &brg_entries(v->index)[r->number];
-        uint64_t now = coarse_now_ns();
-        if (lasts(v->index, r->entry))
-            note_software(v, now);
-        else if (!is_starting(v, now)) {
+        if (brg_entry_lasts(v->index, r->entry))
+            startup_note(v);
+        else if (!startup_goes_on(v)) {
             log_miss(v, BRG_MISS_LATE, op, path);
             return LOOK_PASS;
         }
         return found == BRG_EXISTS ? LOOK_HIT : LOOK_MISSING;
-    case BRG_UNKNOWN: log_miss(v, BRG_MISS_UNKNOWN, op, path); return LOOK_PASS;
+    case BRG_UNKNOWN: log_miss(v, unknown_cause(r->number, path), op, path); return LOOK_PASS;
     default: /* outside */
-        if (!r->path[0] || text_same(r->path, path) ||
-            (__atomic_load_n(&v->state->dirty_any, __ATOMIC_RELAXED) & LOOK_MOVED))
+        if (!r->path[0] || text_same(r->path, path))
             return LOOK_PASS;
-        return LOOK_ELSEWHERE;
+        why = link_cause(v, r->number);
+        if (why != BRG_MISS_COUNT)
+            log_miss(v, why, op, path);
+        return why != BRG_MISS_COUNT ? LOOK_PASS : LOOK_ELSEWHERE;
     }
 }
 

@@ -16,10 +16,11 @@ enum look {
     LOOK_ELSEWHERE /* a link that the image knows leads to `path`, outside what it covers */
 };
 
-/* Signal handlers look up, too, on stacks of 8 KiB. What does not fit here, with the staged folder
- * in front of it, is left to the kernel. */
+/* Signal handlers look up, too, on stacks of 8 KiB, of which the kernel takes up to 3.5 for the
+ * registers of AVX-512. What does not fit here, with the staged folder in front of it, is left to
+ * the kernel. */
 enum {
-    LOOK_ROOM = 2048
+    LOOK_ROOM = 1024
 };
 
 struct look_result {
@@ -37,9 +38,6 @@ enum look look_up(const struct view *v, const char *op, int dirfd, const char *p
 /* The path of the staged copy of r->entry, made in r->path; NULL if the entry has no content. */
 const char *look_staged(const struct view *v, struct look_result *r);
 
-/* Whether the process is still starting up: what is the user's own is answered only then. */
-int look_starting(const struct view *v);
-
 /* Counts a look-up that was answered. */
 void look_hit(const struct view *v);
 
@@ -55,8 +53,12 @@ int look_may_lead(const struct view *v, const char *path);
 /* Bits of brg_state.dirty_any. */
 enum {
     LOOK_CHANGED = 1,
-    LOOK_MOVED = 2 /* a directory or a link changed: other paths lead elsewhere now */
+    LOOK_MOVED = 2, /* a directory or a link changed: other paths lead elsewhere now */
+    LOOK_UNSEEN = 4 /* a program runs whose writing nobody notes: the user's own may change */
 };
+
+/* Notes that a program is about to be started whose calls do not come by here. */
+void look_unseen(const struct view *v);
 
 /* Notes in the job's state that `path` has been written, made, renamed, linked or removed:
  * `follow` for calls that act on what a link at the end points to. */

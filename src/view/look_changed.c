@@ -15,6 +15,11 @@ static void set_dirty(const struct view *v, uint32_t entry)
                           __ATOMIC_RELAXED);
 }
 
+void look_unseen(const struct view *v)
+{
+    __atomic_fetch_or(&v->state->dirty_any, LOOK_UNSEEN, __ATOMIC_RELAXED);
+}
+
 static int is_below(const struct brg_index *x, const struct brg_entry *e, struct brg_str dir)
 {
     return e->path.len > dir.len && brg_string(x, e->path)[dir.len] == '/' &&
@@ -66,7 +71,11 @@ static enum brg_found mark_in(const struct view *v, const char *path, int follow
             return found;
         set_dirty(v, brg_index_find(v->index, room, n - 1));
         break;
-    default: return found;
+    default: /* a link, or a folder on the way to a covered root: where those lead, may change */
+        number = brg_index_find(v->index, room, strlen(room));
+        if (number != BRG_NONE)
+            mark_entry(v, number);
+        return found;
     }
     __atomic_fetch_or(&v->state->dirty_any, LOOK_CHANGED, __ATOMIC_RELAXED);
     return found;

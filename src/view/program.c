@@ -118,7 +118,7 @@ static int resolve(const struct view *v, const char *path, struct program *p)
     struct look_result r;
     const char *current = path, *file;
     p->path = NULL;
-    p->n_front = p->alone = 0;
+    p->n_front = p->alone = p->unseen = 0;
     for (int depth = 0;; depth++) {
         int moved = program_locate(v, current, &file, &r);
         if (moved < 0)
@@ -130,6 +130,7 @@ static int resolve(const struct view *v, const char *path, struct program *p)
         if (n < 2 || kept[0] != '#' || kept[1] != '!' ||
             (!moved && look_covers(v, AT_FDCWD, current, 1))) {
             p->alone = start == BINARY_ALONE;
+            p->unseen = start != BINARY_JOINS;
             if (start != BINARY_JOINS && moved)
                 look_miss(v, BRG_MISS_UNSUPPORTED, "exec", AT_FDCWD, current);
             if (start == BINARY_JOINS && (moved || depth > 0)) {
@@ -213,12 +214,22 @@ static void note_away(const struct view *v, const char *path)
         view_note_away(v);
 }
 
+/* Whether a program that is not seen may change files of the user's that the image answers for. Not
+ * one that takes a rank's place: it is as a rule what finds Python and becomes it. Nor ldconfig,
+ * which is static and writes nothing of a user's: `ctypes.util.find_library` of Python asks it. */
+static int may_write(const struct view *v, const char *path, char *const envp[])
+{
+    static const char *const names[] = {"ldconfig", "ldconfig.real", NULL};
+    return v->mode == VIEW_SERVE && v->preloaded && !program_only_lists(envp) &&
+           !(path && text_is_one_of(text_base(path), names));
+}
+
 int program_plan(const struct view *v, const char *path, int followed, char *const envp[],
                  struct program *p, struct program_env *e)
 {
     int err = 0;
     p->path = NULL;
-    p->n_front = p->alone = 0;
+    p->n_front = p->alone = p->unseen = 0;
     int contained = program_contains(path) || view_is_away(v);
     int elsewhere = contained || is_launcher(path);
     int alone = elsewhere || program_stands_alone(v, envp);
@@ -228,6 +239,10 @@ int program_plan(const struct view *v, const char *path, int followed, char *con
         p->alone = record(v, path);
     else if (followed && !alone)
         err = resolve(v, path, p);
+    else /* not the candidates of a search that are not there */
+        p->unseen = alone && !(followed && sys_access(path, X_OK) != 0);
+    if (p->unseen && may_write(v, path, envp))
+        look_unseen(v);
     p->alone |= alone;
     e->n_add = e->n_drop = 0;
     if (err == 0 && p->alone)

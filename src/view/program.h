@@ -21,6 +21,7 @@ enum {
 struct program {
     const char *path;                 /* to execute; NULL: as the caller would have done */
     int alone;                        /* without Brigade's libraries: program_env_alone() */
+    int unseen;                       /* what it writes will not be noted */
     int n_front;                      /* arguments that replace argv[0]; 0: keep it */
     const char *front[PROGRAM_FRONT]; /* "interpreter", "its argument", "script" */
     char staged[PATH_MAX];
@@ -40,6 +41,9 @@ enum {
  * to list what it would load (ldd), valgrind starts its tool, or the process has become another
  * user, whom our libraries are closed to. */
 int program_stands_alone(const struct view *v, char *const envp[]);
+
+/* Whether ld.so is only to list what it would load. */
+int program_only_lists(char *const envp[]);
 
 /* Whether a program starts others in a container, by its name: what is staged is not theirs. */
 int program_contains(const char *path);

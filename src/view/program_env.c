@@ -179,10 +179,14 @@ static void take_out_python(const struct view *v, char *const envp[], struct pro
         take_out(e, arena, "PYTHONPATH", list, ours);
 }
 
+int program_only_lists(char *const envp[])
+{
+    return find_env(envp, "LD_TRACE_LOADED_OBJECTS") != NULL;
+}
+
 int program_stands_alone(const struct view *v, char *const envp[])
 {
-    return find_env(envp, "LD_TRACE_LOADED_OBJECTS") || find_env(envp, "VALGRIND_LAUNCHER") ||
-           !readable(v);
+    return program_only_lists(envp) || find_env(envp, "VALGRIND_LAUNCHER") || !readable(v);
 }
 
 void program_env_alone(const struct view *v, char *const envp[], int everything,

@@ -39,8 +39,9 @@ struct view {
     int preloaded; /* the preloaded library is at work: dlerror shows original paths */
     int fork;      /* this process is a template, or a child of one that is yet to begin */
     void (*before_main)(struct view *v); /* the preloaded library's, for the auditor; or NULL */
-    int startup_over; /* no look-up of software for a while: last_load_ns is final */
-    uint64_t last_software_ns, last_software_cpu_ns; /* this process's last such look-up */
+    int startup_over;                    /* startup.h */
+    int startup_pid;
+    uint64_t last_software_ns, last_software_cpu_ns; /* this process's last look-up of software */
     uint64_t stage_dev;                              /* device of the staged files */
 
     const struct brg_index *index;

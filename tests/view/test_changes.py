@@ -190,3 +190,66 @@ def test_a_rewound_directory_is_read_anew(world: World, descriptor: list[str]) -
     assert "14 rounds" in plain.stdout
     assert (viewed.stdout, viewed.returncode) == (plain.stdout, plain.returncode)
     assert world.counts().hits > 0
+
+
+def test_a_link_outside_that_leads_in_is_followed_where_the_job_has_put_it(
+    world: World,
+) -> None:
+    grow(world)
+    link = world.base / "current"
+    link.symlink_to("shared/sub")
+    world.put(stones=[link])
+    text = f"""
+way = {str(link)!r}
+read = lambda: open(way + "/deep/er/leaf").read() if os.path.exists(way + "/deep") else "none"
+print(read(), os.path.exists(way + "/twin"))
+os.symlink("shared", way + ".new"); os.rename(way + ".new", way)
+print(read(), os.path.exists(way + "/file"), os.path.realpath(way + "/file"))
+"""
+    before, _, after = python(world, text).splitlines()
+    assert before == "leaf"
+    assert after == f"none True {world.tree}/file"
+
+
+WRITES = """
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int f = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    return write(f, argv[2], strlen(argv[2])) < 0 || close(f);
+}
+"""
+ASKS = """
+import subprocess
+def told(): return [open(t + p).read() if os.path.exists(t + p) else None for p in PATHS]
+PATHS = ["/open/known", "/open/absent", "/open/out/here"]
+before = told()
+for path in PATHS: subprocess.run([tool, t + path, "new"], check=True)
+print(before, told(), os.path.exists(t + "/file"))
+"""
+
+
+@pytest.mark.parametrize("name", ["static", "mpirun", "ldconfig"])
+def test_what_a_program_that_is_not_seen_writes_is_seen(
+    world: World, tmp_path: Path, name: str
+) -> None:
+    """In the user's own files. What is called ldconfig writes nothing of a user's, and is asked by
+    many a Python package: the image goes on to answer."""
+    grow(world)
+    (tmp_path / "here").write_text("elsewhere")
+    (world.tree / "open" / "out").symlink_to(tmp_path)
+    world.put(absent=["open/absent"], unlisted=["open"])
+    tool = compile_c(WRITES, tmp_path / name, *(["-static"] if name != "mpirun" else []))
+    said = python(world, f"tool = {str(tool)!r}\n{ASKS}")
+    before = ["known\n", None, "elsewhere"]
+    after = ["known\n", None, "new"] if name == "ldconfig" else ["new"] * 3
+    assert said == f"{before} {after} True\n"
+
+
+def test_a_path_that_no_file_system_takes_is_no_fault_of_the_image(grown: World) -> None:
+    text = "print(has('/sub/' + 'x' * 256, '/sub/loop/y'))"
+    done = grown.run(PYTHON, "-S", "-c", script(grown, text), strict=True)
+    assert (done.returncode, done.stdout) == (0, "[False, False]\n"), done.stderr
+    assert set(grown.counts().misses) == {"UNSUPPORTED"}

@@ -90,6 +90,7 @@ class World:
         unread: Iterable[str] = (),
         forget: Iterable[str] = (),
         entered: Iterable[str] = (),
+        stones: Iterable[Path] = (),
         trial: Trial | None = None,
         device: int | None = None,
     ) -> World:
@@ -97,7 +98,8 @@ class World:
 
         `unlisted` directories are known but not listed, `snapshots` of them keep their names;
         `unread` files have no content; `forget` leaves paths (and what is below them) out; paths
-        are relative to the root. The trial was in folders that are `entered`. `device`: what the
+        are relative to the root. The trial was in folders that are `entered`. `stones` are links
+        outside that lead into it. `device`: what the
         root's mount was called where the image was made.
         """
         root = root or self.tree
@@ -122,6 +124,7 @@ class World:
                 )
             for name in absent:
                 writer.add(f"{root}/{name}")
+            _add_stones(writer, stones)
             if trial:
                 for answer in answers(trial)[0]:
                     writer.add_answer(answer.context, answer.requester, answer.name, answer.path)
@@ -270,6 +273,14 @@ class World:
 
     def show(self) -> None:
         os.rename(self.base / "hidden", self.tree)
+
+
+def _add_stones(writer: ImageWriter, links: Iterable[Path]) -> None:
+    on_the_way = {folder for link in links for folder in link.parents}
+    for folder in sorted(on_the_way):
+        writer.add(str(folder), os.lstat(folder))
+    for link in links:
+        writer.add(str(link), os.lstat(link), target=os.readlink(link))
 
 
 def _seen(path: str, device: int | None) -> Any:

@@ -122,7 +122,7 @@ def _make(
         built = build.build(
             record, target, cover=cover, max_file=max_file, progress=bar.written, **options
         )
-        keep_records(record, target, cover)
+        keep_records(record, target, cover, written=built.unseen)
         return built
     from brigade.image.prefix import assemble_prefix
 

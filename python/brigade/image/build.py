@@ -29,7 +29,7 @@ from brigade.fork.trial_plan import of_trial
 from brigade.image.assemble import MAX_DATA_FILE, Assembled, assemble
 from brigade.image.layout import ABSENT
 from brigade.image.own_parts import own_parts
-from brigade.image.plan import Entry, LeftOut
+from brigade.image.plan import UNSEEN, Entry, LeftOut
 from brigade.image.writer import ImageWriter
 from brigade.imports import table
 from brigade.trial import mounts
@@ -54,6 +54,11 @@ class Built:
     seconds: float
     summary: Summary | None
     left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def unseen(self) -> list[str]:
+        """Paths that somebody changed while the trial ran whom no record tells of."""
+        return [left.path for left in self.left_out if left.why == UNSEEN]
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -35,7 +35,7 @@ from brigade.errors import ImageError
 from brigade.image.build import Built, build
 from brigade.image.missed import Miss, missed_of, pending
 from brigade.image.reader import Image
-from brigade.trial.record import load
+from brigade.trial.record import Trial, load
 from brigade.whose import open_ours
 
 _CAUSES = frozenset({"UNKNOWN", "NO_CONTENT", "DIRECTORY"})
@@ -59,9 +59,14 @@ def records_of(image: str) -> str:
 
 
 def keep_records(
-    folder: str, image: str, cover: Iterable[str] = (), added: Iterable[Miss] = ()
+    folder: str,
+    image: str,
+    cover: Iterable[str] = (),
+    added: Iterable[Miss] = (),
+    written: Iterable[str] = (),
 ) -> None:
-    """Put a trial's records beside its image, to grow it by."""
+    """Put a trial's records beside its image, to grow it by. `written`: what the trial changed
+    without a record of it (`Built.unseen`), which nobody can tell later."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=3, mtime=0) as zipped,
@@ -71,6 +76,10 @@ def keep_records(
             if name.endswith((".rec", ".mountinfo")):
                 with open(os.path.join(folder, name), "rb") as stream:
                     _put(tar, name, stream.read())
+        if lines := [("write", "0", "", path, "") for path in written]:
+            trial = load(folder)
+            first = min(process.start_ns for process in trial.processes)
+            _put(tar, f"written.1.{first}.rec", _one_process(trial, 1, "", lines))
         lists = {"cover": list(cover), "added": sorted(set(added))}
         _put(tar, _LIST_NAME, json.dumps(lists).encode())
     _replace(records_of(image), packed.getvalue())
@@ -140,17 +149,21 @@ def supplement(folder: str, missed: Sequence[Miss], number: int = 0) -> None:
     if not missed:
         return
     trial = load(folder)
-    exe = next((process.exe for process in trial.processes if process.exe), "/")
     start = max(process.start_ns for process in trial.processes) + 1
     ranks = sorted({str(p.rank) for p in trial.processes if p.rank is not None}) or [""]
     lines = [line for miss in missed for line in _as_records(*miss)]
     for pid, rank in enumerate(ranks, start=1):
-        name = f"grown.{pid}.{start + number}.rec"
-        with open(os.path.join(folder, name), "wb") as out:
-            head = ("process", str(pid), "0", exe, rank)
-            for fields in [head, *lines, ("end", "0", "", "", "")]:
-                text = "\0".join((*fields, "0", str(pid))) + "\0"
-                out.write(os.fsencode(text))
+        with open(os.path.join(folder, f"grown.{pid}.{start + number}.rec"), "wb") as out:
+            out.write(_one_process(trial, pid, rank, lines))
+
+
+def _one_process(
+    trial: Trial, pid: int, rank: str, lines: Iterable[tuple[str, str, str, str, str]]
+) -> bytes:
+    """What a process of the trial's program would have recorded."""
+    exe = next((process.exe for process in trial.processes if process.exe), "/")
+    every = [("process", str(pid), "0", exe, rank), *lines, ("end", "0", "", "", "")]
+    return b"".join(os.fsencode("\0".join((*one, "0", str(pid))) + "\0") for one in every)
 
 
 def _as_records(op: str, path: str) -> list[tuple[str, str, str, str, str]]:

@@ -4,7 +4,9 @@ Every path that the trial used is walked over one snapshot. What exists becomes 
 with each directory and link on its way; where the trial found nothing and nothing is
 there, the absence becomes one. Where the two disagree, something changes while programs
 run, and the image keeps silent: the path and all below it are left out, and its directory
-does not claim to know all its names. The same holds for what the trial itself wrote.
+does not claim to know all its names. The same holds for what the trial itself wrote, and
+for what was written while it ran: static programs, and what launchers and containers start
+elsewhere, leave no record of what they write.
 
 Byte code that Python cached during the trial is no such change: Python checks each
 `.pyc` against its source, and the next run reads what the trial wrote.
@@ -29,6 +31,8 @@ from brigade.trial.mounts import KERNEL_FOLDERS, Coverage, is_under
 
 MAX_OWN_NAMES = 1000  # of a directory of the user's own, for its listing to be kept
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
+_CLOCKS_NS = 2_000_000_000  # that a file server may be ahead of the node
+UNSEEN = "changed while the trial ran, by whom is not known"
 
 
 @dataclass
@@ -60,14 +64,20 @@ def is_kernel(path: str) -> bool:
 
 class Plan:
     """Collects uses of paths; `finish` gives the entries, sorted by path. `software`: whether all
-    names of a directory may be answered."""
+    names of a directory may be answered. `trial_ns`: when the trial began and ended, since 1970;
+    None if there was none."""
 
     def __init__(
-        self, snapshot: Snapshot, coverage: Coverage, software: Callable[[str], bool]
+        self,
+        snapshot: Snapshot,
+        coverage: Coverage,
+        software: Callable[[str], bool],
+        trial_ns: tuple[int, int] | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.coverage = coverage
         self.software = software
+        self.trial_ns = trial_ns
         self.left_out: list[LeftOut] = []
         self._walker = Walker(snapshot, software, self._step)
         self._entries: dict[str, Entry] = {}
@@ -195,6 +205,7 @@ class Plan:
 
     def finish(self, max_file: int | None, max_data_file: int | None) -> list[Entry]:
         """The entries of the image, sorted by path."""
+        self._doubt_what_is_new()
         self._add_listings()
         kept = [entry for entry in self._entries.values() if not self._silent(entry.path)]
         kept += self._stepping_stones()
@@ -203,6 +214,17 @@ class Plan:
                 self._weigh(entry, max_file, max_data_file)
         self.left_out += [LeftOut(path, why) for path, why in sorted(self._unsure.items())]
         return sorted(kept, key=lambda entry: entry.path)
+
+    def _doubt_what_is_new(self) -> None:
+        """What changed while the trial ran, by the file server's clock, may be what a program that
+        is not seen writes: the next one writes it again. (Folders change with their names.)"""
+        if self.trial_ns is None:
+            return
+        began, ended = self.trial_ns
+        for entry in self._entries.values():
+            changes = entry.kind in (FILE, SYMLINK) and not is_bytecode(entry.path)
+            if changes and entry.stat and began <= entry.stat.st_ctime_ns <= ended + _CLOCKS_NS:
+                self._doubt(entry.path, UNSEEN)
 
     def _add_listings(self) -> None:
         for entry in list(self._entries.values()):

@@ -203,7 +203,7 @@ def _make_image(
         added = grow.carried(path) if settings.grow else []
         grow.supplement(folder, added)
         grow.keep_records(folder, path, settings.cover, added)
-        build(
+        built = build(
             folder,
             path,
             cover=settings.cover,
@@ -211,6 +211,8 @@ def _make_image(
             base=_older(course, path),
             progress=lambda done, total: progress.show("image", done, total),
         )
+        if built.unseen:
+            grow.keep_records(folder, path, settings.cover, added, built.unseen)
     finally:
         course.said = failed.tail(os.path.join(folder, "output.log"))
         shutil.rmtree(folder, ignore_errors=True)

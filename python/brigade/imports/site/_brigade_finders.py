@@ -62,8 +62,7 @@ class Finder(_FileFinder):
         self._staged = Settings.root + self._folder + "/"
         self._prefix = self.path.rstrip("/") + "/"
         self._other = _ABSENT if self._listed else _UNKNOWN
-        sure = self._listed or Settings.interposed
-        self._source_class = Source if sure else CheckedSource
+        self._source_class = Source if self._listed else CheckedSource
         self._blob = None
         self._names = names
         return names
@@ -73,8 +72,9 @@ class Finder(_FileFinder):
             if kind == _ABSENT and self._invalidated and not self._listed:
                 return False
             package = kind == _NAMESPACE or kind > _NAMESPACE and not kind & 1
-            return not changed(self._folder, self._folder + "/" + tail if package else None)
-        if self._invalidated:
+            if changed(self._folder, self._folder + "/" + tail if package else None):
+                return False
+        elif self._invalidated:
             return False
         if self._listed:
             return True

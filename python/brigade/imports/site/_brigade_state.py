@@ -22,7 +22,7 @@ _ENTRY_BYTES, _KIND_OFFSET, _DIR = 144, 16, 2
 _FLAGS_OFFSET, _HAS_CONTENT = 17, 1
 # struct brg_state, struct brg_slot, struct brg_miss, and enum brg_miss_cause
 _N_ENTRIES, _SLOTS_OFF, _DIRTY_OFF, _MISSES_OFF, _NEXT_MISS, _DIRTY_ANY = 20, 32, 40, 48, 60, 64
-_MOVED = 2  # of dirty_any: src/view/look.c
+_MOVED, _UNSEEN = 2, 4  # of dirty_any: src/view/look.h
 _FEW_CHANGED = 64
 _SLOT_BYTES, _LAST_LOAD, _HITS, _MISSES = 128, 16, 32, 40
 _MISS_BYTES, _MISS_PATH_BYTES = 256, 240
@@ -197,7 +197,7 @@ def touched_folders():
             kinds = _pread(fd, 8, _DIRTY_ANY)
             if kinds == bytes(8):
                 return frozenset()
-            if not kinds or kinds[0] & _MOVED:
+            if not kinds or kinds[0] & (_MOVED | _UNSEEN):
                 return None
             size = (read_number(_pread(fd, 4, _N_ENTRIES), 0, 4) // 64 + 1) * 8
             bits = _pread(fd, size, read_number(_pread(fd, 8, _DIRTY_OFF), 0, 8))

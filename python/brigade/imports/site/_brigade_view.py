@@ -9,15 +9,17 @@ A Finder is a FileFinder; whenever its table cannot answer, or must not be trust
 one, in the real file system.
 
 When a table is trusted:
-  interposed   (the preloaded library watches all changes) as long as the job's state says that
-               neither the folder nor, of a package, the package's folder has changed;
-  alone        a LISTED folder: until invalidate_caches(); any other folder: while its mtime is
-               the one in the table, and a source's mtime and size are those in its .pyc.
+  interposed   (the preloaded library watches the job's changes) as long as the job's state says
+               that neither the folder nor, of a package, the package's folder has changed;
+  alone        until invalidate_caches();
+and, if the folder is not LISTED, while its mtime is the one in the table, and a source's mtime and
+size are those in its .pyc. Interposed, the image answers what is asked for that, as long as the
+process starts up.
 An absence in a folder that is not LISTED is trusted only until invalidate_caches(). A module
 that is loaded already is always searched for real: it is being reloaded.
 
 What must stay true: these four files import nothing but each other; they run before the program,
-in CPython 3.9 and later, under the file name of importlib's own code, and leave no module in
+in CPython 3.8 and later, under the file name of importlib's own code, and leave no module in
 sys.modules (see sitecustomize.py); specs and modules are what FileFinder would have made.
 """
 
