@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brigade.errors import UsageError
+from brigade.shut import exists
 
 
 class Foreign(ABC):
@@ -51,6 +52,11 @@ class Foreign(ABC):
     @abstractmethod
     def remove(self, path: Path) -> None:
         """Removes a file of this format, and nothing that is none."""
+
+    @abstractmethod
+    def replace(self, path: Path, new: Path) -> None:
+        """`new` takes the place of a file of this format, and of nothing that is none. If that
+        fails, or is interrupted, what lies at `path` is whole, the old or the new."""
 
     def is_array(self, item: Any) -> bool:
         return hasattr(item, "shape")
@@ -96,6 +102,9 @@ class Hdf5(Foreign):
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
 
+    def replace(self, path: Path, new: Path) -> None:
+        new.replace(path)
+
 
 class Zarr(Foreign):
     name, package, extra = "Zarr", "zarr", "zarr"
@@ -132,12 +141,36 @@ class Zarr(Foreign):
                 _sync(Path(folder, name))
 
     def remove(self, path: Path) -> None:
-        if path.is_dir() and not any((path / mark).exists() for mark in _MARKS):
-            raise UsageError(f"{path} is a folder, and no Zarr file: it is left alone")
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        _require_zarr(path)
+        _remove_any(path)
+
+    def replace(self, path: Path, new: Path) -> None:
+        """A folder takes the place of an empty one only: the old one is moved aside first, and
+        removed when the new one is there."""
+        _require_zarr(path)
+        old = new.with_name(f"{new.stem}.old{new.suffix}")
+        try:
+            path.rename(old)
+            new.rename(path)
+            _remove_any(old)
+        except BaseException:
+            if exists(old) and exists(path):
+                _remove_any(old)
+            elif exists(old):
+                old.rename(path)
+            raise
+
+
+def _require_zarr(path: Path) -> None:
+    if path.is_dir() and not any((path / mark).exists() for mark in _MARKS):
+        raise UsageError(f"{path} is a folder, and no Zarr file: it is left alone")
+
+
+def _remove_any(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 _MARKS = ("zarr.json", ".zgroup", ".zarray", ".zattrs")

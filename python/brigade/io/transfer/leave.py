@@ -22,7 +22,8 @@ def export(
     source: Path, target: Path, foreign: Foreign, progress: Progress, replace: bool = False
 ) -> list[str]:
     """Returns what could not be carried, one sentence each."""
-    if exists(target) and not replace:
+    is_there = exists(target)
+    if is_there and not replace:
         raise UsageError(f"{target} exists", hint="--force lets it be replaced")
     foreign.load()
     temporary = target.with_name(f".{target.stem}.brg-{os.getpid()}{target.suffix}")
@@ -34,11 +35,12 @@ def export(
                 left = _attributes(f.attrs, root.attrs, "the file", foreign)
                 left += _arrays(f, root, foreign, progress)
         foreign.finish(temporary)
-        if replace:
-            foreign.remove(target)
-        temporary.rename(target)
+        if is_there:
+            foreign.replace(target, temporary)
+        else:
+            temporary.rename(target)
     except BaseException:
-        if temporary.exists():
+        if temporary.exists() and (exists(target) or not is_there):
             foreign.remove(temporary)
         raise
     return left
