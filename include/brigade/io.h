@@ -181,7 +181,8 @@ BRG_API void brg_file_on_progress(brg_file *f, brg_progress *progress, void *con
  * differ in number from rank to rank. Names are UTF-8 and may have slashes.
  *
  * Small arrays (1/64 of a segment and 16 KiB at most) are kept and written together, by a later
- * call or by commit: a failure comes out there. */
+ * call or by commit: a failure comes out there. Where another rank's arguments are refused
+ * meanwhile, they stay kept, for the next call. */
 
 typedef struct brg_array {
     const char *name; /* belongs to the file */

@@ -220,9 +220,12 @@ int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
         return disagree(f, least);
     size_t before = a->agreed;
     a->agreed = least;
-    if (least == a->table.n)
+    rc = any_kept(f, before, least) ? kept_write(f, least) : 0;
+    if (rc) /* refused: it is still to be written */
+        a->agreed = before;
+    else if (least == a->table.n)
         a->kept_whole = 0;
-    return any_kept(f, before, least) ? kept_write(f, least) : 0;
+    return rc;
 }
 
 void arrays_are_same(brg_file *f, int brought)

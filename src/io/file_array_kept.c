@@ -212,7 +212,8 @@ static int add_index(brg_file *f, struct piece_list *pieces, uint64_t *begin, st
 
 /* ---- writing ---- */
 
-/* The first n blocks, and what is in `pieces` already. */
+/* The first n blocks, and what is in `pieces` already. Where any rank refuses, nothing is written:
+ * they are kept. */
 static int write_blocks(brg_file *f, size_t n, struct piece_list *pieces, int rc,
                         struct brg_error *err)
 {
@@ -222,7 +223,8 @@ static int write_blocks(brg_file *f, size_t n, struct piece_list *pieces, int rc
         rc = request_of_pieces(&request, pieces->list, pieces->n, f->arrays->bytes, err);
     free(pieces->list);
     rc = file_bring(f, FILE_WRITE, &request, rc, err);
-    drop(f->arrays, n);
+    if (!rc)
+        drop(f->arrays, n);
     return rc;
 }
 
@@ -243,6 +245,7 @@ int kept_bring(brg_file *f, int at_end, struct brg_error *err)
     struct piece_list pieces = {.list = NULL};
     struct brg_error why = {.code = 0};
     uint64_t end = 0; /* without an index, nothing is known of what follows the last array */
+    size_t own_bytes = a->n_bytes;
     int rc = list_pieces(a, a->n_kept, &pieces, &why);
     if (!rc && f->world->rank == 0 && at_end && a->changed)
         rc = add_index(f, &pieces, &end, &why);
@@ -251,6 +254,8 @@ int kept_bring(brg_file *f, int at_end, struct brg_error *err)
     a->bringing = 1;
     rc = write_blocks(f, a->n_kept, &pieces, rc, &why);
     a->bringing = 0;
+    if (rc) /* what was added is made anew for the next attempt */
+        a->n_bytes = own_bytes;
     if (!rc && at_end)
         a->changed = 0;
     if (rc && err)

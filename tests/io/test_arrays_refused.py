@@ -1,0 +1,57 @@
+"""Arrays where a call of another rank is refused: nothing that was written is lost."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+from mpi_python import run
+from store_world import verify
+
+# on one node; each rank on a node of its own
+WHERE = ["", "*:share=no"]
+
+# Rank 1's block of array N does not fit; then it writes one that does. Rank 0 hears of it where it
+# brings what it has kept, at the latest to commit, and asks once more.
+REFUSED = """
+def again(call):
+    try:
+        call()
+    except brigade.io.BrigadeIOError as error:
+        out["heard"] = failure(error)
+        call()
+def block(i, start):
+    mine = numpy.full(4, 10 * (i % 10) + rank + 1, "i4")
+    return lambda: f.write_array(f"a{i}", mine, shape=(4 * size,), start=(start,))
+with brigade.io.open(comm, PATH, "w", sync=False) as f:
+    f.attrs["of"] = "all"
+    for i in range(LAST + 1):
+        if i == N and rank == 1:
+            try:
+                block(i, 100)()
+            except brigade.io.BrigadeIOError as error:
+                out["heard"] = failure(error)
+        again(block(i, 4 * rank))
+    again(f.commit)
+"""
+REFUSED_READ = """
+with brigade.io.open(comm, PATH) as f:
+    ranks = numpy.arange(f["a0"].shape[0] // 4)
+    wanted = lambda i: numpy.repeat(10 * (i % 10) + ranks + 1, 4)
+    out["found"] = len(f), f.attrs["of"]
+    out["wrong"] = [name for i, name in enumerate(f) if (f.read_array(name) != wanted(i)).any()]
+"""
+
+
+@pytest.mark.parametrize("hints", WHERE)
+@pytest.mark.parametrize("n, last", [(0, 0), (1, 2), (5, 1100)])
+def test_what_was_kept_is_written_after_another_rank_s_call_was_refused(
+    n: int, last: int, hints: str, tmp_path: Path
+) -> None:
+    ranks = run("openmpi", 2, f"N, LAST = {n}, {last}\n" + REFUSED, tmp_path, hints)
+    assert ranks[0]["heard"] == ranks[1]["heard"]
+    assert ranks[0]["heard"][:2] == [errno.EINVAL, 1]
+    (read,) = run("openmpi", 1, REFUSED_READ, tmp_path)
+    assert read == {"found": [last + 1, "all"], "wrong": []}
+    assert verify(tmp_path / "f")["damaged"] == 0
