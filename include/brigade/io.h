@@ -172,7 +172,8 @@ BRG_API void brg_file_on_progress(brg_file *f, brg_progress *progress, void *con
 
 /* ---- named arrays: docs/format-io.md ----
  *
- * The first call with a name makes a file a container; it has no bytes of the program's own then.
+ * The first call with a name makes a file a container; it has no bytes of the program's own then:
+ * where one rank writes such bytes and another has arrays or attributes, every rank gets -EINVAL.
  *
  * An array is written by one call or several. Its first call defines it: every rank makes one, with
  * a count of 0 (or, of an array without dimensions, buf NULL) where it has nothing, in the same

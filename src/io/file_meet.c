@@ -68,6 +68,8 @@ enum {
     LATEST,
     EXTENT,
     REFUSED = EXTENT + EXTENT_VALUES, /* rank of the lowest that refuses what it was asked */
+    HAS_ARRAYS,                       /* that has arrays, or attributes of the file, */
+    OWN_BYTES,                        /* and that writes bytes at offsets of its own */
     PAST,                             /* reading: the lowest byte behind the end */
     DEFINED,
     TOLD, /* what the rank has defined, and its complement: where all say the same they agree */
@@ -85,12 +87,15 @@ enum {
 static void fill_values(brg_file *f, enum file_action action, const struct io_request *r,
                         int refused, int64_t *v)
 {
+    int own = action == FILE_WRITE && r->bytes && !f->arrays;
     struct io_cursor cursor;
     file_early_say(f, v);
     v[ACTION] = action;
     v[LATEST] = -(int64_t)action;
     extent_say(r, v + EXTENT);
     v[REFUSED] = refused ? f->world->rank : INT64_MAX;
+    v[HAS_ARRAYS] = f->arrays ? f->world->rank : INT64_MAX;
+    v[OWN_BYTES] = own ? f->world->rank : INT64_MAX;
     v[DEFINED] = arrays_defined(f);
     v[TOLD] = arrays_told(f);
     v[TOLD_NOT] = ~v[TOLD];
@@ -121,25 +126,47 @@ static int end_before(brg_file *f, int64_t past, int mine, struct brg_error *err
     return err->code;
 }
 
+/* The index of arrays will lie upon bytes that some rank brings, and that one cannot know it. */
+static int is_mixed(const int64_t *v)
+{
+    return v[HAS_ARRAYS] != INT64_MAX && v[OWN_BYTES] != INT64_MAX;
+}
+
+/* Nothing is done now. */
+static int is_refused(const int64_t *v)
+{
+    return v[REFUSED] != INT64_MAX || v[EARLY_FAILED] != INT64_MAX || is_mixed(v);
+}
+
+/* The same on every rank, without another meeting. */
+static int refuse_mixed(const brg_file *f, const int64_t *v, struct brg_error *err)
+{
+    brg_error_set(err, -EINVAL,
+                  "%s: rank %lld writes bytes at offsets of its own, and rank %lld has arrays or "
+                  "attributes; arrays need a file to themselves",
+                  f->token.path, (long long)v[OWN_BYTES], (long long)v[HAS_ARRAYS]);
+    err->rank = (int)v[OWN_BYTES];
+    return err->code;
+}
+
 static int is_carried(const brg_file *f, const int64_t *v)
 {
     struct io_extent extent = extent_heard(v + EXTENT);
-    return v[ACTION] == FILE_WRITE && !v[EARLY_DONE] && v[REFUSED] == INT64_MAX &&
-           v[EARLY_FAILED] == INT64_MAX && file_is_carried(f, v[CARRIED], &extent);
+    return v[ACTION] == FILE_WRITE && !v[EARLY_DONE] && !is_refused(v) &&
+           file_is_carried(f, v[CARRIED], &extent);
 }
 
 static int is_spread(const brg_file *f, const int64_t *v)
 {
     struct io_extent extent = extent_heard(v + EXTENT);
-    return v[ACTION] == FILE_READ && !v[EARLY_DONE] && v[REFUSED] == INT64_MAX &&
-           v[EARLY_FAILED] == INT64_MAX && v[PAST] == INT64_MAX && file_is_spread(f, &extent);
+    return v[ACTION] == FILE_READ && !v[EARLY_DONE] && !is_refused(v) && v[PAST] == INT64_MAX &&
+           file_is_spread(f, &extent);
 }
 
 /* All have come to commit. */
 static int is_end(const int64_t *v)
 {
-    return v[ACTION] == FILE_COMMIT && v[LATEST] == -FILE_COMMIT && v[REFUSED] == INT64_MAX &&
-           v[EARLY_FAILED] == INT64_MAX;
+    return v[ACTION] == FILE_COMMIT && v[LATEST] == -FILE_COMMIT && !is_refused(v);
 }
 
 /* And what they wrote is flushed. */
@@ -258,12 +285,14 @@ static int meet_once(brg_file *f, enum file_action action, const struct io_reque
         f->failure = f->early.failure;
         return world_failure_of(f->world, v[EARLY_FAILED], &f->failure);
     }
-    if (v[REFUSED] != INT64_MAX)
+    if (is_refused(v))
         file_early_end(f, FILE_EARLY_DOUBT, 0);
     else if (*done != FILE_WRITE || !v[EARLY_DONE])
         file_early_end(f, FILE_EARLY_AGAIN, 0);
     if (v[REFUSED] != INT64_MAX)
         return world_failure_of(f->world, v[REFUSED], refusal);
+    if (is_mixed(v))
+        return refuse_mixed(f, v, refusal);
     return serve(f, action, request, v, past, refusal);
 }
 

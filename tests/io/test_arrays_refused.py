@@ -55,3 +55,48 @@ def test_what_was_kept_is_written_after_another_rank_s_call_was_refused(
     (read,) = run("openmpi", 1, REFUSED_READ, tmp_path)
     assert read == {"found": [last + 1, "all"], "wrong": []}
     assert verify(tmp_path / "f")["damaged"] == 0
+
+
+# Rank HAS has but an attribute, and comes to CALL with it; the other writes bytes at offsets of its
+# own. Without those bytes the file may be committed, and is one of arrays.
+MIXED = """
+f = brigade.io.open(comm, PATH, "w", sync=False)
+if rank == HAS:
+    f.attrs["step"] = 3
+try:
+    {call} if rank == HAS else f.write(0, b"x" * {size})
+except brigade.io.BrigadeIOError as error:
+    out["failure"] = failure(error)
+if {commit}:
+    f.commit()
+f.close()
+"""
+MIXED_READ = """
+with brigade.io.open(None, PATH) as f:
+    out["found"] = [len(f), dict(f.attrs)]
+"""
+
+
+@pytest.mark.parametrize("hints", WHERE)
+@pytest.mark.parametrize(
+    "has, call, size, commit",
+    [
+        (0, "f.commit()", 200, True),
+        (0, "f.commit()", 3_000_000, False),
+        (0, "f.write()", 200, False),
+        (1, "f.write()", 200, False),
+    ],
+)
+def test_bytes_of_a_rank_s_own_beside_an_attribute_of_another_s_are_refused_on_all(
+    has: int, call: str, size: int, commit: bool, hints: str, tmp_path: Path
+) -> None:
+    (tmp_path / "f").write_text("old")
+    body = f"HAS = {has}\n" + MIXED.format(call=call, size=size, commit=commit)
+    said = [rank["failure"] for rank in run("openmpi", 2, body, tmp_path, hints)]
+    assert said[0] == said[1] and said[0][:2] == [errno.EINVAL, 1 - has]
+    assert f"rank {1 - has} writes bytes" in said[0][4] and said[0][3] == str(tmp_path / "f")
+    if not commit:
+        assert (tmp_path / "f").read_text() == "old"
+        return
+    (read,) = run("openmpi", 1, MIXED_READ, tmp_path)
+    assert read["found"] == [0, {"step": 3}] and verify(tmp_path / "f")["damaged"] == 0
