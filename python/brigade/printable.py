@@ -1,6 +1,8 @@
-"""Text of anybody's, safe for a terminal; bytes in words people use."""
+"""Text of anybody's, safe for a terminal, and what is one; bytes in words people use."""
 
 from __future__ import annotations
+
+from typing import Any
 
 
 def printable(text: str) -> str:
@@ -17,3 +19,12 @@ def size(number: float) -> str:
             return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
         number /= 1024
     raise AssertionError("unreachable")
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether a program's sys.stdout or sys.stderr is one. It may have none, one that is closed, or
+    an object of its own that can only write."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, OSError, TypeError, ValueError):
+        return False

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from mpi_python import run
 
 import brigade.io
 from brigade.io import _lib, watching
@@ -60,3 +61,32 @@ def test_a_terminal_shows_a_line_only_for_what_takes_long(
     assert done.returncode == 0
     assert ("ckpt.7 [" in said) == shown
     assert said.endswith("end\r\n") and (not shown or "\r\x1b[Kend" in said)
+
+
+# Of rank 0 alone.
+ODD = """
+class Writes:
+    def write(self, text):
+        return len(text)
+    def flush(self):
+        pass
+closed = open(os.devnull, "w")
+closed.close()
+kept = sys.stderr
+for odd in (None, closed, Writes()):
+    for progress in (None, True, False):
+        sys.stderr = odd if rank == 0 else kept
+        try:
+            with brigade.io.open(comm, PATH, "w", sync=False, progress=progress) as f:
+                f.write(rank, b"x")
+            out["written"] = out.get("written", 0) + 1
+        except Exception as error:
+            out["raised"] = str(error)
+        sys.stderr = kept
+        if "raised" in out:
+            comm.Abort()
+"""
+
+
+def test_a_standard_error_that_is_no_file_keeps_no_rank_waiting(tmp_path: Path) -> None:
+    assert run("openmpi", 2, ODD, tmp_path) == [{"written": 9}] * 2

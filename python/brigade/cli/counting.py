@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Callable
 
+from brigade.printable import is_terminal
+
 
 @contextmanager
 def counted(text: str) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on standard error if that is a terminal; yields progress(done, in all), or None."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield None
         return
     from rich.console import Console

@@ -15,6 +15,7 @@ from brigade.cli import LazyGroup
 from brigade.errors import ImageError
 from brigade.image.find import cached, find_image
 from brigade.image.layout import KIND_NAMES
+from brigade.printable import is_terminal
 
 # commands with a module of their own, loaded when they are called: name -> one line of help
 _LAZY = {
@@ -188,7 +189,7 @@ def diff(old: str, new: str, as_json: bool, quiet: bool) -> None:
 @contextmanager
 def _progress(words: str, wanted: bool) -> Iterator[Callable[[int, int], None] | None]:
     """A bar on standard error if that is a terminal; yields progress(done_bytes, total_bytes)."""
-    if not wanted or not sys.stderr.isatty():
+    if not wanted or not is_terminal(sys.stderr):
         yield None
         return
     from rich.console import Console

@@ -8,6 +8,7 @@ import sys
 import click
 
 from brigade.image.find import find_image
+from brigade.printable import is_terminal
 
 EPILOG = """\b
 Examples:
@@ -35,7 +36,7 @@ def command(image: str, as_json: bool, quiet: bool) -> None:
 
     path = str(find_image(image))
     missed = pending(path)
-    bar = Bar(not quiet and not as_json and sys.stderr.isatty())
+    bar = Bar(not quiet and not as_json and is_terminal(sys.stderr))
     try:
         grown = grow(path, bar.written)
     finally:

@@ -13,6 +13,7 @@ import click
 from brigade.cli import Group, lab_watch
 from brigade.lab import inside, state
 from brigade.lab.plan import LOCAL, SHARED, LabPlan
+from brigade.printable import is_terminal
 
 if TYPE_CHECKING:
     from brigade.lab.counters import Stats
@@ -225,7 +226,7 @@ def _bare(argv: tuple[str, ...]) -> list[str]:
 @contextmanager
 def _progress() -> Iterator[Progress]:
     """Show steps as they begin: a spinner on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda step: None
         return
     from rich.console import Console

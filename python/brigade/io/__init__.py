@@ -40,8 +40,8 @@ def open(  # as in io, gzip, tarfile
     comm    an mpi4py communicator, or None: this process alone
     mode    "r" reads; "w" makes a new file, which takes the place of one of that name at commit;
             "x" the same, if the name is free; "r+" changes a file that is there
-    progress  rank 0 shows a line on standard error while a call takes longer than a second; None:
-            if that is a terminal
+    progress  unless False, rank 0 shows a line on standard error, if that is a terminal, while a
+            call takes longer than a second
     hints   as in docs/reference/io.md, with _ for -, and async_: writers=8, memory="64M".
             BRIGADE_IO in the environment wins over them.
     """

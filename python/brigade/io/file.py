@@ -36,11 +36,14 @@ def open_file(
     name, handle = os.fspath(path), ctypes.c_void_p()
     arguments = _lib.text(os.fsencode(name)), _MODES[mode], _lib.text(info), ctypes.byref(handle)
     if comm is None:
+        shows = watching.wanted(progress, 0)
         _lib.call("file_open_alone", *arguments)
     else:
-        _lib.call("file_open_handle", _handle_of(comm), *arguments)
+        ours = _handle_of(comm)
+        shows = watching.wanted(progress, comm.Get_rank())
+        _lib.call("file_open_handle", ours, *arguments)
     file = File(handle, os.fsdecode(name), mode)
-    if watching.wanted(progress, 0 if comm is None else comm.Get_rank()):
+    if shows:
         file._show_progress()
     return file
 

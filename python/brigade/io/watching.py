@@ -9,6 +9,7 @@ from typing import Any
 
 from brigade.io import _lib
 from brigade.job.progress import Progress
+from brigade.printable import is_terminal
 
 PATIENCE_S = 1.0  #: a call that ends before is not worth a line
 REDRAW_S = 0.1
@@ -45,5 +46,6 @@ class Watch:
 
 
 def wanted(progress: bool | None, rank: int) -> bool:
-    """Unless said otherwise: rank 0 shows it, on a terminal."""
-    return rank == 0 and (sys.stderr.isatty() if progress is None else progress)
+    """Unless said otherwise: rank 0 shows it, on a terminal. Never raises: the other ranks would
+    wait."""
+    return rank == 0 and progress is not False and is_terminal(sys.stderr)
