@@ -257,3 +257,33 @@ def test_a_child_that_is_forked_leaves_the_file_to_its_parent(tmp_path: Path, ch
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert path.read_bytes() == b"before after"
+
+
+OBJECTS = [
+    numpy.array(["one", None], dtype=object),
+    numpy.zeros(2, [("n", "i4"), ("of", "O")]),
+    (ctypes.py_object * 2)(1, 2),
+]
+
+
+@pytest.mark.parametrize("data", ["hello", "", {"a": 1}, [1, 2], 1.5, object(), *OBJECTS])
+def test_bytes_are_written_of_what_has_bytes_only(tmp_path: Path, data: Any) -> None:
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        with pytest.raises(TypeError, match=r"has no bytes|Python objects"):
+            f.write(0, data)
+        with pytest.raises(TypeError, match=r"has no bytes|Python objects"):
+            f.write_pieces([(0, 8), (8, 8)], data)
+        f.write(0, numpy.zeros(2, [("Of", "i4"), ("O", "f4")]))  # a field's name is no type
+    assert (tmp_path / "f").read_bytes() == bytes(16)
+
+
+@pytest.mark.parametrize("out", OBJECTS)
+def test_objects_are_not_filled_with_bytes(tmp_path: Path, out: Any) -> None:
+    size = memoryview(out).nbytes
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        f.write(0, bytes(size))
+    with brigade.io.open(None, tmp_path / "f") as f:
+        with pytest.raises(TypeError, match="Python objects"):
+            f.read_into(0, out)
+        with pytest.raises(TypeError, match="Python objects"):
+            f.read_pieces([(0, size)], out)

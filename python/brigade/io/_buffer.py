@@ -8,6 +8,7 @@ latter only.
 from __future__ import annotations
 
 import ctypes
+import re
 import sys
 from ctypes import POINTER, c_char_p, c_int, c_ssize_t, c_void_p, py_object
 from types import TracebackType
@@ -91,6 +92,12 @@ class Memory:
         return 2 if self.letter == "c" else _LETTERS.get(self.letter)
 
     @property
+    def has_objects(self) -> bool:
+        """Whether the elements are Python's objects, or have such among their fields: what lies in
+        memory is their addresses."""
+        return "O" in re.sub(":[^:]*:", "", self.letter)  # without the fields' names
+
+    @property
     def contiguous(self) -> bool:
         """Whether the elements lie one after another, in C order."""
         wanted = _without_gaps(self.shape, self.itemsize)
@@ -131,9 +138,9 @@ def _refuse_masked(data: Any, writable: bool) -> None:
             )
 
 
-def exporter(data: Any, writable: bool = False) -> Any:
+def exporter(data: Any, writable: bool = False, raw: bool = False) -> Any:
     """`data` itself if it has the buffer protocol, or NumPy's view of it. `writable`: never a copy,
-    which nobody would see filled."""
+    which nobody would see filled; nor with `raw`, where the bytes of one would be NumPy's idea."""
     _refuse_masked(data, writable)
     try:
         memoryview(data).release()
@@ -146,9 +153,13 @@ def exporter(data: Any, writable: bool = False) -> Any:
         found = numpy.asanyarray(data)
         _refuse_masked(found, writable)
         found = numpy.asarray(found)
-        if writable and found.size and not numpy.may_share_memory(found, numpy.asarray(data)):
+        no_copy = (writable or raw) and found.size
+        if no_copy and not numpy.may_share_memory(found, numpy.asarray(data)):
             raise TypeError(
                 f"{type(data).__name__} has no memory that can be filled: a NumPy array has"
+                if writable
+                else f"{type(data).__name__} has no bytes in memory as they are to be written: "
+                "bytes and NumPy arrays have, and text when it is encoded"
             ) from None
         return found
 

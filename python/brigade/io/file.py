@@ -6,14 +6,13 @@ import ctypes
 import errno
 import operator
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from brigade.errors import BrigadeIOError
-from brigade.io import _buffer, _lib, watching
+from brigade.io import _arguments, _buffer, _lib, watching
 from brigade.io.array import Array, Attributes
 
 if TYPE_CHECKING:
@@ -39,25 +38,13 @@ def open_file(
         shows = watching.wanted(progress, 0)
         _lib.call("file_open_alone", *arguments)
     else:
-        ours = _handle_of(comm)
+        ours = _arguments.handle_of(comm)
         shows = watching.wanted(progress, comm.Get_rank())
         _lib.call("file_open_handle", ours, *arguments)
     file = File(handle, os.fsdecode(name), mode)
     if shows:
         file._show_progress()
     return file
-
-
-def _handle_of(comm: Any) -> int:
-    """An mpi4py communicator as C holds it, widened: a pointer (Open MPI) or an int (MPICH)."""
-    mpi = sys.modules.get("mpi4py.MPI")
-    if mpi is None or not isinstance(comm, mpi.Intracomm) or comm == mpi.COMM_NULL:
-        raise TypeError(
-            f"comm is an intracommunicator of mpi4py or None, not a {type(comm).__name__}"
-        )
-    size, address = mpi._sizeof(comm), mpi._addressof(comm)
-    handle = ctypes.c_int if size == ctypes.sizeof(ctypes.c_int) else ctypes.c_size_t
-    return int(handle.from_address(address).value) & (1 << 8 * ctypes.sizeof(ctypes.c_size_t)) - 1
 
 
 class Request:
@@ -154,15 +141,15 @@ class File:
         if data is None:
             _lib.call("file_write", self.handle, 0, None, 0)
             return
-        with _contiguous(data) as memory:
+        with _arguments.contiguous(data) as memory:
             at = _lib.number(offset)
             _lib.call("file_write", self.handle, at, memory.address, memory.nbytes)
 
     def write_pieces(self, pieces: Iterable[tuple[int, int]], data: Any) -> None:
         """Writes pieces (offset, number of bytes), any order, whose bytes lie one after another in
         `data`. Of pieces that overlap the last one's bytes stay."""
-        with _contiguous(data) as memory:
-            listed, n = _listed(pieces, memory.nbytes)
+        with _arguments.contiguous(data) as memory:
+            listed, n = _arguments.listed(pieces, memory.nbytes)
             _lib.call("file_write_pieces", self.handle, listed, n, memory.address)
 
     def read(self, offset: int, count: int) -> bytes:
@@ -173,14 +160,14 @@ class File:
 
     def read_into(self, offset: int, out: Any) -> None:
         """Fills `out`, anything with a writable contiguous buffer, from `offset` on."""
-        with _contiguous(out, writable=True) as memory:
+        with _arguments.contiguous(out, writable=True) as memory:
             at = _lib.number(offset)
             _lib.call("file_read", self.handle, at, memory.address, memory.nbytes)
 
     def read_pieces(self, pieces: Iterable[tuple[int, int]], out: Any) -> None:
         """Reads pieces (offset, number of bytes) one after another into `out`."""
-        with _contiguous(out, writable=True) as memory:
-            listed, n = _listed(pieces, memory.nbytes)
+        with _arguments.contiguous(out, writable=True) as memory:
+            listed, n = _arguments.listed(pieces, memory.nbytes)
             _lib.call("file_read_pieces", self.handle, listed, n, memory.address)
 
     @property
@@ -214,7 +201,9 @@ class File:
             if shape is None or dtype is None:
                 raise ValueError(f"array {name}: without data it needs shape and dtype")
             whole = _lib.dimensions(shape)
-            self._write_block(name, _number(name, dtype), whole, [0] * len(whole), None, None)
+            self._write_block(
+                name, _arguments.number(name, dtype), whole, [0] * len(whole), None, None
+            )
             return
         with _buffer.elements(data) as memory:
             if memory.number is None:
@@ -222,7 +211,7 @@ class File:
                     f"array {name}: elements of {_buffer.kind_of(memory)} cannot be "
                     f"written; these can: {', '.join(_lib.NUMBERS)}"
                 )
-            if dtype is not None and _number(name, dtype) != memory.number:
+            if dtype is not None and _arguments.number(name, dtype) != memory.number:
                 raise TypeError(f"array {name}: the data is {_lib.NAMES[memory.number]}")
             whole = memory.shape if shape is None else _lib.dimensions(shape)
             if len(whole) != len(memory.shape):
@@ -230,7 +219,7 @@ class File:
                     f"array {name}: a block of {len(memory.shape)} dimensions in an array of "
                     f"{len(whole)}"
                 )
-            first = _start(name, whole, start)
+            first = _arguments.start(name, whole, start)
             self._write_block(name, memory.number, whole, first, memory.shape, memory)
 
     def _write_block(
@@ -265,7 +254,7 @@ class File:
         type and byte order, in any strides.
         """
         array = self[name]
-        first = _start(name, array.shape, start)
+        first = _arguments.start(name, array.shape, start)
         if count is None:
             block = tuple(max(0, whole - at) for whole, at in zip(array.shape, first))
         else:
@@ -403,45 +392,3 @@ class File:
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"open, mode {self.mode}"
         return f"<brigade.io.File {self.name}: {state}>"
-
-
-def _contiguous(data: Any, writable: bool = False) -> _buffer.Memory:
-    memory = _buffer.Memory(_buffer.exporter(data, writable), writable)
-    if not memory.contiguous:
-        memory.release()
-        raise ValueError("the buffer has gaps: write_array and read_array take strides")
-    return memory
-
-
-def _listed(pieces: Iterable[tuple[int, int]], room: int) -> tuple[Any, int]:
-    """Pieces as C has them, and how many; the buffer must have exactly their bytes."""
-    pairs = [(_lib.number(offset), _lib.number(count)) for offset, count in pieces]
-    total = sum(count for _, count in pairs)
-    if total != room:
-        raise ValueError(f"the pieces have {total} bytes, the buffer {room}")
-    listed = (_lib.Piece * max(1, len(pairs)))(*(_lib.Piece(*pair) for pair in pairs))
-    return listed, len(pairs)
-
-
-def _start(name: str, shape: Sequence[int], start: Sequence[int] | int | None) -> tuple[int, ...]:
-    first = (0,) * len(shape) if start is None else _lib.dimensions(start)
-    if len(first) != len(shape):
-        raise ValueError(f"array {name}: start has {len(first)} dimensions, shape {len(shape)}")
-    if any(value < 0 for value in (*first, *shape)):
-        raise ValueError(f"array {name}: shape and start are never negative")
-    return first
-
-
-def _number(name: str, dtype: Any) -> int:
-    """The brg_type that NumPy's dtype, or its name, stands for."""
-    text = dtype if isinstance(dtype, str) and dtype in _lib.NUMBERS else _dtype_name(dtype)
-    if text not in _lib.NUMBERS:
-        known = ", ".join(_lib.NUMBERS)
-        raise TypeError(f"array {name}: {dtype} cannot be written; these can: {known}")
-    return _lib.NUMBERS[text]
-
-
-def _dtype_name(dtype: Any) -> str:
-    import numpy
-
-    return str(numpy.dtype(dtype).name)
