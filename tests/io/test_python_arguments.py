@@ -62,6 +62,13 @@ def test_a_number_that_is_none_is_a_type_error(tmp_path: Path) -> None:
             f.write_array(5, numpy.ones(1))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("data", [numpy.ones(1), None])
+def test_a_negative_extent_is_called_so_with_and_without_data(tmp_path: Path, data: Any) -> None:
+    with brigade.io.open(None, tmp_path / "f", "w") as f:
+        with pytest.raises(ValueError, match="never negative"):
+            f.write_array("a", data, dtype="f8", shape=(-1,))
+
+
 def test_one_number_is_the_extent_of_one_dimension(tmp_path: Path) -> None:
     with brigade.io.open(None, tmp_path / "f", "w") as f:
         f.write_array("a", numpy.ones(3), shape=5, start=numpy.int64(2))

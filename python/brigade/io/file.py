@@ -201,9 +201,8 @@ class File:
             if shape is None or dtype is None:
                 raise ValueError(f"array {name}: without data it needs shape and dtype")
             whole = _lib.dimensions(shape)
-            self._write_block(
-                name, _arguments.number(name, dtype), whole, [0] * len(whole), None, None
-            )
+            first = _arguments.start(name, whole, None)
+            self._write_block(name, _arguments.number(name, dtype), whole, first, None, None)
             return
         with _buffer.elements(data) as memory:
             if memory.number is None:
