@@ -208,8 +208,9 @@ BRG_API size_t brg_file_array_count(brg_file *f);
 BRG_API int brg_file_array_at(brg_file *f, size_t i, brg_array *array);
 
 /* Attributes of an array, or with array NULL of the file: `count` elements of type, at most 1 MiB.
- * Every rank sets them, and the values kept are rank 0's; no messages are sent. Getting is local;
- * *values belongs to the file, until the attribute is set again. -ENODATA: there is none. */
+ * Every rank sets them, and the values kept are rank 0's; no messages are sent. Text that is not
+ * UTF-8 is refused (-EINVAL). Getting is local; *values belongs to the file, until the attribute is
+ * set again. -ENODATA: there is none. */
 BRG_API int brg_file_set_attribute(brg_file *f, const char *array, const char *name, brg_type type,
                                    size_t count, const void *values, struct brg_error *err);
 BRG_API int brg_file_get_attribute(brg_file *f, const char *array, const char *name, brg_type *type,

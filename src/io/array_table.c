@@ -53,15 +53,15 @@ void array_describe(char *text, size_t room, brg_type type, int ndims, const uin
 
 /* ---- names ---- */
 
-/* Bytes of the UTF-8 character at text, which ends with a NUL; 0 if it is none. */
-static size_t character(const unsigned char *text)
+/* Bytes of the UTF-8 character at text, of which `left` are there; 0 if it is none. */
+static size_t character(const unsigned char *text, size_t left)
 {
     size_t n = text[0] < 0x80   ? 1
                : text[0] < 0xc2 ? 0
                : text[0] < 0xe0 ? 2
                : text[0] < 0xf0 ? 3
                                 : 4;
-    if (text[0] > 0xf4 || (text[0] == 0xe0 && text[1] < 0xa0) ||
+    if (n > left || text[0] > 0xf4 || (text[0] == 0xe0 && text[1] < 0xa0) ||
         (text[0] == 0xed && text[1] > 0x9f) || (text[0] == 0xf0 && text[1] < 0x90) ||
         (text[0] == 0xf4 && text[1] > 0x8f))
         return 0;
@@ -71,10 +71,10 @@ static size_t character(const unsigned char *text)
     return n;
 }
 
-static int is_utf8(const char *text)
+int array_is_utf8(const char *text, size_t bytes)
 {
-    for (size_t n; *text; text += n)
-        if (!(n = character((const unsigned char *)text)))
+    for (size_t n; bytes; text += n, bytes -= n)
+        if (!(n = character((const unsigned char *)text, bytes)))
             return 0;
     return 1;
 }
@@ -96,7 +96,7 @@ static int good_path(const char *name)
 static char *copy_name(const char *name, size_t bytes, int path, struct brg_error *err)
 {
     char *copy = bytes && bytes <= ARRAY_NAME_BYTES ? strndup(name, bytes) : NULL;
-    if (copy && strlen(copy) == bytes && is_utf8(copy) && (!path || good_path(copy)))
+    if (copy && strlen(copy) == bytes && array_is_utf8(copy, bytes) && (!path || good_path(copy)))
         return copy;
     if (!copy && bytes && bytes <= ARRAY_NAME_BYTES)
         brg_error_set(err, -ENOMEM, "no memory for a name");

@@ -69,6 +69,9 @@ struct io_attribute *array_table_attribute(const struct array_table *table, int6
 int array_table_set(struct array_table *table, int64_t i, const char *name, size_t name_bytes,
                     brg_type type, size_t count, const void *values, struct brg_error *err);
 
+/* NUL is a character as others are. */
+int array_is_utf8(const char *text, size_t bytes);
+
 /* "float64 [3, 4]" */
 void array_describe(char *text, size_t room, brg_type type, int ndims, const uint64_t *shape);
 

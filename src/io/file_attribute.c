@@ -18,6 +18,15 @@ static int owner(brg_file *f, const char *array, int64_t *i, struct brg_error *e
                                    f->token.path);
 }
 
+/* What is read may be otherwise: it was written by whomever. */
+static int check_text(const char *name, brg_type type, size_t count, const char *values,
+                      struct brg_error *err)
+{
+    if (type != BRG_TEXT || count > ARRAY_ATTRIBUTE_BYTES || array_is_utf8(values, count))
+        return 0;
+    return brg_error_set(err, -EINVAL, "attribute %.200s: text is UTF-8, and this is not", name);
+}
+
 int brg_file_set_attribute(brg_file *f, const char *array, const char *name, brg_type type,
                            size_t count, const void *values, struct brg_error *err)
 {
@@ -29,6 +38,8 @@ int brg_file_set_attribute(brg_file *f, const char *array, const char *name, brg
     rc = arrays_begin(f, &why);
     if (!rc)
         rc = owner(f, array, &i, &why);
+    if (!rc)
+        rc = check_text(name, type, count, values, &why);
     if (!rc)
         f->arrays->changed = 1;
     if (!rc)

@@ -6,8 +6,10 @@ import array
 import errno
 import os
 import pickle
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +141,37 @@ def test_what_cannot_be_an_attribute_is_a_type_error(tmp_path: Path, value: Any)
     with brigade.io.open(None, tmp_path / "f", "w") as f:
         with pytest.raises(TypeError, match="attribute a"):
             f.attrs["a"] = value
+
+
+NO_UTF8 = [b"\xff", b"abc\xc3", b"\xed\xa0\x80", b"\xc0\xaf", b"\0\x80", b"\xf5\x80\x80\x80"]
+
+
+@pytest.mark.parametrize("text", NO_UTF8)
+def test_text_that_is_not_utf8_is_refused_when_it_is_written(tmp_path: Path, text: bytes) -> None:
+    with brigade.io.open(None, tmp_path / "f", "w", sync=False) as f:
+        with pytest.raises(
+            brigade.io.BrigadeIOError, match="attribute t: text is UTF-8"
+        ) as refused:
+            f.attrs._set("t", _lib.TEXT, len(text), text)
+        assert refused.value.errno == errno.EINVAL
+        with pytest.raises(UnicodeEncodeError):
+            f.attrs["t"] = text.decode(errors="surrogateescape")
+        f.attrs["u"] = "a\0ä€😀"
+    with brigade.io.open(None, tmp_path / "f") as f:
+        assert dict(f.attrs) == {"u": "a\0ä€😀"}
+
+
+def test_text_that_somebody_else_wrote_otherwise_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    with brigade.io.open(None, path, "w", checksums=False) as f:
+        f.attrs["t"] = "??"
+    data = bytearray(path.read_bytes().replace(b"??", b"\xff?"))
+    at, size = struct.unpack_from("<QQ", data, 16)
+    struct.pack_into("<I", data, 32, zlib.crc32(data[at : at + size]))
+    struct.pack_into("<I", data, 60, zlib.crc32(data[:60]))
+    path.write_bytes(data)
+    with brigade.io.open(None, path) as f:
+        assert f.attrs["t"] == f.attrs.typed("t") == "\udcff?"
 
 
 @pytest.mark.parametrize("kind", ["f2", "M8[s]", "S5", "U3", "O", "i4,f8"])

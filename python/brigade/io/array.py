@@ -59,7 +59,7 @@ class Attributes(MutableMapping[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if isinstance(value, str):
-            data = value.encode(errors="surrogateescape")
+            data = value.encode()
             self._set(name, _lib.TEXT, len(data), data)
             return
         number, data, count = _packed(name, value)
