@@ -148,9 +148,15 @@ int tool_leftovers(char **words)
 int tool_remove(char **words)
 {
     char parts[STORE_NAME_BYTES];
+    struct brg_error err;
     store_parts_folder(parts, words[0]);
-    parts_remove(parts);
-    store_remove_temporary(words[0]);
+    int rc = parts_remove(parts);
+    if (rc) /* it stays the owner of its parts */
+        store_failed(&err, rc, parts, -1, "remove");
+    else if ((rc = store_remove_temporary(words[0])))
+        store_failed(&err, rc, words[0], -1, "remove");
+    if (rc)
+        return tool_error(&err);
     printf("{}\n");
     return 0;
 }

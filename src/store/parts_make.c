@@ -33,12 +33,16 @@ int parts_remove(const char *folder)
     const char *suffix;
     struct dirent *entry;
     DIR *dir = opendir(folder);
+    int first = dir ? 0 : -errno;
     while (dir && (entry = readdir(dir)))
-        if (number_of(entry->d_name, &suffix) >= 0 && is_ours(suffix))
-            unlinkat(dirfd(dir), entry->d_name, 0);
+        if (number_of(entry->d_name, &suffix) >= 0 && is_ours(suffix) &&
+            unlinkat(dirfd(dir), entry->d_name, 0) && !first)
+            first = -errno;
     if (dir)
         closedir(dir);
-    return rmdir(folder) && errno != ENOENT ? -errno : 0;
+    if (rmdir(folder) == 0 || errno == ENOENT)
+        return 0;
+    return first ? first : -errno;
 }
 
 static int ascending(const void *a, const void *b)

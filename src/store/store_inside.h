@@ -104,8 +104,9 @@ int store_need_sums(struct io_store *store, struct brg_error *err);
 /* The byte is the first whose sum has no room, or may have none. 0 where rc is. */
 int store_sums_failed(struct io_store *store, int rc, struct brg_error *err);
 
-/* Removes .NAME.brg-ID and all that belongs to it, or what of it is there. */
-void store_remove_temporary(const char *base);
+/* Removes .NAME.brg-ID and all that belongs to it, or what of it is there. 0, or the first -errno
+ * where something stays. */
+int store_remove_temporary(const char *base);
 /* The same of a file that was just published: what was renamed is not looked for. */
 void store_remove_rest(const struct io_store *store);
 

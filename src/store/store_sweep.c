@@ -35,14 +35,23 @@ uint32_t store_host(void)
     return known = (uint32_t)XXH3_64bits(text, strlen(text));
 }
 
-void store_remove_temporary(const char *base)
+static int remove_if_there(const char *path)
 {
+    return unlink(path) && errno != ENOENT ? -errno : 0;
+}
+
+int store_remove_temporary(const char *base)
+{
+    static const char *const suffixes[] = {".sums", ".blocks", NULL};
     char path[STORE_NAME_BYTES];
-    store_name(path, base, ".sums");
-    unlink(path);
-    store_name(path, base, ".blocks");
-    unlink(path);
-    unlink(base); /* last: as long as it is there, the rest has an owner */
+    int first = 0;
+    for (const char *const *suffix = suffixes; *suffix; suffix++) {
+        store_name(path, base, *suffix);
+        int rc = remove_if_there(path);
+        first = first ? first : rc;
+    }
+    int rc = remove_if_there(base); /* last: as long as it is there, the rest has an owner */
+    return first ? first : rc;
 }
 
 void store_remove_rest(const struct io_store *s)

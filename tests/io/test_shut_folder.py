@@ -3,6 +3,7 @@ whose it is, and what opens it."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -55,6 +56,27 @@ def advice(folder: Path) -> str:
     if os.geteuid() == 0:
         return f"you may not enter the folder {folder}; its owner, root, can allow it: chmod o+x"
     return f"the folder {folder} is shut; it is yours: chmod u+x"
+
+
+def test_what_clean_cannot_remove_is_said_to_stay(closed: Path) -> None:
+    folder = closed.parent / "left"
+    parts = folder / ".b.brg-0123456789abcdef.parts"
+    parts.mkdir(parents=True)
+    for path in (folder / ".a.brg-0123456789abcdef", parts / "000000"):
+        path.write_bytes(b"another host's")
+    parts.chmod(0o555)
+    folder.chmod(0o555)
+    told = brigade("clean", "--force", folder)
+    listed = brigade("clean", "--force", "--json", folder)
+    for one in (folder, parts):
+        one.chmod(0o755)
+    assert (told.returncode, told.stderr) == (listed.returncode, listed.stderr) == (10, "")
+    lines = sorted(told.stdout.splitlines())
+    assert len(lines) == 2 and all("; stays: cannot remove" in line for line in lines)
+    assert all(line.endswith("Permission denied") for line in lines)
+    for left in json.loads(listed.stdout):
+        assert not left["removed"] and "Permission denied" in left["failure"]
+    assert len(list(folder.rglob("*"))) == 3
 
 
 @pytest.mark.parametrize("verb", ["info", "verify", "join", "split", "clean"])
