@@ -11,7 +11,8 @@
 !   call brg_file_close(file, err)
 !
 ! err%code is 0, or -errno, and err%text says what to do. Data may be integer(int8 to int64),
-! real(real32, real64) or complex of these kinds, a scalar or of any rank.
+! real(real32, real64) or complex of these kinds, a scalar or of any rank. A rank that has nothing
+! of an array gives data without elements, also where the array has no dimensions.
 !
 ! Compile this file with the compiler and flags of the program: modules are not portable. It needs
 ! Fortran 2008 with TS 29113, as mpi_f08 does (gfortran 9, ifort 16, nvfortran 23, flang 20).
@@ -80,15 +81,17 @@ module brigade_io_core
 contains
 
   ! The block of `extents` elements from `start` on, of an array of `shape`. Dimensions that the
-  ! data lacks count 1 (a plane of a volume). What makes no sense becomes what the call in C
-  ! refuses, on all ranks alike.
+  ! data lacks count 1 (a plane of a volume). An array without dimensions has one element, of which
+  ! a rank may have none. What makes no sense becomes what the call in C refuses, on all ranks
+  ! alike.
   pure function block_of(shape, start, extents) result(b)
     integer(int64), intent(in) :: shape(:), start(:), extents(:)
     type(c_block) :: b
     integer :: d, n
     n = size(shape)
     b%count = huge(b%count)
-    if (size(start) /= n .or. size(extents) > n .or. n > BRG_MAX_DIMS) return
+    if (size(start) /= n .or. n > BRG_MAX_DIMS) return
+    if (merge(product(extents) > 1, size(extents) > n, n == 0)) return
     b%ndims = n
     do d = 1, n
       b%shape(n - d + 1) = shape(d)

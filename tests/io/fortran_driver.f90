@@ -10,7 +10,7 @@ program driver
   type(brg_error) :: err
   character(512) :: what, path
   integer :: rank, ranks, ierr
-  integer(int64) :: first, last
+  integer(int64) :: first, last, no(0)
 
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -80,6 +80,12 @@ contains
     call brg_file_write_array(file, 'c4', lines, line, [cmplx(rank, -rank, real32)], err)
     call brg_file_write_array(file, 'c8', lines, line, [cmplx(rank, -rank, real64)], err)
     call check('kinds')
+    if (rank == 1) then ! of an array without dimensions one rank has the element
+      call brg_file_write_array(file, 'none', no, no, 2.5_real64, err)
+    else
+      call brg_file_write_array(file, 'none', no, no, u(2:1, 0), err)
+    end if
+    call check('an array without dimensions')
     call brg_file_set_attribute(file, 'u', 'dx', dx, err)
     call brg_file_set_attribute(file, '', 'step', 42_int64, err)
     call brg_file_set_attribute(file, '', 'title', 'heat, of a plate', err)
@@ -102,7 +108,7 @@ contains
     call expect(array%name == 'u' .and. array%type == BRG_FLOAT64, 'name and type')
     call expect(all(array%shape == [nx, ny]), 'shape in the order of Fortran')
     array = brg_file_array_at(file, 1)
-    call expect(array%name == 'u' .and. brg_file_array_count(file) == 9, 'arrays in order')
+    call expect(array%name == 'u' .and. brg_file_array_count(file) == 10, 'arrays in order')
     u = -1
     call brg_file_read_array(file, 'u', [1_int64, first], u(1:nx, first:last), err)
     call check('read')
@@ -112,6 +118,7 @@ contains
     call expect(all(column == [103, 203, 303, 403, 503]), 'a column')
     call brg_file_read_array(file, 'u', [2_int64, 4_int64], one, err)
     call expect(err%code == 0 .and. one == 204, 'one element')
+    call read_without_dimensions
     call brg_file_get_attribute(file, 'u', 'dx', dx, err)
     call check('dx')
     call brg_file_get_attribute(file, '', 'step', step, err)
@@ -125,6 +132,38 @@ contains
     call expect(brg_file_size(file) > 280 .and. len(brg_file_explain(file)) >= 0, 'size')
     call brg_file_close(file, err)
     call check('close')
+  end subroutine
+
+  ! All take part; where one gives what is no block of it, all hear so, and nothing is written.
+  subroutine read_without_dimensions
+    real(real64) :: v(4), one
+    integer(int64) :: from(1)
+    integer :: i
+    v = -1
+    if (rank == 0) then
+      call brg_file_read_array(file, 'none', no, one, err)
+      call expect(err%code == 0 .and. one == 2.5_real64, 'an array without dimensions')
+    else
+      call brg_file_read_array(file, 'none', no, v(3:2), err)
+      call expect(err%code == 0, 'nothing of it')
+    end if
+    call brg_file_read_array(file, 'none', no, v(2:2), err)
+    call expect(err%code == 0 .and. all(v == [-1.0, 2.5, -1.0, -1.0]), 'an element of a buffer')
+    v = -1
+    do i = 1, 3
+      from = i
+      if (rank == 0) then
+        call brg_file_read_array(file, 'none', no, one, err)
+      else if (i == 1) then
+        call brg_file_read_array(file, 'none', no, v, err)
+      else if (i == 2) then
+        call brg_file_read_array(file, 'none', from, v(1), err)
+      else
+        call brg_file_read_array(file, 'none', from, v(3:2), err)
+      end if
+      call expect(err%code == -22 .and. err%rank == 1, 'no block of an array without dimensions')
+      call expect(all(v == -1), 'nothing is read of what is no block')
+    end do
   end subroutine
 
   ! Each of these fails on all ranks, and what it says is printed by each.
