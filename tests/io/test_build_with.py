@@ -43,6 +43,7 @@ project(app LANGUAGES C)
 find_package(brigade 0.1 REQUIRED)
 add_executable(app hello.c)
 target_link_libraries(app brigade::io)
+install(TARGETS app DESTINATION bin)
 """
 
 
@@ -137,6 +138,8 @@ def test_cmake_builds_a_program_from_a_copy_that_was_moved(prefix, source):
     run("cmake", "-B", "b", f"-DCMAKE_PREFIX_PATH={prefix}", cwd=source.parent)
     run("cmake", "--build", "b", cwd=source.parent)
     assert run("b/app", cwd=source.parent) == "hello\n"
+    run("cmake", "--install", "b", "--prefix", "installed", cwd=source.parent)
+    assert run("installed/bin/app", cwd=source.parent) == "hello\n"
 
 
 def test_cmake_builds_a_program_with_the_folder_that_io_config_names(source):
@@ -145,6 +148,8 @@ def test_cmake_builds_a_program_with_the_folder_that_io_config_names(source):
     run("cmake", "-B", "b", f"-Dbrigade_DIR={folder[0]}", cwd=source.parent)
     run("cmake", "--build", "b", cwd=source.parent)
     assert run("b/app", cwd=source.parent) == "hello\n"
+    run("cmake", "--install", "b", "--prefix", "installed", cwd=source.parent)
+    assert run("installed/bin/app", cwd=source.parent) == "hello\n"
 
 
 @pytest.mark.skipif(not shutil.which("gfortran"), reason="needs Debian package gfortran")
