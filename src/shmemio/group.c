@@ -150,14 +150,25 @@ static int choose_messages(struct group *g, const struct io_hints *hints, struct
     return rc;
 }
 
+static uintptr_t handle_of(SHMEM_Comm comm, const struct mpi_interface *mpi)
+{
+    return kind_of(comm) == OF_MPI ? (uintptr_t)(comm >> 2) : mpi->world;
+}
+
+static int no_group(SHMEM_Comm comm, struct brg_error *err)
+{
+    return brg_error_set(err, -WRONG_COMM, "%#llx is no group of PEs%s", (unsigned long long)comm,
+                         comm ? "" : ": it is SHMEM_COMM_NULL");
+}
+
 static int carry_by_mpi(struct group *g, const struct io_hints *hints, struct brg_error *err)
 {
     const struct mpi_interface *mpi;
     int rc = mpi_join(&mpi, err);
     if (rc)
         return rc;
-    uintptr_t comm = kind_of(g->comm) == OF_MPI ? (uintptr_t)(g->comm >> 2) : mpi->world;
-    rc = world_open(comm, 0, hints->share, hints->segment_bytes, NULL, &g->world, err);
+    rc = world_open(handle_of(g->comm, mpi), 0, hints->share, hints->segment_bytes, NULL, &g->world,
+                    err);
     if (rc)
         return rc;
     if (take_kept(g))
@@ -182,8 +193,7 @@ static int carry(struct group *g, const struct io_hints *hints, struct brg_error
     if (kind_of(g->comm) == OF_MPI)
         return carry_by_mpi(g, hints, err);
     if (g->comm != SHMEM_COMM_WORLD)
-        return brg_error_set(err, -WRONG_COMM, "%#llx is no group of PEs%s",
-                             (unsigned long long)g->comm, g->comm ? "" : ": it is SHMEM_COMM_NULL");
+        return no_group(g->comm, err);
     int by_mpi = hints->seam == IO_SEAM_WINDOWS || hints->seam == IO_SEAM_MESSAGES;
     int rc = by_mpi ? -EINVAL : pgas_shmem_runs(&me, &all, err);
     if (!rc)
@@ -298,39 +308,78 @@ void group_windows_close(struct group *g, struct group_windows *w)
 /* ---- asking ---- */
 
 /* A rank of this process; -1: it is not in the group. */
-static int ask(SHMEM_Comm comm, int *rank, int *size, struct brg_error *err)
+struct place {
+    int rank, size;
+};
+
+static int ask_mpi(SHMEM_Comm comm, struct place *place, struct brg_error *err)
 {
-    uint32_t me = 0, all = 1;
-    int rc = comm == SHMEM_COMM_SELF ? 0 : pgas_shmem_runs(&me, &all, err);
-    *rank = (int)me;
-    *size = (int)all;
-    if (rc || kind_of(comm) == NAMED)
+    const struct mpi_interface *mpi;
+    struct stream_net *net;
+    int rc = mpi_join(&mpi, err);
+    if (rc)
         return rc;
-    if (kind_of(comm) != SET)
-        return brg_error_set(err, -WRONG_COMM, "ask MPI about a communicator of MPI's");
-    int from = (int)me - (int)set_start(comm);
-    uint32_t log_stride = set_log_stride(comm);
-    *size = (int)set_size(comm);
-    *rank = from < 0 || (from >> log_stride) << log_stride != from || from >> log_stride >= *size
-                ? -1
-                : from >> log_stride;
+    if (!mpi->of_one_group(handle_of(comm, mpi)) || mpi->borrow(handle_of(comm, mpi), &net))
+        return brg_error_set(err, -WRONG_COMM, "MPI has no such group of ranks");
+    *place = (struct place){(int)net->rank, (int)net->size};
+    mpi->release(net);
     return 0;
+}
+
+/* As `carry` has it where no hint says otherwise. */
+static int ask_world(struct place *place, struct brg_error *err)
+{
+    uint32_t me, all;
+    struct brg_error why = NO_FAILURE, ignored = NO_FAILURE;
+    if (pgas_shmem_runs(&me, &all, &why) == 0) {
+        *place = (struct place){(int)me, (int)all};
+        return 0;
+    }
+    if (ask_mpi(SHMEM_COMM_WORLD, place, &ignored) == 0)
+        return 0;
+    *err = why; /* what an OpenSHMEM program lacks says more */
+    return why.code;
+}
+
+static int ask_set(SHMEM_Comm comm, struct place *place, struct brg_error *err)
+{
+    uint32_t me, all, log_stride = set_log_stride(comm);
+    int rc = pgas_shmem_runs(&me, &all, err);
+    if (rc)
+        return rc;
+    int from = (int)me - (int)set_start(comm), size = (int)set_size(comm);
+    int is_in =
+        from >= 0 && (from >> log_stride) << log_stride == from && from >> log_stride < size;
+    *place = (struct place){is_in ? from >> log_stride : -1, size};
+    return 0;
+}
+
+static int ask(SHMEM_Comm comm, struct place *place, struct brg_error *err)
+{
+    *place = (struct place){0, 1};
+    if (comm == SHMEM_COMM_SELF)
+        return 0;
+    if (comm == SHMEM_COMM_WORLD)
+        return ask_world(place, err);
+    if (kind_of(comm) == OF_MPI)
+        return ask_mpi(comm, place, err);
+    return kind_of(comm) == SET ? ask_set(comm, place, err) : no_group(comm, err);
 }
 
 int SHMEM_Comm_rank(SHMEM_Comm comm, int *rank)
 {
     struct brg_error failure = NO_FAILURE;
-    int mine, size;
-    if (!ask(comm, &mine, &size, &failure))
-        *rank = mine;
+    struct place place;
+    if (!ask(comm, &place, &failure))
+        *rank = place.rank;
     return shmemio_end(&failure);
 }
 
 int SHMEM_Comm_size(SHMEM_Comm comm, int *size)
 {
     struct brg_error failure = NO_FAILURE;
-    int rank, all;
-    if (!ask(comm, &rank, &all, &failure))
-        *size = all;
+    struct place place;
+    if (!ask(comm, &place, &failure))
+        *size = place.size;
     return shmemio_end(&failure);
 }

@@ -64,6 +64,11 @@ int main(int argc, char **argv)
         write_letter(by_mpi, in_half, '0' + rank);
         shmem_barrier_all();
     }
+    int asked, halves;
+    SHMEM_Comm of_half = SHMEM_Comm_of_mpi(half);
+    MPI_Comm_size(half, &sum);
+    failures += SHMEM_Comm_rank(of_half, &asked) != 0 || asked != in_half;
+    failures += SHMEM_Comm_size(of_half, &halves) != 0 || halves != sum;
     failures += SHMEM_File_close(&by_mpi) != 0;
     failures += SHMEM_File_close(&mine) != 0;
     failures += SHMEM_File_close(&all) != 0;

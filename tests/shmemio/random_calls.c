@@ -218,11 +218,10 @@ static void choose_set(struct set *s, int64_t kind, const char *folder)
               SHMEM_Last_error()->text);
     s->rank = (job.me - start) >> log_stride;
     s->size = n;
-    if (job.shmem) {
-        int rank, all;
-        CHECK(kind == 1 || (SHMEM_Comm_rank(s->comm, &rank) == 0 && rank == s->rank), "rank");
-        CHECK(kind == 1 || (SHMEM_Comm_size(s->comm, &all) == 0 && all == n), "size");
-    }
+    int rank, all;
+    CHECK(SHMEM_Comm_rank(s->comm, &rank) == 0 && rank == s->rank, "rank");
+    CHECK(SHMEM_Comm_size(s->comm, &all) == 0 && all == n, "size");
+    CHECK(SHMEM_Comm_rank(SHMEM_COMM_NULL, &rank) == SHMEM_ERR_COMM, "rank in no group");
     snprintf(s->path, sizeof s->path, "%s/file.%d", folder, start);
 }
 
