@@ -283,6 +283,7 @@ BRG_API int SHMEM_File_open(SHMEM_Comm comm, const char *path, int amode, SHMEM_
                             SHMEM_File *file);
 /* Collective. Frees the file in any case. */
 BRG_API int SHMEM_File_close(SHMEM_File *file);
+/* The file, and its checksums. */
 BRG_API int SHMEM_File_delete(const char *path, SHMEM_Info info);
 
 /* Collective. The view begins anew at `displacement`, and the file's pointer at its beginning. Each

@@ -1,4 +1,5 @@
 /* Opening and closing files; their size; what is on the disk. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,25 +215,45 @@ static int publish(struct shmem_file *f, struct brg_error *failure)
     return rc ? rc : file_agree(f, failure);
 }
 
+/* A file that is not there is no failure where `may_lack`. */
+static void delete_file(const char *path, int may_lack, struct brg_error *failure)
+{
+    int rc = unlink(path) && !(may_lack && errno == ENOENT) ? -errno : 0;
+    rc = rc ? rc : store_remove_sums(path);
+    if (rc) {
+        brg_error_system(failure, rc, "cannot delete %s", path);
+        snprintf(failure->path, sizeof failure->path, "%s", path);
+    }
+}
+
+/* Nothing is published that would be deleted at once. */
+static int end_deleted(struct shmem_file *f, struct brg_error *failure)
+{
+    *failure = f->failure;
+    int rc = file_agree(f, failure);
+    if (rc)
+        return rc;
+    if (f->pgas->rank == 0)
+        delete_file(f->token.path, f->hints.publish != IO_PUBLISH_NO, failure);
+    return file_agree(f, failure);
+}
+
 int SHMEM_File_close(SHMEM_File *file)
 {
     struct brg_error failure = NO_FAILURE;
     struct shmem_file *f = file ? *file : NULL;
-    int rc = file_check(f, &failure);
-    if (rc)
+    if (file_check(f, &failure))
         return shmemio_end(&failure);
-    if (f->hints.publish)
-        rc = publish(f, &failure);
+    int deletes = f->amode & SHMEM_MODE_DELETE_ON_CLOSE;
+    if (deletes)
+        end_deleted(f, &failure);
+    else if (f->hints.publish)
+        publish(f, &failure);
     else {
         store_show(f->store, &failure);
-        rc = file_agree(f, &failure);
-    }
-    if (!rc && f->amode & SHMEM_MODE_DELETE_ON_CLOSE) {
-        if (f->pgas->rank == 0 && unlink(f->token.path) != 0)
-            brg_error_system(&failure, -errno, "cannot delete %s", f->token.path);
         file_agree(f, &failure);
     }
-    destroy(f, rc != 0);
+    destroy(f, deletes || failure.code);
     *file = SHMEM_FILE_NULL;
     return shmemio_end(&failure);
 }
@@ -243,10 +264,7 @@ int SHMEM_File_delete(const char *path, SHMEM_Info info)
     (void)info;
     if (!path)
         return shmemio_refuse(-EINVAL, "cannot delete a file without a name: path is NULL");
-    if (unlink(path) != 0)
-        brg_error_system(&failure, -errno, "cannot delete %s", path);
-    if (failure.code)
-        snprintf(failure.path, sizeof failure.path, "%s", path);
+    delete_file(path, 0, &failure);
     return shmemio_end(&failure);
 }
 

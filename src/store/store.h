@@ -214,4 +214,8 @@ void store_release(struct io_store *store, size_t bytes, uint64_t offset);
  * in place. Only rank 0 has something to do. */
 void store_discard(struct io_store *store);
 
+/* Removes the checksums of a file that is not there any more, or that is written in place: those
+ * of another file are worse than none. Somebody else's NAME.sums stays. 0 or -errno. */
+int store_remove_sums(const char *path);
+
 #endif

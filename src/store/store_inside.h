@@ -163,9 +163,6 @@ int store_leave_folder(const struct io_store *store, int folder, int rc, struct 
 /* store_publish where the layout is one of parts: store_publish_parts.c. */
 int store_publish_parts(struct io_store *store, uint64_t size, struct brg_error *err);
 
-/* Sums of another file are worse than none; but somebody else's NAME.sums stays. 0 or -errno. */
-int store_remove_sums(const char *path);
-
 /* Removes temporary files of `path` whose job has died on this very host; `own` is none
  * of them. 1: all names of its folder were seen, NAME.sums is none of them, and can be made if
  * .NAME.brg-ID can. */

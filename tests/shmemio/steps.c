@@ -326,6 +326,32 @@ static void step_refused(void)
     CHECK(access(path, F_OK) != 0, "it should be deleted");
 }
 
+/* Checksums go with their file, whether it was published before, would be now, or goes at once. */
+static void step_deleted(void)
+{
+    const int ways[] = {SHMEM_MODE_CREATE | SHMEM_MODE_RDWR | SHMEM_MODE_DELETE_ON_CLOSE,
+                        SHMEM_MODE_RDONLY | SHMEM_MODE_DELETE_ON_CLOSE};
+    char sums[sizeof path + 8];
+    snprintf(sums, sizeof sums, "%s.sums", path);
+    for (int way = 0; way < 4; way++) {
+        SHMEM_File f;
+        if (way) {
+            f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR, "publish", "yes");
+            told("write", write_blocks(f, 'd'));
+            told("close", SHMEM_File_close(&f));
+            CHECK(job.me != 0 || access(sums, F_OK) == 0, "it should have checksums");
+        }
+        if (way < 3) {
+            f = opened(ways[way % 2], "publish", "yes");
+            if (way != 1)
+                told("write", write_blocks(f, 'e'));
+            told("close", SHMEM_File_close(&f));
+        } else if (job.me == 0)
+            told("delete", SHMEM_File_delete(path, SHMEM_INFO_NULL));
+        CHECK(job.me != 0 || (access(path, F_OK) && access(sums, F_OK)), "way %d left it", way);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -335,7 +361,7 @@ int main(int argc, char **argv)
                  {"one-sync", step_one_sync}, {"shorter", step_shorter}, {"longer", step_longer},
                  {"grows", step_grows},       {"turns", step_turns},     {"runs", step_runs},
                  {"one-errs", step_one_errs}, {"refused", step_refused}, {"again", step_again},
-                 {"seams", step_seams}};
+                 {"seams", step_seams},       {"deleted", step_deleted}};
     if (argc < 5)
         return 2;
     job_start(&job, argv + 1);

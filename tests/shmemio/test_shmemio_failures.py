@@ -44,7 +44,7 @@ def told_by(job: Job, folder: Path, steps: list[str], **more: str) -> dict[str, 
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
     """What was said in steps in which nothing breaks, and where their folders are."""
     folder = tmp_path_factory.mktemp("steps")
-    steps = ["one-errs", "refused", "grows", "turns", "update", "shorter", "longer"]
+    steps = ["one-errs", "refused", "grows", "turns", "update", "shorter", "longer", "deleted"]
     for step in steps:
         (folder / step).mkdir()
     for step in ("turns", "update", "shorter", "longer"):
@@ -126,6 +126,11 @@ def test_what_cannot_be_is_refused_with_a_code_and_one_text(sound: Sound) -> Non
     ]
     assert "writers=none: it takes a number from 1" in lines[6]
     assert list((sound[1] / "refused").iterdir()) == []
+
+
+def test_a_file_that_is_deleted_leaves_no_checksums(sound: Sound) -> None:
+    assert sound[0]["deleted"] == []
+    assert list((sound[1] / "deleted").iterdir()) == []
 
 
 def is_whole(path: Path) -> bool:
