@@ -100,3 +100,38 @@ def test_bytes_of_a_rank_s_own_beside_an_attribute_of_another_s_are_refused_on_a
         return
     (read,) = run("openmpi", 1, MIXED_READ, tmp_path)
     assert read["found"] == [0, {"step": 3}] and verify(tmp_path / "f")["damaged"] == 0
+
+
+# Rank 1 wants no words, and each of its calls is wrong.
+UNWANTED = """
+from brigade.io import _lib
+one, two, out["said"] = _lib.numbers([1]), _lib.numbers([2]), []
+memory = numpy.zeros(4)
+def wrong(call, *arguments):
+    if rank == 1:
+        code = _lib.function(call)(f.handle, *arguments, None)
+        out["said"].append([-code])
+        return
+    try:
+        f.read(0, 0) if f.mode == "r" else f.write()
+    except brigade.io.BrigadeIOError as error:
+        out["said"].append([error.errno, error.rank, error.strerror])
+address = memory.ctypes.data
+with brigade.io.open(comm, PATH, "w", sync=False) as f:
+    wrong("file_write_array", b"", 10, 1, two, one, one, None, address)
+    wrong("file_set_attribute", None, b"", 10, 1, address)
+    wrong("file_write", 0, address, 8)
+    f.write_array("a", numpy.ones(2))
+with brigade.io.open(comm, PATH) as f:
+    wrong("file_read_array", b"none", one, one, None, address)
+    wrong("file_read_array", b"a", two, one, None, address)
+    wrong("file_read_block", 0, 8, 0, one, one, one, None, address)
+"""
+
+
+def test_the_words_of_a_rank_that_wants_none_reach_the_others(tmp_path: Path) -> None:
+    told, silent = (rank["said"] for rank in run("openmpi", 2, UNWANTED, tmp_path))
+    words = ["name", "name", "arrays", "no array none in", "array a: ", "dimensions"]
+    assert len(told) == len(silent) == len(words)
+    for one, (code,), word in zip(told, silent, words):
+        assert one[:2] == [code, 1] and word in one[2], one
