@@ -182,8 +182,9 @@ int brg_file_open_handle(uintptr_t comm, const char *path, unsigned flags, const
         *out = f;
         return 0;
     }
-    if (err && !err->path[0])
-        snprintf(err->path, sizeof err->path, "%s", f->token.path[0] ? f->token.path : path);
+    const char *name = f->token.path[0] ? f->token.path : path;
+    if (err && !err->path[0] && name)
+        snprintf(err->path, sizeof err->path, "%s", name);
     drain_close(f->drain);
     free(f->spare);
     if (f->store) {

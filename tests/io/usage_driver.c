@@ -146,7 +146,8 @@ static int a_link_to_nothing(struct brg_error *err)
 
 static int no_name(struct brg_error *err)
 {
-    return make(rank == 1 ? NULL : "unnamed", err);
+    int rc = make(rank == 1 ? NULL : "unnamed", err);
+    return rank == 1 && err->path[0] ? 0 : rc;
 }
 
 /* Of a small array and of a large one, being written and read. The first call that does not refuse
