@@ -1,5 +1,5 @@
 /* Heat in a plate, whose left edge is hot: each rank holds some of the rows. It goes on where its
- * checkpoint stopped, on any number of ranks.
+ * checkpoint stopped, on any number of ranks that have a row each.
  *
  *     mpirun -n 4 ./heat heat.ckpt 50; mpirun -n 2 ./heat heat.ckpt 50
  */

@@ -47,9 +47,9 @@ extern "C" {
 typedef struct brg_file brg_file;
 typedef struct brg_request brg_request;
 
-/* Ways to open. BRG_WRITE alone changes a file that is there: its bytes are copied on commit only
- * where this is asked for (hint `update=copy`, the default: old or new, whole) or changed in place
- * (`update=in-place`: no publish contract). */
+/* Ways to open. BRG_WRITE alone changes a file that is there: a copy, which is made now and takes
+ * its place at commit (hint `update=copy`, the default: old or new, whole), or the file itself, at
+ * once (`update=in-place`: no publish contract). */
 enum {
     BRG_READ = 1,
     BRG_WRITE = 2,

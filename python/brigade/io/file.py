@@ -90,8 +90,9 @@ class File:
 
     Every method is collective unless it says local; but the number of writes (and of reads) may
     differ from rank to rank: a rank that has no more goes on to commit, or close, and serves the
-    others there. A failure is the same BrigadeIOError on every rank, and the last word: after it
-    the file can only be closed.
+    others there. A failure is the same BrigadeIOError on every rank. After what is refused (bad
+    arguments of some rank, reading past the end) the file goes on; after any other failure it can
+    only be closed.
 
     As a context manager it commits what was written, and closes. If the block is left by an
     exception nothing is committed; ranks that wait in their own calls raise BrigadeIOError with
