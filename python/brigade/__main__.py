@@ -6,11 +6,13 @@ import errno
 import signal
 import sys
 
+from brigade import streams
 from brigade.errors import BrigadeError
 
 
 def main() -> int:
     """Run the command line; returns the exit code of an error, and otherwise exits by itself."""
+    streams.settle()
     from brigade.cli import cli
 
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:

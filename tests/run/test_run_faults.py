@@ -369,6 +369,40 @@ def test_a_report_that_cannot_be_written_does_not_change_the_jobs_status(made: S
     assert under.returncode == 7 and "/nowhere/report.json" in under.stderr
 
 
+DEAD = {
+    "closed": "2>&-",
+    "on a full disk": "2>/dev/full",
+    "read by nobody": "",
+    "closed as all others are": "<&- >&- 2>&-",
+}
+
+
+@pytest.mark.parametrize("how", DEAD)
+def test_a_standard_error_that_takes_nothing_changes_neither_the_job_nor_its_status(
+    site: Site, how: str
+) -> None:
+    ran = site.base / "ran"
+    program = f"import pkg, sys; open({str(ran)!r}, 'a').write('x'); sys.exit(3)"
+    job = [str(site.python), "-c", program]
+    reader, nobody = os.pipe()
+    os.close(reader)
+
+    def start_job(*run: str) -> tuple[int, bytes]:
+        words = ["sh", "-c", f'exec "$@" {DEAD[how]}', "sh", sys.executable, "-m", "brigade", "run"]
+        done = subprocess.run(
+            [*words, "--json", *run],
+            env=environment(site), cwd=site.base, stdout=subprocess.PIPE, stderr=nobody,
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+    for options, times in (("-",), "xx"), (("-",), "x"), (("r", "--view", "none"), "x"):
+        assert start_job(*options, "--", *job) == (3, b""), options
+        assert ran.read_text() == times, "the trial, the job"
+        ran.unlink()
+    assert start_job("r", "-n", "2", "--view", "none", "--", "./is-not-there") == (127, b"")
+    os.close(nobody)
+
+
 def test_an_unreadable_source_stays_on_the_file_system(site: Site) -> None:
     """Readable in the trial, gone when the image is made: the program finds what is there."""
     hidden = site.package / "deep" / "leaf.py"

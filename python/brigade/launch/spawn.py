@@ -35,7 +35,7 @@ def spawn(ranks: int, command: list[str]) -> int:
                 setsigdef=[*heard, *_OF_PYTHON],
             )
         except OSError as error:
-            print(f"brigade: {command[0]}: {error.strerror}", file=sys.stderr)
+            _say(f"brigade: {command[0]}: {error.strerror}\n")
             _send(signal.SIGTERM, children)
             return 127 if isinstance(error, FileNotFoundError) else 126
         children.add(pid)
@@ -48,6 +48,14 @@ def spawn(ranks: int, command: list[str]) -> int:
             if info.si_code != _BY_KERNEL:
                 _send(info.si_signo, children)
     return result
+
+
+def _say(text: str) -> None:
+    """On standard error, if that takes it: the status is what matters."""
+    try:
+        os.write(2, text.encode(errors="surrogateescape"))
+    except OSError:
+        pass
 
 
 def _send(signum: int, children: set[int]) -> None:
