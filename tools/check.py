@@ -222,14 +222,14 @@ def as_root() -> tuple[str, ...]:
 
 
 def read_report(step: str, report: Path, status: int) -> Tally:
-    """Count a JUnit file. A step that failed without saying which test did is one failure."""
+    """Count a JUnit file. A test that was run again stands there once a run: the last one counts.
+    A step that failed without saying which test did is one failure."""
     tally = Tally()
     try:
-        cases = list(ET.parse(report).getroot().iter("testcase"))
+        cases = {case_name(case): case for case in ET.parse(report).getroot().iter("testcase")}
     except (OSError, ET.ParseError) as error:
         return Tally(failures=[f"{step}: ended with status {status} and no report ({error})"])
-    for case in cases:
-        name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
+    for name, case in cases.items():
         skipped = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
             tally.failures.append(f"{step}: {name}")
@@ -242,6 +242,11 @@ def read_report(step: str, report: Path, status: int) -> Tally:
     if status != 0 and not tally.failures and not (step == "pytest" and status == 5):
         tally.failures.append(f"{step}: ended with status {status}")
     return tally
+
+
+def case_name(case: ET.Element) -> str:
+    """The one name of a test in a report."""
+    return "::".join(filter(None, (case.get("classname"), case.get("name"))))
 
 
 def skip_is_meant(message: str) -> bool:

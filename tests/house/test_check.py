@@ -75,24 +75,42 @@ def test_only_what_passed_when_run_again_is_unsteady(check, tmp_path):
     assert told == ["pytest: tests/a.py::shaky\n  assert 1 == 2"]
 
 
-def test_what_pytest_runs_again_is_written_down(tmp_path):
+SHAKY = """
+import pathlib
+def test_shaky():
+    mark = pathlib.Path(__file__).with_name('mark')
+    again = mark.exists()
+    mark.touch()
+    assert again, 'not\\n  yet'
+"""
+
+
+def test_what_pytest_runs_again_is_written_down_and_counted_once(check, tmp_path):
     shaky = tmp_path / "test_shaky.py"
-    shaky.write_text(
-        "import pathlib\ndef test_shaky():\n"
-        "    mark = pathlib.Path(__file__).with_name('mark')\n"
-        "    again = mark.exists()\n    mark.touch()\n"
-        "    assert again, 'not\\n  yet'\n"
-    )
+    shaky.write_text(SHAKY)
     (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
-    reruns = tmp_path / "reruns.txt"
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reruns", "1", shaky],
-        env={**os.environ, "BRIGADE_TEST_RERUNS": str(reruns)}, capture_output=True,
-        cwd=tmp_path, check=False,
-    )  # fmt: skip
+    reruns, report = tmp_path / "reruns.txt", tmp_path / "pytest.xml"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reruns", "1"]
+
+    def run_again(*more: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*command, f"--junitxml={report}", shaky, *more],
+            env={**os.environ, "BRIGADE_TEST_RERUNS": str(reruns)}, capture_output=True,
+            cwd=tmp_path, check=False,
+        )  # fmt: skip
+
+    done = run_again()
     assert done.returncode == 0, done.stdout
     (line,) = reruns.read_text().splitlines()
     assert line.startswith("test_shaky.py::test_shaky\tAssertionError: not yet assert")
+    assert check.read_report("pytest", report, 0) == check.Tally(passed=1)
+
+    (tmp_path / "mark").unlink()
+    shaky.write_text(SHAKY + "def test_bad(): assert 0\ndef test_good(): pass\n")
+    done = run_again()
+    assert b"1 failed, 2 passed, 2 rerun" in done.stdout, done.stdout
+    told = check.read_report("pytest", report, 1)
+    assert told == check.Tally(passed=2, failures=["pytest: test_shaky::test_bad"])
 
 
 def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
