@@ -46,6 +46,12 @@ def test_passed_failed_and_skipped_are_told_apart(check, report):
     assert tally.skips == ["pytest: a::left: needs root"]
 
 
+@pytest.mark.parametrize(("step", "status"), [("pytest", 5), ("pytest", 0), ("ctest", 0)])
+def test_a_step_in_which_no_test_took_part_is_a_failure(check, report, step, status):
+    tally = check.read_report(step, report(""), status)
+    assert tally.failures == [f"{step}: ended with status {status} and no test"]
+
+
 def test_a_ctest_skip_gives_the_last_line_that_the_test_printed(check, report):
     path = report(
         '<testcase classname="t" name="t" status="notrun">'
@@ -111,6 +117,9 @@ def test_what_pytest_runs_again_is_written_down_and_counted_once(check, tmp_path
     assert b"1 failed, 2 passed, 2 rerun" in done.stdout, done.stdout
     told = check.read_report("pytest", report, 1)
     assert told == check.Tally(passed=2, failures=["pytest: test_shaky::test_bad"])
+    done = run_again("-k", "nothing_of_that_name")
+    assert done.returncode == 5, done.stdout
+    assert check.read_report("pytest", report, 5).failures
 
 
 def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
