@@ -43,6 +43,26 @@ def program(tree: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize("view", ["interpose", "python"])
+def test_a_view_that_answered_nothing_is_seen(pair: Differential, view: str) -> None:
+    pair.report = {"operations": {"answered_per_rank": {"min": 1.0}}}
+    assert pair.without(view) == ""
+    pair.report = {"operations": {"answered_per_rank": {"min": 0.0}}}
+    with pytest.raises(AssertionError):
+        pair.without(view)
+
+
+def test_ranks_that_were_not_in_the_namespace_are_seen(pair: Differential) -> None:
+    pair.report = {"ranks": 2, "namespace": {"ranks": 2, "without": {}}}
+    assert pair.without("namespace") == ""
+    pair.report["namespace"] = {"ranks": 0, "without": {"n0": "no user namespaces"}}
+    assert pair.without("namespace") == "no user namespaces"
+    for told in (None, {"ranks": 1, "without": {}}):
+        pair.report["namespace"] = told
+        with pytest.raises(AssertionError):
+            pair.without("namespace")
+
+
 POOL = """
 import importlib.machinery, multiprocessing, os, sys
 import pkg
@@ -254,15 +274,16 @@ int main(int argc, char **argv)
 
 
 def test_a_cxx_program_with_plugins_that_throw(pair: Differential, tree: Path) -> None:
-    (tree / "plugins").mkdir()
+    for folder in ("bin", "lib/plugins"):  # as it is installed, or no namespace would cover it
+        (tree / folder).mkdir(parents=True)
     for name in ("one", "two"):
-        library = tree / f"plugins/{name}.so"
+        library = tree / f"lib/plugins/{name}.so"
         build = ["c++", "-x", "c++", "-", "-shared", "-fPIC", f'-DNAME="{name}"', "-o", library]
         subprocess.run(build, input=PLUGIN, text=True, check=True)
-    (tree / "plugins/wrong.so").write_text("no library\n")
-    build = ["c++", "-x", "c++", "-", "-ldl", "-o", tree / "host"]
+    (tree / "lib/plugins/wrong.so").write_text("no library\n")
+    build = ["c++", "-x", "c++", "-", "-ldl", "-o", tree / "bin/host"]
     subprocess.run(build, input=HOST, text=True, check=True)
-    assert_same(pair, [tree / "host", tree], not_forked="libraries only")
+    assert_same(pair, [tree / "bin/host", tree / "lib"], not_forked="libraries only")
 
 
 PERL = """
@@ -283,5 +304,6 @@ open(my $f, "<", "%(tree)s/lib/Own/Module.pm") or die; print -s $f, " ", scalar(
 def test_perl(pair: Differential, tree: Path) -> None:
     (tree / "lib/Own").mkdir(parents=True)
     (tree / "lib/Own/Module.pm").write_text("package Own::Module; sub name { __FILE__ } 1;\n")
-    (tree / "app.pl").write_text(PERL % {"tree": tree})
-    assert_same(pair, ["/usr/bin/perl", tree / "app.pl"], not_forked="libraries only")
+    (tree / "bin").mkdir()
+    (tree / "bin/app.pl").write_text(PERL % {"tree": tree})
+    assert_same(pair, ["/usr/bin/perl", tree / "bin/app.pl"], not_forked="libraries only")
