@@ -148,3 +148,13 @@ def test_it_sees_that_user_namespaces_are_off(tmp_path: Path) -> None:
 def test_a_launcher_that_is_not_there_ends_with_status_3() -> None:
     done = doctor("--", "mpirun-of-nowhere", "-n", "2")
     assert done.returncode == 3 and "mpirun-of-nowhere" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("--", "srunn", "-N", "4"), ("--json", "out.json"), ("--", "aprun", "-n", "4")]
+)
+def test_a_word_that_is_no_launcher_is_not_taken_for_this_node(words: tuple[str, ...]) -> None:
+    done = doctor(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    word = next(word for word in words if not word.startswith("-"))
+    assert f"brigade: {word} is " in done.stderr and "launcher that Brigade" in done.stderr

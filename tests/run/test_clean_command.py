@@ -73,3 +73,9 @@ def test_a_place_that_is_not_safe_is_one_clear_error(site: Site) -> None:
     done = clean(site)
     assert done.returncode == 6 and "not sticky" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_word_that_is_no_launcher_cleans_nothing(site: Site) -> None:
+    done = clean(site, "--", "srunn", "-N", "4")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "srunn is no launcher" in done.stderr and "for this node: brigade clean" in done.stderr

@@ -13,7 +13,7 @@ from typing import Any
 from brigade.errors import LauncherError
 from brigade.job.stage import node_base
 from brigade.job.step import run_step
-from brigade.launch import parse
+from brigade.launch import parse_bare
 from brigade.paths import native
 
 # Programs that start jobs, and the option that makes them say their version.
@@ -30,11 +30,10 @@ _VERSION_S = 20
 def nodes(words: list[str]) -> list[dict[str, Any]]:
     """What each node answers: this one, or those of the launcher `words`.
 
-    Raises LauncherError if none does.
+    Raises UsageError if that is no launcher, LauncherError if none does.
     """
     tool = [str(native("brigade-rank")), "--probe", node_base()]
-    # a launcher's command needs some program
-    command = parse([*words, "true"]).launched_per_node(tool) if words else tool
+    command = parse_bare(words, "brigade doctor").launched_per_node(tool) if words else tool
     results, said, status = run_step(command, lambda done, total: None)
     found = [result for result in results if "kernel" in result]
     if not found:

@@ -13,7 +13,7 @@ from brigade.job import standing
 from brigade.job.leftovers import known
 from brigade.job.stage import node_base
 from brigade.job.step import PULSE, run_step
-from brigade.launch import Launch, parse
+from brigade.launch import Launch, parse_bare
 from brigade.launch.slurm import job_is_over
 from brigade.paths import native
 
@@ -22,14 +22,15 @@ def clean(
     words: list[str], *, idle_s: int, everything: bool, dry_run: bool
 ) -> list[dict[str, Any]]:
     """What was found (and, unless `dry_run`, removed), on this node or on those of the launcher
-    `words`. `everything`: kept images too. Raises StageError if a node did not answer."""
+    `words`. `everything`: kept images too. Raises UsageError if that is no launcher,
+    StageError if a node did not answer."""
     tool = [str(native("brigade-stage")), "clean", "--base", node_base(), "--idle", str(idle_s)]
     tool += [*known(), *PULSE]
     if everything:
         tool.append("--all")
     if dry_run:
         tool.append("--dry-run")
-    launch = parse([*words, "true"])  # a launcher's command needs some program
+    launch = parse_bare(words, "brigade clean")
     results = _clean(launch, tool)
     over = _whose_allocation_is_over(results)
     if over:

@@ -12,7 +12,7 @@ from brigade.launch.base import Launch
 from brigade.launch.guard import environment, guarded
 from brigade.launch.misplaced import is_launcher, refuse_misplaced
 
-__all__ = ["Launch", "environment", "guarded", "parse"]
+__all__ = ["Launch", "environment", "guarded", "parse", "parse_bare"]
 
 _ANSWER_S = 8.0
 
@@ -41,6 +41,22 @@ def parse(words: list[str], ranks: int | None = None) -> Launch:
     if not launch.program:
         raise UsageError(f"{name}: no program given")
     return launch
+
+
+def parse_bare(words: list[str], here: str) -> Launch:
+    """The same of a launcher without a program, or of no words: this node. `here`: what to type for
+    that.
+
+    Raises UsageError if the first word is no launcher: taken for a program, it would be this node.
+    """
+    if words:
+        refuse_misplaced(words)
+        if not is_launcher(os.path.basename(words[0])):
+            raise UsageError(
+                f"{words[0]} is no launcher that Brigade knows",
+                hint=f"srun, mpirun or mpiexec with options; for this node: {here}",
+            )
+    return parse([*words, "true"])  # a launcher's command needs some program
 
 
 def _launcher(name: str, words: list[str], executable: str) -> Launch:
