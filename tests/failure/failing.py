@@ -67,6 +67,9 @@ def fail(case: Case, base: Path) -> Failed:
     env.update(made.env)
     for name in [name for name, value in made.env.items() if value == ""]:
         del env[name]
+    limits = {**own_limits(), **made.limits}
+    if made.group and (made.group / "pids.max").exists():
+        limits["pids"] = int((made.group / "pids.max").read_text())
     error, kills = 0, oom_kills() or 0
     front = ["prlimit", *(f"--{k}={v}:{v}" for k, v in made.limits.items())] if made.limits else []
     if made.group:
@@ -93,6 +96,6 @@ def fail(case: Case, base: Path) -> Failed:
         said=said if case.trial else "",
         exec_error=error,
         oom_kills=(oom_kills() or 0) - kills,
-        limits={**own_limits(), **made.limits},
+        limits=limits,
     )
     return Failed(made, status, said, diagnose(evidence))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -21,7 +22,31 @@ CHATTER = """\
 warning: libfoo.so.1: cannot open shared object file: No such file or directory
 ModuleNotFoundError: No module named 'json'
 checking for version `GLIBC_2.99' not found (required by test)
+solver: level 3 Out Of Memory check: ok
+error: Detected 1 oom-kill event in the log that is read
+checkpoint: mpirun has detected an attempt to run as root
+note: There are not enough slots available in the system to satisfy the 64 slots
+monitor: Unable to contact slurm controller (connect failure), retried
+input error: Invalid account or account/partition combination, invalid partition specified: x
+help: OMPI was not built with SLURM's PMI support on the old cluster
+worker 3: can't start new thread, goes on alone
+cache: OSError: [Errno 24] Too many open files, closed some
+/opt/lib/libgomp.so.1: cannot allocate memory in static TLS block, loaded first
+step 1 of 7
+step 2 of 7
+step 3 of 7
+step 4 of 7
+step 5 of 7
+step 6 of 7
+step 7 of 7
+diverged
 """
+#: What it may have said last, as of what it ends of; and the limits that say otherwise.
+LAST_WORDS = {
+    "RuntimeError: can't start new thread": {"nproc": 96365, "pids": 32768},
+    "OSError: [Errno 24] Too many open files: 'x'": {"nofile": 20000},
+    "ImportError: /nowhere/libx.so: cannot allocate memory in static TLS block": {},
+}
 HOOKS = """\
 import sys, types
 from importlib.machinery import ModuleSpec
@@ -103,13 +128,63 @@ def test_a_program_that_fails_by_itself_gets_no_word(base, title):
     assert failed.text == ""
 
 
-@pytest.mark.parametrize("status", [1, 2, 126, 127, 139, -9, -11])
-def test_what_was_merely_printed_proves_nothing(base, status):
+NO_LIMITS = {"as": None, "nofile": 1024, "stack": 8 << 20, "nproc": None, "pids": 512}
+
+
+@pytest.mark.parametrize("launcher", ["local", "srun", "mpirun", "mpiexec"])
+@pytest.mark.parametrize("status", [1, 2, 126, 127, 137, 139, -9, -11])
+def test_what_was_merely_printed_proves_nothing(base, status, launcher):
+    (base / "app.py").write_text("import json\n")
+    program = [PYTHON, str(base / "app.py")]
+    words = program if launcher == "local" else [launcher, "-n", "1", *program]
+    env = {**os.environ, **ROOT, "SLURM_JOB_ID": "7"}  # nothing else is wrong
+    evidence = Evidence(
+        words, program, status, 1.0, launcher, ranks=1, env=env, said=CHATTER, limits=NO_LIMITS
+    )
+    assert diagnose(evidence) == []
+
+
+@pytest.mark.parametrize("last", LAST_WORDS)
+def test_last_words_that_what_can_be_seen_does_not_bear_out_prove_nothing(base, last):
     (base / "app.py").write_text("import json\n")
     words = [PYTHON, str(base / "app.py")]
-    limits = {"as": None, "nofile": 1024, "stack": 8 << 20, "nproc": None}
-    evidence = Evidence(words, words, status, 1.0, "local", said=CHATTER, limits=limits)
-    assert diagnose(evidence) == []
+    limits = {**NO_LIMITS, **LAST_WORDS[last]}
+    said = f"{CHATTER}{last}\n"
+    assert diagnose(Evidence(words, words, 1, 1.0, "local", said=said, limits=limits)) == []
+
+
+#: Words of launchers, as they say them, and as a step of ours is told to have ended.
+SAID = {
+    "srun: error: n1: task 3: Out Of Memory": ("launcher-oom", "srun", 137),
+    "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0.": ("launcher-oom", "srun", 137),
+    "srun: error: Unable to allocate resources: Unable to contact slurm controller (connect "
+    "failure)": ("launcher-unreachable", "srun", 1),
+    "srun: fatal: Could not establish a configuration source": ("launcher-unreachable", "srun", 1),
+    "srun: error: invalid partition specified: labb": ("launcher-partition", "srun", 1),
+    "srun: error: Unable to create step for job 7: Requested node configuration is not available":
+    ("launcher-limits", "srun", 1),
+    "mpirun.openmpi has detected an attempt to run as root.": ("launcher-root", "mpirun", 1),
+    "There are not enough slots available in the system to satisfy the 64\nslots":
+    ("launcher-slots", "mpirun", 1),
+    'The application appears to have been direct launched using "srun",\nbut OMPI was not built '
+    "with SLURM's PMI support and therefore cannot": ("launcher-pmi", "srun", 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", SAID)
+@pytest.mark.parametrize(
+    "front", ["", "line\n", "staging ended with status 1 and said: ", "staging … said: one; "]
+)
+def test_what_a_launcher_itself_says_is_heard(said, front):
+    kind, launcher, status = SAID[said]
+    words = [launcher, "-n", "2", "/bin/false"]
+    env = {**os.environ, **ROOT, "SLURM_JOB_ID": "7"}
+    evidence = Evidence(
+        words, words[-1:], status, 1.0, launcher, ranks=2, env=env, said=front + said
+    )
+    assert [one.kind for one in diagnose(evidence)] == [kind]
+    other = dataclasses.replace(evidence, launcher="mpiexec", said=f"{front}app: {said}")
+    assert diagnose(other) == []
 
 
 def test_slots_that_a_users_file_gives_are_believed(base):

@@ -14,6 +14,10 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from brigade.failure import groups
+
+_LAST_LINES = 8
+
 
 @dataclass
 class Suspect:
@@ -97,13 +101,20 @@ class Evidence:
     def hint(self, text: str) -> bool:
         return text in self.said
 
+    @property
+    def last_said(self) -> str:
+        """The last lines of what was said: where a program says what it ends of."""
+        return "\n".join(self.said.splitlines()[-_LAST_LINES:])
+
 
 def own_limits() -> dict[str, int | None]:
-    """The soft limits that a job of ours inherits; None: unlimited."""
+    """The soft limits that a job of ours inherits, and how many tasks its control group may have
+    (`pids`); None: unlimited."""
     found: dict[str, int | None] = {}
     for name in ("as", "nofile", "nproc", "stack"):
         soft, _ = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))
         found[name] = None if soft == resource.RLIM_INFINITY else soft
+    found["pids"] = min(groups.limits("pids", "pids.max", "pids.max"), default=None)
     return found
 
 

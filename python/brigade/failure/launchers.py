@@ -1,7 +1,8 @@
 """A launcher that is not there, that refuses, or that is not the program's own.
 
-What launchers say is matched by their own sentences (Slurm 20.11 to 24.05, Open MPI 3 to 5, MPICH's
-Hydra 3 to 4). Where nothing was heard, what certainly leads to a refusal is looked for.
+What launchers say is matched by their own sentences (Slurm 20.11 to 24.05, Open MPI 3 to 5), from
+the start of their line on: the same words of a program prove nothing. Where nothing was heard, what
+certainly leads to a refusal is looked for.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -26,7 +28,13 @@ _REFUSED_S = 120.0
 _ANSWER_S = 2.0
 
 
+# Where a line begins; those of a step of ours stand behind one another, in the sentence about it.
+_LINE = r"(?:^|; |(?:said|nodes): )"
+_SLURM = _LINE + r"(?:srun|salloc|sbatch): (?:error|fatal): (?:.*[ :])?"
+
+
 class _Refusal(NamedTuple):
+    by: str
     kind: str
     pattern: str
     what: str
@@ -35,14 +43,16 @@ class _Refusal(NamedTuple):
 
 _REFUSALS = [
     _Refusal(
+        "mpirun",
         "launcher-root",
-        r"mpirun has detected an attempt to run as root",
+        _LINE + r"(?:mpirun|mpiexec|orterun|prterun)\S* has detected an attempt to run as root",
         "mpirun (Open MPI) does not start programs for root",
         ("become another user", "or: mpirun --allow-run-as-root …"),
     ),
     _Refusal(
+        "mpirun",
         "launcher-slots",
-        r"There are not enough slots available in the system to satisfy the (\d+)",
+        _LINE + r"There are not enough slots available in the system to satisfy the (\d+)",
         "mpirun (Open MPI) has fewer slots than the {0} ranks that are wanted",
         (
             "a host file with `slots=N` for each host: --hostfile FILE",
@@ -50,20 +60,23 @@ _REFUSALS = [
         ),
     ),
     _Refusal(
+        "srun",
         "launcher-partition",
-        r"error: (?:invalid partition specified: (\S+)|.*Invalid partition name specified)",
+        _SLURM + r"(?:invalid partition specified: (\S+)|Invalid partition name specified)",
         "Slurm has no partition {0}",
         ("sinfo -s   lists those that there are",),
     ),
     _Refusal(
+        "srun",
         "launcher-account",
-        r"error: .*Invalid account or account/partition combination",
+        _SLURM + r"Invalid account or account/partition combination",
         "Slurm does not let you use that account in that partition",
         ("sacctmgr show assoc user=$USER format=account,partition,qos   lists what you may use",),
     ),
     _Refusal(
+        "srun",
         "launcher-limits",
-        r"error: .*(Job violates accounting/QOS policy|More processors requested than permitted"
+        _SLURM + r"(Job violates accounting/QOS policy|More processors requested than permitted"
         r"|Requested node configuration is not available|Memory specification can not be satisfied"
         r"|Requested partition configuration not available now|Requested time limit is invalid"
         r"|Node count specification invalid)",
@@ -71,8 +84,9 @@ _REFUSALS = [
         ("sinfo -o '%P %D %c %m %l'   shows nodes, processors, memory and time of each partition",),
     ),
     _Refusal(
+        "srun",
         "launcher-unreachable",
-        r"(Unable to contact slurm controller|Could not establish a configuration source"
+        _SLURM + r"(Unable to contact slurm controller|Could not establish a configuration source"
         r"|Unable to establish controller machine)",
         "srun does not reach Slurm's controller ({0})",
         (
@@ -81,30 +95,37 @@ _REFUSALS = [
         ),
     ),
     _Refusal(
+        "srun",
         "launcher-plugin",
-        r"error: (?:Couldn't find the specified plugin name for|cannot find mpi plugin for) (\S+)",
+        _SLURM
+        + r"(?:Couldn't find the specified plugin name for|cannot find mpi plugin for) (\S+)",
         "Slurm has no MPI plugin {0}",
         ("srun --mpi=list   shows those that there are",),
     ),
     _Refusal(
+        "srun",
         "launcher-pmi",
-        r"OMPI was not built with SLURM's PMI support|direct launched using \"srun\",\s*but OMPI",
+        _LINE + r"(?:\d+: )?The application appears to have been direct launched using \"srun\"",
         "the program's Open MPI does not understand how srun starts it",
         ("srun --mpi=pmix …   (srun --mpi=list shows what there is)", "or: mpirun PROGRAM"),
     ),
     _Refusal(
+        "srun",
         "launcher-oom",
-        r"(?:error: .*Detected \d+ oom[-_]kill event|Out Of Memory)",
+        _LINE + r"(?:slurmstepd|srun): error: .*(?:\boom[-_]kill|: Out Of Memory)",
         "a node had no memory left for the job, and a process was killed",
         ("more memory a node: --mem=0, --mem-per-cpu=…; or fewer ranks a node: -N …",),
     ),
 ]
 
 
-def refused(said: str) -> Diagnosis | None:
-    """What a launcher's words mean, if it refused."""
+def refused(said: str, launcher: str | None, killed: bool = False) -> Diagnosis | None:
+    """What the words of that kind of launcher mean, if it refused, or, of a job that was `killed`,
+    if it says so."""
     for refusal in _REFUSALS:
-        match = re.search(refusal.pattern, said)
+        if refusal.by != launcher or (refusal.kind == "launcher-oom" and not killed):
+            continue
+        match = re.search(refusal.pattern, said, re.MULTILINE)
         if match:
             words = next((one for one in match.groups() if one), "of that name")
             return Diagnosis(refusal.kind, refusal.what.format(words), mend=list(refusal.mend))
@@ -128,7 +149,8 @@ def examine(evidence: Evidence) -> Iterator[Diagnosis]:
     """Whether the launcher refused, or belongs to another MPI."""
     if evidence.launcher in (None, "local"):
         return
-    said = refused(evidence.said)
+    killed = evidence.signal == signal.SIGKILL or evidence.status == signal.SIGKILL
+    said = refused(evidence.said, evidence.launcher, killed)
     if said is not None:
         yield said
     elif evidence.launcher == "mpirun" and evidence.seconds < _REFUSED_S:

@@ -1,7 +1,8 @@
 """A limit that was met: memory of the node, of a file system in it, or of the process itself.
 
-A signal alone proves little. A rule speaks when the signal and what can still be seen (a file
-system that is full, a limit that is small, the kernel's own count of kills) agree.
+A signal alone proves little, and a word less: programs say such things of what they got over, or of
+what they test. A rule speaks when the signal, or the program's last words, and what can still be
+seen (a file system that is full, a limit that is small, the kernel's own count of kills) agree.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from brigade.elf import closure
 from brigade.elf import file as elf_file
 from brigade.elf.file import NotElf
-from brigade.failure import libraries
+from brigade.failure import groups, libraries
 from brigade.failure.diagnosis import Diagnosis
 from brigade.failure.evidence import Evidence
 from brigade.trial import mounts
@@ -22,7 +23,9 @@ from brigade.trial import mounts
 _MEMORY_TYPES = ("tmpfs", "ramfs", "hugetlbfs")
 _USUAL_STACK = 8 << 20
 _SMALL_SHM = 128 << 20
-_FEW_FILES = 16
+_FEW_FILES = 16  # with which nothing starts
+_USUAL_FILES = 1024  # as systems have it, and as a rank of many, or a Python of many modules, meets
+_MANY_THREADS = 4096  # as the smaller of usual limits; a node of ranks that start one a processor
 _NO_MEMORY = re.compile(
     r"failed to map segment from shared object|[Cc]annot allocate memory|MemoryError|std::bad_alloc"
     r"|cannot create shared object descriptor|out of memory"
@@ -31,6 +34,7 @@ _NO_THREADS = re.compile(
     r"Cannot fork|can't start new thread|Thread creation failed|pthread_create.*failed"
     r"|(fork|pthread_create).*Resource temporarily unavailable"
 )
+_NO_FILES = re.compile(r"Too many open files|object file: Error 24")
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded")
 _STATIC_TLS = re.compile(r"(\S+): cannot allocate memory in static TLS block")
 
@@ -80,35 +84,7 @@ def _memory() -> int:
 
 def memory_limit() -> int:
     """The smallest limit of our control group and those above it."""
-    return min([_memory(), *_group_limits("memory", "memory.max", "memory.limit_in_bytes")])
-
-
-def _group_limits(controller: str, name: str, old_name: str) -> list[int]:
-    """What our control group and those above it are limited to. `old_name`: in version 1."""
-    limits: list[int] = []
-    try:
-        with open("/proc/self/cgroup", encoding="utf-8") as text:
-            lines = [line.rstrip("\n").split(":", 2) for line in text]
-    except OSError:
-        return limits
-    for _, controllers, path in lines:
-        if controllers and controller not in controllers.split(","):
-            continue
-        base = f"/sys/fs/cgroup/{controller}" if controllers else "/sys/fs/cgroup"
-        while True:
-            limits += _number(f"{base}{path.rstrip('/')}/{old_name if controllers else name}")
-            if path in ("/", ""):
-                break
-            path = os.path.dirname(path)
-    return limits
-
-
-def _number(path: str) -> list[int]:
-    try:
-        with open(path, encoding="ascii") as text:
-            return [int(text.read())]
-    except (OSError, ValueError):  # "max"
-        return []
+    return min([_memory(), *groups.limits("memory", "memory.max", "memory.limit_in_bytes")])
 
 
 def _bus(evidence: Evidence) -> Iterator[Diagnosis]:
@@ -147,7 +123,7 @@ def _address_space(evidence: Evidence) -> Iterator[Diagnosis]:
     if limit is None or not evidence.is_local:
         return
     needed = _mapped(evidence)
-    if needed < limit and not _NO_MEMORY.search(evidence.said):
+    if needed < limit and not _NO_MEMORY.search(evidence.last_said):
         return
     more = f"; its program and libraries alone take {size(needed)}" if needed >= limit else ""
     yield Diagnosis(
@@ -172,8 +148,8 @@ def _mapped(evidence: Evidence) -> int:
 
 def _files(evidence: Evidence) -> Iterator[Diagnosis]:
     limit = evidence.limits.get("nofile")
-    said = "Too many open files" in evidence.said or "object file: Error 24" in evidence.said
-    if limit is None or not (said or limit < _FEW_FILES):
+    said = _NO_FILES.search(evidence.last_said) is not None
+    if limit is None or limit > (_USUAL_FILES if said else _FEW_FILES - 1):
         return
     yield Diagnosis(
         "open-files",
@@ -198,15 +174,17 @@ def _stack(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _threads(evidence: Evidence) -> Iterator[Diagnosis]:
-    if not _NO_THREADS.search(evidence.said):
+    if not _NO_THREADS.search(evidence.last_said):
         return
-    limit, group = evidence.limits.get("nproc"), _group_limits("pids", "pids.max", "pids.max")
-    most = [f"ulimit -u: {limit}"] if limit is not None else []
-    most += [f"its control group: {min(group)}"] if group else []
+    kinds = {"nproc": "ulimit -u", "pids": "its control group"}
+    most = {what: evidence.limits.get(kind) for kind, what in kinds.items()}
+    given = {what: number for what, number in most.items() if number is not None}
+    if not given or min(given.values()) > _MANY_THREADS:
+        return
     yield Diagnosis(
         "threads",
-        "the job could not start another thread or process"
-        + (f" ({', '.join(most)})" if most else ""),
+        "the job could not start another thread or process "
+        f"({', '.join(f'{what}: {number}' for what, number in given.items())})",
         mend=[
             "export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1   (each rank starts one a processor)",
             "ulimit -u $(ulimit -Hu)",
@@ -240,8 +218,9 @@ def _room(evidence: Evidence) -> Iterator[Diagnosis]:
 
 
 def _static_tls(evidence: Evidence) -> Iterator[Diagnosis]:
-    match = _STATIC_TLS.search(evidence.said)
-    if match:
+    """ld.so's own words about a library that is there."""
+    match = _STATIC_TLS.search(evidence.last_said)
+    if match and os.path.isfile(os.path.join(evidence.cwd, match[1])):
         name = os.path.basename(match[1])
         older = _libc_version() < (2, 32)  # no such tunable, and 1.5 KiB where an auditor is
         yield Diagnosis(

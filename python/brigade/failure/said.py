@@ -17,7 +17,6 @@ _VERSION = re.compile(r"^(\S.*?): \S+: version [`'].*?' not found", re.MULTILINE
 _SYMBOL = re.compile(r"^(\S.*?): symbol lookup error: ", re.MULTILINE)
 # "sh: 1: gmx: not found", "./job.sh: line 3: gmx: command not found"
 _SHELL = re.compile(r"^.+?: (?:line )?\d+: (\S+): (?:command )?not found$", re.MULTILINE)
-_LAST_LINES = 8
 
 
 def suspects(evidence: Evidence) -> Iterator[Suspect]:
@@ -29,6 +28,5 @@ def suspects(evidence: Evidence) -> Iterator[Suspect]:
             if match[1] not in seen:
                 seen.add(match[1])
                 yield Suspect([match[1]], evidence.cwd, evidence.env, 127, before_main=True)
-    last = "\n".join(evidence.said.splitlines()[-_LAST_LINES:])
-    for name in dict.fromkeys(_SHELL.findall(last)):
+    for name in dict.fromkeys(_SHELL.findall(evidence.last_said)):
         yield Suspect([name], evidence.cwd, evidence.env, 127)

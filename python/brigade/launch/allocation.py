@@ -108,7 +108,7 @@ def _text(said: IO[bytes]) -> str:
 def _refused(command: list[str], said: str) -> LauncherError:
     from brigade.failure.launchers import refused
 
-    known = refused(said)
+    known = refused(said, "srun")
     return LauncherError(
         f"salloc gave no allocation: {said.strip()}",
         hint=known.mend[0] if known else "`" + " ".join(command) + " true` shows it by itself",
