@@ -1,4 +1,5 @@
-"""`python -m brigade` and the `brigade` command; the one place that catches BrigadeError."""
+"""`python -m brigade` and the `brigade` command; the one place that catches BrigadeError, and
+what the system refuses."""
 
 from __future__ import annotations
 
@@ -13,6 +14,19 @@ from brigade.errors import BrigadeError
 def main() -> int:
     """Run the command line; returns the exit code of an error, and otherwise exits by itself."""
     streams.settle()
+    try:
+        try:
+            return _command()
+        finally:
+            sys.stdout.flush()  # what was printed may fail only now
+    except OSError as error:
+        said = streams.lost(error)
+        if error.errno != errno.EPIPE:  # who has seen enough need not be told
+            print(f"brigade: {said}", file=sys.stderr)
+        return 1
+
+
+def _command() -> int:
     from brigade.cli import cli
 
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:

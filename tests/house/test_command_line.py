@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -34,6 +35,57 @@ def test_every_command_explains_itself(name):
     result = brigade(name, "--help")
     assert result.returncode == 0, result.stderr
     assert "Usage: brigade " + name in result.stdout
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_every_help_is_shown_in_any_encoding(encoding: str) -> None:
+    paths = [words.split()[1:] for words, _ in tree(cli, click.Context(cli, info_name="brigade"))]
+    assert len(paths) > 50 and ["image", "create"] in paths
+    program = (
+        "import json, os, sys\nfrom brigade.__main__ import main\n"
+        "for words in json.loads(sys.argv[1]):\n"
+        "    sys.argv = ['brigade', *words, '--help']\n"
+        "    try:\n        sys.exit(main() or f'{words} has not ended')\n"
+        "    except SystemExit as end:\n        assert not end.code, (words, end.code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(paths)],
+        env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.count(b"Usage: brigade") == len(paths)
+
+
+BUDGET = ["budget", "--json", "-q", "--max-ops"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["run", "--help"], ["--version"], ["completion", "bash"],
+     [*BUDGET, "100000", "--", "true"], [*BUDGET, "0", "--cover", "/", "--", "true"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_an_output_that_takes_nothing_is_one_line(words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "brigade", *words],
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    *before, last = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert re.fullmatch("brigade: (standard output: )?No space left on device", last)
+    assert [line for line in before if not line.startswith("brigade: over the budget")] == []
+
+
+@pytest.mark.parametrize("words", [["--help"], ["completion", "bash"]], ids=" ".join)
+def test_a_reader_that_has_seen_enough_is_told_nothing(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "brigade", *words], stdout=writer, stderr=subprocess.PIPE, text=True
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def tree(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
