@@ -88,14 +88,33 @@ def test_a_reader_that_has_seen_enough_is_told_nothing(words: list[str]) -> None
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def tree(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
-    """(words, help) of a command and of all below it."""
-    yield context.command_path, command.get_help(context)
+def contexts(command: click.Command, context: click.Context) -> Iterator[click.Context]:
+    """Of a command and of all below it."""
+    yield context
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             below = command.get_command(context, name)
             assert below is not None
-            yield from tree(below, click.Context(below, info_name=name, parent=context))
+            yield from contexts(below, click.Context(below, info_name=name, parent=context))
+
+
+def tree(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    """(words, help) of a command and of all below it."""
+    for one in contexts(command, context):
+        yield one.command_path, one.command.get_help(one)
+
+
+def test_the_page_says_whose_json_takes_a_file() -> None:
+    page = (ROOT / "docs/reference/command-line.md").read_text().replace("\n", " ")
+    named = re.findall("`--json FILE` of (.*?) writes", page)
+    takes, flags = set(), set()
+    for one in contexts(cli, click.Context(cli, info_name="brigade")):
+        for option in one.command.params:
+            if "--json" in option.opts:
+                is_flag = getattr(option, "is_flag", False)
+                (flags if is_flag else takes).add(one.command_path.split()[1])
+    assert takes == set(re.findall("`(.*?)`", " ".join(named)))
+    assert not takes & flags and len(flags) > 8
 
 
 def test_every_command_shows_examples_of_itself():
