@@ -35,7 +35,7 @@ def make(
     prefix: tuple[str, ...] = (),
     **environment: str,
 ) -> str:
-    """What rank 0 reports, after the cases have passed."""
+    """What rank 0 reports, after the cases have passed: that they were not done by the MPI."""
     driver = folder / "driver"
     if not driver.exists():
         compile_mpi(mpi, DRIVER, driver, "-O1")
@@ -48,22 +48,23 @@ def make(
         **environment,
     )
     assert done.returncode == 0 and "WRONG" not in done.stdout, done.stdout[:1500] + done.stderr
-    return done.stderr
+    report = done.stderr
+    for what in ("reads",) if ways == ALONE else ("reads", "writes"):
+        assert f"{what}: " in report and f"{what}: 0 calls taken over" not in report, report
+    return report
 
 
 @pytest.mark.parametrize("mpi", [*MPIS, *WHEELS])
 def test_bytes_statuses_and_positions_are_as_mpi_says(mpi: str, tmp_path: Path) -> None:
     report = make(mpi, tmp_path, 2 if "mpich" in mpi else 3, 1, 20 if "mpich" in mpi else 60)
-    assert "reads:" in report and " 0 calls taken over" not in report
     assert "left to MPI" not in report
 
 
 def test_independent_reads_with_gaps_are_taken_over_as_well(tmp_path: Path) -> None:
-    report = make("openmpi", tmp_path, 3, 1, 40, ways=ALONE)
-    assert "reads:" in report and "reads: 0 calls taken over" not in report
+    make("openmpi", tmp_path, 3, 1, 40, ways=ALONE)
 
 
-def test_they_are_where_every_call_goes_through_windows(tmp_path: Path) -> None:
+def test_they_are_with_the_simple_transport(tmp_path: Path) -> None:
     make("openmpi", tmp_path, 3, 400, 40, BRIGADE_IO="*:transport=simple")
 
 
@@ -75,7 +76,7 @@ def test_they_are_between_nodes(tmp_path: Path) -> None:
     make("openmpi", tmp_path, 4, 300, 10, prefix=(str(wrapper), "2"))
 
 
-def test_they_are_with_small_windows_and_ranks_that_share_no_memory(tmp_path: Path) -> None:
+def test_they_are_with_small_segments_and_ranks_that_share_no_memory(tmp_path: Path) -> None:
     hints = "*:segment=64K:stripe=64K:writers=2"
     make("openmpi", tmp_path, 4, 100, 10, BRIGADE_IO=hints)
     make("openmpi", tmp_path, 3, 200, 10, BRIGADE_IO=f"{hints}:share=no")
