@@ -201,13 +201,21 @@ def pytest(everything: bool = False) -> Tally:
 def read_reruns(file: Path, failures: list[str]) -> list[str]:
     """The tests that failed at first and passed when they were run again, and why they failed."""
     lines = file.read_text().splitlines() if file.exists() else []
-    failed = {failure.split("::")[-1] for failure in failures}
+    failed = set(failures)
     found = [line.partition("\t") for line in lines]
     return [
         f"pytest: {name}" + (f"\n  {why}" if why else "")
         for name, _, why in found
-        if name and name.split("::")[-1] not in failed
+        if name and f"pytest: {reported_name(name)}" not in failed
     ]
+
+
+def reported_name(test: str) -> str:
+    """What a test that pytest calls tests/io/test_a.py::Class::test_x[a::b] is in its report."""
+    path, bracket, parameters = test.partition("[")
+    file, *names = path.split("::")
+    places = [file.removesuffix(".py").replace("/", "."), *names[:-1]]
+    return "::".join([".".join(places), *names[-1:]]) + bracket + parameters
 
 
 def as_root() -> tuple[str, ...]:

@@ -76,9 +76,18 @@ def test_a_runner_that_fails_without_a_failed_test_is_a_failure(check, report):
 def test_only_what_passed_when_run_again_is_unsteady(check, tmp_path):
     reruns = tmp_path / "reruns.txt"
     assert check.read_reruns(reruns, []) == []
-    reruns.write_text("tests/a.py::shaky\tassert 1 == 2\ntests/a.py::bad[x]\tassert 0\n")
-    told = check.read_reruns(reruns, ["pytest: a::bad[x]"])
-    assert told == ["pytest: tests/a.py::shaky\n  assert 1 == 2"]
+    again = [
+        "tests/a.py::shaky",
+        "tests/a.py::bad[x::y.z]",
+        "tests/a.py::Of::bad",
+        "tests/b.py::bad",
+    ]
+    reruns.write_text("".join(f"{name}\tassert 0\n" for name in again))
+    failures = ["pytest: tests.a::bad[x::y.z]", "pytest: tests.a.Of::bad"]
+    told = check.read_reruns(reruns, failures)
+    assert told == [
+        f"pytest: {name}\n  assert 0" for name in ("tests/a.py::shaky", "tests/b.py::bad")
+    ]
 
 
 SHAKY = """
@@ -116,6 +125,10 @@ def test_what_pytest_runs_again_is_written_down_and_counted_once(check, tmp_path
     done = run_again()
     assert b"1 failed, 2 passed, 2 rerun" in done.stdout, done.stdout
     told = check.read_report("pytest", report, 1)
+    assert (
+        check.read_reruns(reruns, told.failures)
+        == ["pytest: test_shaky.py::test_shaky\n  AssertionError: not yet assert False"] * 2
+    )  # of both runs
     assert told == check.Tally(passed=2, failures=["pytest: test_shaky::test_bad"])
     done = run_again("-k", "nothing_of_that_name")
     assert done.returncode == 5, done.stdout
