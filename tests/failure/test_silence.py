@@ -250,22 +250,27 @@ def test_an_mpich_that_speaks_pmix_may_be_started_by_open_mpis_mpirun(base, pmix
         ["mpirun", "--wdir", "{base}/more", "-n", "2"],
         ["env", "OTHER=1", "PYTHONPATH={base}/more"],
         ["nice", "-n", "3", "env", "-u", "HOME", "PYTHONPATH={base}/more"],
+        ["taskset", "-c", "0", "env", "PYTHONPATH={base}/more"],
     ],
     ids=lambda front: " ".join(front),
 )
 def test_what_the_command_line_gives_the_program_is_taken_into_account(base, front):
-    (base / "more").mkdir()
+    for folder in ("more", "less"):
+        (base / folder).mkdir()
     (base / "more/given.py").write_text("")
-    front = [word.replace("{base}", str(base)) for word in front]
     program = [PYTHON, "-c", "import given; raise SystemExit(1)"]
-    words = [*front, *program]
-    start = len(front) if front[0] in ("mpirun", "srun", "mpiexec") else 0
-    launcher = front[0] if start else "local"
     env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    evidence = Evidence(words, words[start:], 1, 1.0, launcher, ranks=2, cwd=str(base), env=env)
-    assert list(imports.examine(evidence.suspects[-1], evidence)) == []
-    without = Evidence(program, program, 1, 1.0, "local", cwd=str(base), env=env)
-    assert list(imports.examine(without.suspects[-1], without))
+
+    def told(front: list[str]) -> list:
+        words = [*front, *program]
+        start = len(front) if front and front[0] in ("mpirun", "srun", "mpiexec") else 0
+        launcher = front[0] if start else "local"
+        evidence = Evidence(words, words[start:], 1, 1.0, launcher, ranks=2, cwd=str(base), env=env)
+        return list(imports.examine(evidence.suspects[-1], evidence))
+
+    assert told([word.replace("{base}", str(base)) for word in front]) == []
+    assert told([word.replace("{base}/more", f"{base}/less") for word in front])
+    assert told([])
 
 
 def test_a_job_that_succeeded_is_not_looked_at():
