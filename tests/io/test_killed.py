@@ -214,6 +214,7 @@ def test_a_word_of_a_death_arrives_over_a_connection_that_is_yet_to_be_made(worl
 def test_writing_to_a_connection_that_ended_ends_nobody(world: World) -> None:
     """Without care of ours SIGPIPE ends a survivor in some of these jobs. Open MPI may hang itself:
     docs/explanation/laminar.md."""
+    whole = 0
     for step in range(24):
         hints = f"share=no:transport=simple:writers=1:{SMALL}"
         job = world.run(4, f"io.slot:{8 + step % 6}@0", hints, tcp=True)
@@ -221,6 +222,8 @@ def test_writing_to_a_connection_that_ended_ends_nobody(world: World) -> None:
         assert set(job.ended.values()) <= {0, KILLED, HUNG}, job
         if HUNG not in job.ended.values():
             job.assert_all_know(0)
+            whole += 1
+    assert whole >= 12, "nothing is seen of jobs that hang"
 
 
 @pytest.mark.parametrize("world", ["mpich"], indirect=True)
