@@ -129,39 +129,70 @@ def test_every_command_shows_examples_of_itself():
     assert without == []
 
 
+def commands_in(line: str) -> Iterator[str]:
+    """The command lines of `brigade` in a line of an example, without what is said of them and what
+    else the shell is to do. A message of Brigade's, with its colon, is none, nor another program's
+    word for it."""
+    commands = re.split(r"(?<=\S)(?: {2,}(?!-)|  ?# )", line.strip())[0]
+    for one in re.split(r" (?:\|\|?|&&|>) |; ", commands):
+        found = re.search(r"(^|\s|\$\()(brigade (?!\w+:)(?!REQUIRED).*)", one)
+        if found and found[1] == "$(":
+            yield found[2].partition(")")[0]
+        elif found and found.string[: found.start()].count('"') % 2 == 0:  # not inside a word
+            yield found[2]
+
+
 def examples() -> Iterator[str]:
-    """The command lines of `brigade` in all examples, without what is said of them and what else
-    the shell is to do."""
+    """The lines of all examples of the help, with those of a command that goes on made one."""
     for _, text in tree(cli, click.Context(cli, info_name="brigade")):
         block = text.partition("Examples:\n")[2].split("\n\n")[0].replace("\\\n", "")
-        for line in block.splitlines():
-            commands = re.split(r"(?<=\S)(?: {2,}(?!-)|  #)", line.strip())[0]
-            for one in re.split(r" (?:\|\|?|&&|>) |; ", commands):
-                found = re.search(r"(?:^|[\s(])(brigade [^)]*)", one)
-                if found:
-                    yield found[1]
+        yield from block.splitlines()
+
+
+def blocks(page: Path) -> Iterator[str]:
+    """The lines of a page that stand in blocks of code."""
+    fenced = False
+    for line in page.read_text().replace("\\\n", "").splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            yield line
+
+
+def understand(line: str) -> None:
+    """Words, options and their values; which files there are is another matter."""
+    command, context = cli, click.Context(cli, info_name="brigade")
+    words = shlex.split(line)[1:]
+    if words[0] == "COMMAND" or words[-1] in ("--help", "--version"):
+        return
+    while isinstance(command, click.Group):
+        below = command.get_command(context, words[0]) if words else None
+        assert below, line
+        command, context = below, click.Context(below, info_name=words.pop(0), parent=context)
+    try:
+        command.make_context(context.info_name, words, parent=context.parent)
+    except click.ClickException as error:
+        pytest.fail(f"{line}: {error.message}")
+    except ImageError:
+        pass  # it is not there
 
 
 def test_every_example_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words, options and their values; which files there are is another matter."""
     monkeypatch.setattr(click.Path, "convert", lambda self, value, param, context: value)
-    shown = list(examples())
+    shown = [command for line in examples() for command in commands_in(line)]
     assert len(shown) > 200
     for line in shown:
-        if "COMMAND --help" in line:
-            continue
-        command, context = cli, click.Context(cli, info_name="brigade")
-        words = shlex.split(line)[1:]
-        while isinstance(command, click.Group):
-            below = command.get_command(context, words[0])
-            assert below, line
-            command, context = below, click.Context(below, info_name=words.pop(0), parent=context)
-        try:
-            command.make_context(context.info_name, words, parent=context.parent)
-        except click.ClickException as error:
-            pytest.fail(f"{line}: {error.message}")
-        except ImageError:
-            pass  # it is not there
+        understand(line)
+
+
+def test_every_command_line_on_a_page_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, param, context: value)
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    shown = [(page, one) for page in pages for line in blocks(page) for one in commands_in(line)]
+    assert len(shown) > 150
+    for page, line in shown:
+        print(page.relative_to(ROOT))
+        understand(line)
 
 
 def test_the_list_of_commands_imports_none_of_them():
