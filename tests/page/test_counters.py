@@ -3,7 +3,6 @@ their time, and nothing that goes wrong reaches the job."""
 
 from __future__ import annotations
 
-import os
 import struct
 import time
 from pathlib import Path
@@ -206,6 +205,17 @@ def test_without_clients_nothing_runs_and_nothing_is_said():
     assert (sampler.counts(), sampler.timelines(), sampler.notes) == ([], [], [])
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/mountinfo"), reason="needs /proc")
-def test_what_is_mounted_here_can_be_looked_at():
+def test_each_client_that_is_found_says_whose_counters_those_are(tmp_path):
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "22 21 0:50 / /sw rw - nfs4 server:/sw rw\n"
+        "23 21 0:51 / /data rw - fuse.mfs mfs#master:9421 rw\n"
+    )
+    found = counters.find(str(mounts))
+    assert [(client.source, client.mount) for client in found] == [
+        ("moosefs", "/data"), ("nfs", "/sw"),
+    ]  # fmt: skip
+    for client in found:
+        assert client.note.startswith(f"{client.mount}: this node's client alone")
     assert all(client.note for client in counters.find())

@@ -55,7 +55,7 @@ def test_a_signal_that_asks_brigade_to_end_reaches_each_rank_once(site: Site) ->
     job = start(site, 2)
     job.send_signal(signal.SIGTERM)
     out, said = job.communicate(timeout=60)
-    assert out == f"[{int(signal.SIGTERM)}]\n" * 2, said
+    assert (out, job.returncode) == (f"[{int(signal.SIGTERM)}]\n" * 2, 0), said
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
