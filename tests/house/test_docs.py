@@ -45,6 +45,14 @@ def test_every_page_is_reached_from_the_readme():
     assert {page.resolve() for page in PAGES} <= reached
 
 
+def test_no_environment_variable_is_explained_twice():
+    page = (ROOT / "docs/reference/environment.md").read_text()
+    rows = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)
+    names = [name for row in rows for name in re.findall("`(.*?)`", row)]
+    assert len(names) > 40
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 def test_every_environment_variable_that_the_code_reads_is_documented():
     sources = [
         path
