@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from brigade.errors import UsageError
 from brigade.job.pulse import Pulses, patience
 
 
@@ -78,5 +79,9 @@ def test_patience_grows_with_the_ranks_and_is_the_users(monkeypatch: pytest.Monk
     assert patience(60_000) == 68.0
     monkeypatch.setenv("BRIGADE_PATIENCE", "30")
     assert patience(60_000) == 30.0
-    monkeypatch.setenv("BRIGADE_PATIENCE", "soon")
+    monkeypatch.setenv("BRIGADE_PATIENCE", "")
     assert patience(0) == 8.0
+    for wrong in ("soon", "nan"):
+        monkeypatch.setenv("BRIGADE_PATIENCE", wrong)
+        with pytest.raises(UsageError, match=f"BRIGADE_PATIENCE={wrong}"):
+            patience(0)

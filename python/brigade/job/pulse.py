@@ -10,8 +10,11 @@ Nobody has to answer them, so a node that is gone is noticed whatever MPI or the
 
 from __future__ import annotations
 
+import math
 import os
 import re
+
+from brigade.errors import UsageError
 
 _PULSE = re.compile(r"^(?:\d+: )?pulse (\d+) (\d+) (\S+)( end)?$")  # srun --label: "N: " in front
 _PATIENCE_S = 8.0
@@ -19,11 +22,18 @@ _RANKS_A_SECOND = 1000  # that a launcher starts, when it is slow
 
 
 def patience(ranks: int | None) -> float:
-    """Seconds to wait for a word: BRIGADE_PATIENCE, else 8 and one for each 1,000 ranks."""
-    try:
-        return max(1.0, float(os.environ["BRIGADE_PATIENCE"]))
-    except (KeyError, ValueError):
+    """Seconds to wait for a word: BRIGADE_PATIENCE, else 8 and one for each 1,000 ranks. Raises
+    UsageError if that is set to no number."""
+    wanted = os.environ.get("BRIGADE_PATIENCE")
+    if not wanted:
         return _PATIENCE_S + (ranks or 0) / _RANKS_A_SECOND
+    try:
+        seconds = float(wanted)
+    except ValueError:
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise UsageError(f"BRIGADE_PATIENCE={wanted}: no number of seconds", hint="for instance 60")
+    return max(1.0, seconds)
 
 
 class Pulses:
