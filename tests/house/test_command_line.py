@@ -88,6 +88,18 @@ def test_a_reader_that_has_seen_enough_is_told_nothing(words: list[str]) -> None
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("STRICT", "2"), ("CHECK", "often"), ("MEMORY", "much"), ("TRANSPORT", "pigeon")],
+)
+def test_a_setting_that_cannot_be_meant_is_named_as_it_was_set(name: str, value: str) -> None:
+    done = brigade("run", "--", "true", **{f"BRIGADE_{name}": value})
+    assert done.returncode == 2
+    assert f"BRIGADE_{name}: " in done.stderr and "'--" not in done.stderr
+    done = brigade("run", "--check", "often", "--", "true", BRIGADE_STRICT="1")
+    assert done.returncode == 2 and "'--check'" in done.stderr
+
+
 def contexts(command: click.Command, context: click.Context) -> Iterator[click.Context]:
     """Of a command and of all below it."""
     yield context

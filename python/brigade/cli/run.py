@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from brigade.cli.setting import Setting
 from brigade.cli.staging import staging_options
 from brigade.job.course import Settings
 from brigade.job.flow import run_job
@@ -54,7 +55,11 @@ Examples:
 )
 @click.option("--keep", is_flag=True, help="Leave the image in the nodes' memory for later jobs.")
 @click.option(
-    "--strict", is_flag=True, envvar="BRIGADE_STRICT", help="Abort instead of falling back."
+    "--strict",
+    cls=Setting,
+    is_flag=True,
+    envvar="BRIGADE_STRICT",
+    help="Abort instead of falling back.",
 )
 @click.option(
     "--json", "json_file", metavar="FILE", help="Write the report as JSON ('-': standard error)."

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.setting import Setting
 from brigade.cli.size import Size
 
 
@@ -37,6 +38,7 @@ _OPTIONS = [
     ),
     click.option(
         "--check",
+        cls=Setting,
         type=click.Choice(["fast", "full", "none"]),
         default="fast",
         show_default=True,
@@ -84,6 +86,7 @@ _OPTIONS = [
     ),
     click.option(
         "--memory",
+        cls=Setting,
         type=Size(),
         metavar="SIZE",
         envvar="BRIGADE_MEMORY",
@@ -92,6 +95,7 @@ _OPTIONS = [
     ),
     click.option(
         "--transport",
+        cls=Setting,
         type=click.Choice(["auto", "mpi", "sbcast"]),
         default="auto",
         show_default=True,
@@ -101,6 +105,7 @@ _OPTIONS = [
     ),
     click.option(
         "--topology",
+        cls=Setting,
         metavar="FILE",
         envvar="BRIGADE_TOPOLOGY",
         callback=_absolute_or_none,
