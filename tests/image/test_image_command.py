@@ -70,6 +70,18 @@ def test_info_says_what_is_inside(brigade, image):
         assert word in text
 
 
+@pytest.mark.parametrize(("term", "redraws"), [("xterm", True), ("dumb", False)])
+def test_a_bar_is_drawn_only_where_a_line_can_be_wiped(
+    brigade, tmp_path, monkeypatch, term, redraws
+):
+    (tmp_path / "prefix/lib").mkdir(parents=True)
+    (tmp_path / "prefix/lib/a.py").write_text("")
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    done = brigade("create", "--prefix", tmp_path / "prefix", "-o", tmp_path / "a.brg")
+    assert done.returncode == 0 and ("\r\033[K" in done.stderr) is redraws
+
+
 def test_ls_lists_what_exists_and_absences_if_asked(brigade, image):
     lines = brigade("ls", image).stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["-L", "C-", "--", "--"]

@@ -13,7 +13,7 @@ import click
 from brigade.cli.observing import BeforeAndAfter, in_order
 from brigade.cli.size import size
 from brigade.errors import UsageError
-from brigade.printable import is_terminal
+from brigade.job.progress import redraws
 from brigade.trial.mounts import is_under
 
 _EXAMPLES = """\b
@@ -89,7 +89,7 @@ def command(
     from brigade.job.planned import tried
 
     options: dict[str, Any] = {"level": level, "threads": jobs}
-    bar = Bar(not quiet and not as_json and is_terminal(sys.stderr))
+    bar = Bar(not quiet and not as_json and redraws())
     try:
         if words:
             with in_order(), tried(words, fork=fork, ranks=ranks, quiet=quiet or as_json) as folder:

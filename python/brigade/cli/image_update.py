@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import click
 
 from brigade.image.find import find_image
-from brigade.printable import is_terminal
+from brigade.job.progress import redraws
 
 EPILOG = """\b
 Examples:
@@ -36,7 +35,7 @@ def command(image: str, as_json: bool, quiet: bool) -> None:
 
     path = str(find_image(image))
     missed = pending(path)
-    bar = Bar(not quiet and not as_json and is_terminal(sys.stderr))
+    bar = Bar(not quiet and not as_json and redraws())
     try:
         grown = grow(path, bar.written)
     finally:

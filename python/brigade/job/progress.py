@@ -10,12 +10,17 @@ _BAR = 24
 _LABELS = {"trial": "trial run", "image": "writing the image", "stage": "staging"}
 
 
+def redraws() -> bool:
+    """Whether standard error is a terminal on which a line can be written anew."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
 class Progress:
     """At most one line at a time; `close` wipes it."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        self._live = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._live = not quiet and redraws()
         self._shown = False
 
     def show(self, step: str, done: float, total: float | None) -> None:
