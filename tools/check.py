@@ -2,7 +2,7 @@
 
     tools/check.py [--all] [STEP...]    steps: native, ctest, lint, pytest; all unless named
 
-With --all, pytest also runs the tests marked `all`, which take long. What is random in them comes
+With --all, pytest also runs the tests marked `all`, which take long. What is random in tests comes
 from a seed that is printed; BRIGADE_TEST_SEED, set beforehand, repeats it.
 
 Several processes share pytest's test files. A test that fails is run once more: other people's
@@ -178,7 +178,7 @@ def pytest(everything: bool = False) -> Tally:
     command += ["--reruns", "1", "-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder"]
     if everything:
         command += ["-m", ""]
-        print(f"BRIGADE_TEST_SEED={SEED}", flush=True)
+    print(f"BRIGADE_TEST_SEED={SEED}", flush=True)
     prefix = as_root()
     status = run(
         *command,

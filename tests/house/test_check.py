@@ -135,6 +135,16 @@ def test_what_pytest_runs_again_is_written_down_and_counted_once(check, tmp_path
     assert check.read_report("pytest", report, 5).failures
 
 
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_seed_that_tests_are_given_is_printed(check, monkeypatch, tmp_path, capsys, everything):
+    given = {}
+    monkeypatch.setattr(check, "BUILD", tmp_path)
+    monkeypatch.setattr(check, "as_root", lambda: ())
+    monkeypatch.setattr(check, "run", lambda *words, **more: given.update(more) or 0)
+    check.pytest(everything)
+    assert capsys.readouterr().out == f"BRIGADE_TEST_SEED={given['BRIGADE_TEST_SEED']}\n"
+
+
 def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
     monkeypatch.setattr(check.time, "sleep", lambda seconds: None)
     before = check.machine_state()
