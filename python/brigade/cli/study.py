@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -166,6 +165,7 @@ def _make(
     """Make a study, and say what it found."""
     from brigade import interrupt
     from brigade.job.progress import Progress as Line
+    from brigade.job.signals import die_of
     from brigade.study import figure, report, samples
     from brigade.study.conclude import conclude
     from brigade.study.run import Timing
@@ -184,7 +184,9 @@ def _make(
         try:
             found = study(common, line.show)
         except interrupt.Interrupted as stop:
-            sys.exit(128 + stop.signum)
+            line.warn(f"stopped by {stop.name}")
+            die_of(stop.signum)
+            raise SystemExit(128 + stop.signum) from None
         finally:
             line.close()
     said = conclude(found)
