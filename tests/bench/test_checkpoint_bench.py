@@ -116,8 +116,9 @@ def wrong_program(tmp_path, monkeypatch):
 
 def run(path: Path, folder: Path, line: str) -> str:
     schedule = folder / "schedule"
-    schedule.write_text(f"id=0 path={folder}/file {line}\n")
-    command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", str(path), str(schedule)]
+    schedule.write_text(f"id=0 {line}\n")
+    words = [str(path), str(schedule), str(folder / "file")]
+    command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", *words]
     done = subprocess.run(
         command, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=60
     )

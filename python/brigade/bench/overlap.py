@@ -95,7 +95,8 @@ def _job(
     schedule = settings.folder / "schedule"
     lines = [_line(number, way(name, settings), settings) for number, name in enumerate(turns)]
     schedule.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command = [*settings.launcher, str(program), str(schedule)]
+    file = settings.folder / f"overlap-{os.getpid()}"
+    command = [*settings.launcher, str(program), str(schedule), str(file)]
     status = gather(command, take)
     if status:
         raise BrigadeError(f"{command[0]} ended with status {status}")
@@ -122,10 +123,9 @@ def behind(settings: Settings, slowdown: float) -> str:
 
 
 def _line(number: int, way: tuple[str, str], settings: Settings) -> str:
-    file = settings.folder / f"overlap-{os.getpid()}"
     step_us = -settings.step_us if settings.idle else settings.step_us
     steps = (step_us, settings.barriers, settings.doubles, settings.after)
-    return " ".join(map(str, (number, *way, settings.bytes, *steps, file)))
+    return " ".join(map(str, (number, *way, settings.bytes, *steps)))
 
 
 def summarize(samples: Sequence[dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:

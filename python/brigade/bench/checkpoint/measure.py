@@ -88,7 +88,7 @@ def _job(
     file = str(settings.folder / f"checkpoint-{os.getpid()}")
     flags = {"sync": int(settings.sync), "publish": int(settings.publish)}
     flags |= {"read": int(settings.read), "check": int(number == 0)}
-    text = [line(n, c, v, file, seed=i + 1, **flags) for n, (c, i, v) in enumerate(turns)]
+    text = [line(n, c, v, seed=i + 1, **flags) for n, (c, i, v) in enumerate(turns)]
 
     def take(said: dict[str, Any]) -> None:
         if "mpi" in said:
@@ -99,7 +99,7 @@ def _job(
             samples.append(_sample(said, turns, component, number))
             heard()
 
-    words = [str(program.path), str(schedule)]
+    words = [str(program.path), str(schedule), file]
     command, environment = component_job(settings.launcher, words, component)
     try:
         schedule.write_text("\n".join(text) + "\n", encoding="utf-8")

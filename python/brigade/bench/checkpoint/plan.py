@@ -145,12 +145,11 @@ def variant(text: str, components: dict[str, str]) -> Variant:
     return Variant(text, name, hints)
 
 
-def line(number: int, cell: Cell, way: Variant, path: str, **settings: int) -> str:
+def line(number: int, cell: Cell, way: Variant, **settings: int) -> str:
     """A line of the program's schedule."""
     words = {
         "id": number,
         "back": way.back_end,
-        "path": path,
         "element": cell.element,
         "grid": ",".join(map(str, cell.grid)),
         "count": ",".join(map(str, cell.count)),

@@ -1,14 +1,14 @@
 /* Barriers (and allreduces) of a program before, while and after it writes a checkpoint.
  *
- *     overlap SCHEDULE
+ *     overlap SCHEDULE FILE
  *
- * Each line of the schedule is a turn: NUMBER MODE HINTS BYTES STEP BARRIERS DOUBLES AFTER PATH. A
- * turn: BARRIERS times a step (STEP microseconds of work, of sleep if negative, a barrier and,
- * unless DOUBLES is 0, an allreduce of so many); each rank writes BYTES; steps again until the file
- * is there, at least BARRIERS; and AFTER more. Modes:
+ * FILE is what is written, and removed after each turn. Each line of the schedule is a turn: NUMBER
+ * MODE HINTS BYTES STEP BARRIERS DOUBLES AFTER. A turn: BARRIERS times a step (STEP microseconds of
+ * work, of sleep if negative, a barrier and, unless DOUBLES is 0, an allreduce of so many); each
+ * rank writes BYTES; steps again until the file is there, at least BARRIERS; and AFTER more. Modes:
  *   sync    brg_file_commit
  *   async   brg_file_commit_start; the request is asked every tenth step, or each long one
- *   plain   each rank writes a file of its own and leaves the rest to the kernel
+ *   plain   each rank writes a file of its own, FILE.RANK, and leaves the rest to the kernel
  *   fsync   the same in a thread, which then waits for fsync
  *   direct  the same past the page cache (O_DIRECT), and fsync
  * Rank 0 prints a line of JSON a turn; a call's time is the longest of any rank. */
@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH 1024
+#define PATH 4096
 #define MOST 50000 /* steps of a turn */
 #define PIECE (1u << 20)
 #define ALIGNED 4096u
@@ -34,7 +34,7 @@
 struct turn {
     int number, step_us, barriers, doubles, after;
     unsigned long long bytes;
-    char mode[16], hints[512], path[PATH];
+    char mode[16], hints[512];
 };
 
 struct series {
@@ -53,6 +53,7 @@ struct writer {
 };
 
 static int rank;
+static const char *file = "";
 
 static void step(struct series *series, const struct turn *turn, double since)
 {
@@ -168,10 +169,10 @@ static int take(const struct turn *turn, char *buf)
     brg_request *request = NULL;
     int fd = -1, done = 1;
     char path[PATH + 16];
-    snprintf(path, sizeof path, "%s", turn->path);
+    snprintf(path, sizeof path, "%s", file);
     int own = aside(turn) || strcmp(turn->mode, "plain") == 0;
     if (own)
-        snprintf(path, sizeof path, "%s.%d", turn->path, rank);
+        snprintf(path, sizeof path, "%s.%d", file, rank);
     before.n = within.n = after.n = 0;
     double start = MPI_Wtime();
     for (int i = 0; i < turn->barriers; i++)
@@ -254,13 +255,15 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    FILE *schedule = argc > 1 ? fopen(argv[1], "r") : NULL;
+    FILE *schedule = argc > 2 && strlen(argv[2]) < PATH ? fopen(argv[1], "r") : NULL;
+    if (schedule)
+        file = argv[2];
     if (rank == 0)
         printf(MARK "{\"ranks\": %d}\n", ranks);
     while (!rc && schedule && fgets(line, sizeof line, schedule)) {
-        if (sscanf(line, "%d %15s %511s %llu %d %d %d %d %1023s", &turn.number, turn.mode,
+        if (sscanf(line, "%d %15s %511s %llu %d %d %d %d", &turn.number, turn.mode,
                    turn.hints, &turn.bytes, &turn.step_us, &turn.barriers, &turn.doubles,
-                   &turn.after, turn.path) != 9 ||
+                   &turn.after) != 8 ||
             turn.doubles < 0 || turn.doubles > 4096)
             break;
         if (turn.bytes > room) {

@@ -41,7 +41,6 @@ static int parse_word(struct cell *cell, const char *key, const char *value)
         size_t bytes;
     } const texts[] = {{"back", cell->back_end, sizeof cell->back_end},
                        {"hints", cell->hints, sizeof cell->hints},
-                       {"path", cell->path, sizeof cell->path},
                        {NULL, NULL, 0}};
     for (int i = 0; small[i].key; i++)
         if (strcmp(key, small[i].key) == 0)

@@ -63,7 +63,8 @@ struct back_end {
 extern const struct back_end back_end_brigade, back_end_onesided, back_end_mpiio,
     back_end_posix_shared, back_end_posix_own, back_end_hdf5, back_end_adios2;
 
-/* A cell of the words "key=value key=value"; 0, or the word that is wrong. */
+/* A cell of the words "key=value key=value", all but where its file is; 0, or the word that is
+ * wrong. */
 const char *cell_parse(struct cell *cell, char *line);
 
 int cell_calls(const struct cell *cell);

@@ -1,5 +1,10 @@
 /* The checkpoint benchmark: carries out a schedule, a file of one cell a line (cell.h).
  *
+ *     checkpoint SCHEDULE FILE
+ *
+ * FILE is what each cell writes, by an absolute path; what it and its companions are called begins
+ * with it, or has its name inside.
+ *
  * Rank 0 prints a line for each cell: MARK and a JSON object with seconds of writing, and of
  * reading, which begin after a barrier: those of the slowest rank in each phase, and in total from
  * when the first rank began to when the last one ended. (Where ranks share processors, some begin
@@ -18,6 +23,8 @@
 #include <unistd.h>
 
 #include "cell.h"
+
+#define LONGEST 1000 /* path of a file: endings are added to it */
 
 static const struct back_end *const back_ends[] = {
     &back_end_brigade,      &back_end_onesided,  &back_end_mpiio,
@@ -328,8 +335,11 @@ int main(int argc, char **argv)
         struct cell cell = {.calls = 1, .element = 1, .rank = rank, .size = size};
         cell.comm = MPI_COMM_WORLD;
         const char *wrong = cell_parse(&cell, line);
+        if (!wrong && (argc < 3 || strlen(argv[2]) > LONGEST))
+            wrong = "no file to write, or its path is too long";
         if (wrong)
             fail(&cell, wrong);
+        strcpy(cell.path, argv[2]);
         buf = grow(buf, &room, cell_bytes(&cell), &cell);
         back_buf = grow(back_buf, &back_room, cell.read ? cell_bytes(&cell) : 0, &cell);
         if (cell.seed != filled.seed) /* a seed names the shape, too */
