@@ -54,3 +54,7 @@ def test_a_folder_with_a_blank_in_its_name_is_the_one_that_is_used(
 ) -> None:
     others = [tmp_path / name for name in ("a", "a.0", "a.sums", "a.new")]
     measure(kind, cache, tmp_path / "a b", others)
+
+
+def test_a_folder_with_an_at_in_its_name_is_no_list_of_files(cache: Path, tmp_path: Path) -> None:
+    measure("ior", cache, tmp_path / "me@here", [tmp_path / name for name in ("me.a0", "me.a1")])

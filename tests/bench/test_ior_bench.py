@@ -118,6 +118,14 @@ def test_tasks_have_files_of_their_own_in_random_order(ior, tmp_path):
     assert names == {f"file.a{w}.0000000{r}.{i}" for w in (0, 1) for r in range(3) for i in (0, 1)}
 
 
+def test_files_of_a_list_are_taken_in_turn_and_a_doubled_at_is_of_a_name(ior, tmp_path):
+    done = ior(3, "-F", "-w", "-k", "-b", "8", "-t", "8", "-o", "one@@here@two")
+    assert done.returncode == 0, done.stderr
+    names = ["one@here.00000000", "one@here.00000002", "two.00000001"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert ior(1, "-w", "-b", "8", "-t", "8", "-o", "one@@here@two").returncode == 0
+
+
 MICROSECOND = 1e-6
 
 

@@ -225,5 +225,5 @@ def _place(values: dict[str, Any], folder: str) -> Iterator[None]:
     if values["keep"]:
         raise UsageError("a file that is kept (-k) needs a name", hint="give it one: -o FILE")
     with scratch(folder) as place:
-        values["path"] = str(place / "testFile")
+        values["path"] = str(place / "testFile").replace("@", "@@")  # one @ is between names
         yield

@@ -115,7 +115,9 @@ static const char *check_rest(const struct test *t)
         return "to check (-R) what another run wrote, give both its signature: -G";
     if (o->unique_dir && !o->own_file)
         return "a folder for each task (-u) needs a file for each task (-F)";
-    if (o->unique_dir && strchr(o->path, '@'))
+    if (strlen(o->path) > PATH_ROOM - 64)
+        return "-o: the name is too long";
+    if (o->unique_dir && file_names(t) > 1)
         return "several files (-o A@B) cannot have a folder for each task (-u)";
     if (o->wear_out && !o->deadline)
         return "stoneWallingWearOut needs a deadline (-D)";
@@ -127,8 +129,6 @@ static const char *check_rest(const struct test *t)
     if (strcasecmp(o->format, "default") && strcasecmp(o->format, "csv") &&
         strcasecmp(o->format, "json") && strcasecmp(o->format, "events"))
         return refuse("summaryFormat: '%s' is none of default, CSV and JSON", o->format);
-    if (strlen(o->path) > PATH_ROOM - 64)
-        return "-o: the name is too long";
     return NULL;
 }
 

@@ -13,29 +13,45 @@
 static char watched[PATH_ROOM];
 static volatile sig_atomic_t watching;
 
-/* With several names, A@B@C, task i has the i-th, and begins again. */
-static int name_of(const struct test *t, int as, const char **begin)
+/* The first name of a list A@B, in which @@ is an @ of a name, into `name`; what follows it, or
+ * NULL. */
+static const char *take_name(const char *list, char *name)
 {
-    const char *name = t->o.path;
-    int names = 1;
-    for (const char *c = name; *c; c++)
-        names += *c == '@';
-    for (int skip = t->o.own_file ? as % names : 0; skip; skip--)
-        name = strchr(name, '@') + 1;
-    *begin = name;
-    return (int)strcspn(name, "@");
+    while (*list && (*list != '@' || list[1] == '@')) {
+        list += *list == '@';
+        *name++ = *list++;
+    }
+    *name = '\0';
+    return *list ? list + 1 : NULL;
+}
+
+int file_names(const struct test *t)
+{
+    char name[PATH_ROOM];
+    int names = 0;
+    for (const char *list = t->o.path; list; list = take_name(list, name))
+        names++;
+    return names;
+}
+
+/* With several names task i has the i-th, and begins again. */
+static void name_of(const struct test *t, int as, char *name)
+{
+    const char *list = take_name(t->o.path, name);
+    for (int skip = t->o.own_file ? as % file_names(t) : 0; skip; skip--)
+        list = take_name(list, name);
 }
 
 void file_name(const struct test *t, int way, int as, int repetition, char *path)
 {
-    const char *name;
-    int length = name_of(t, as, &name), folder = length;
-    while (folder && name[folder - 1] != '/')
-        folder--;
+    char name[PATH_ROOM];
+    name_of(t, as, name);
+    const char *last = strrchr(name, '/');
+    int folder = last ? (int)(last + 1 - name) : 0;
     int n = snprintf(path, PATH_ROOM, "%.*s", folder, name);
     if (t->o.unique_dir)
         n += snprintf(path + n, (size_t)(PATH_ROOM - n), "%d/", as);
-    n += snprintf(path + n, (size_t)(PATH_ROOM - n), "%.*s", length - folder, name + folder);
+    n += snprintf(path + n, (size_t)(PATH_ROOM - n), "%s", name + folder);
     if (t->nways > 1)
         n += snprintf(path + n, (size_t)(PATH_ROOM - n), ".a%d", way);
     if (t->o.own_file)

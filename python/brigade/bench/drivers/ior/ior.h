@@ -194,6 +194,7 @@ struct phase {
 void phase_run(struct phase *p);
 
 /* files.c. Names have PATH_ROOM bytes. */
+int file_names(const struct test *t); /* how many there are in -o, A@B; each is shorter than that */
 void file_name(const struct test *t, int way, int as, int repetition, char *path);
 void file_make_folder(const char *path); /* -u: that of this rank's file */
 /* Removes what the test has made, this rank's part of it; a barrier must be before it. */
