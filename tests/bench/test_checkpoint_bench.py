@@ -114,14 +114,16 @@ def wrong_program(tmp_path, monkeypatch):
     return make
 
 
-def run(path: Path, folder: Path, line: str) -> str:
+def run(path: Path, folder: Path, line: str, **variables: str) -> str:
     schedule = folder / "schedule"
     schedule.write_text(f"id=0 {line}\n")
     words = [str(path), str(schedule), str(folder / "file")]
     command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", *words]
     done = subprocess.run(
-        command, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=60
-    )
+        command,
+        env={**os.environ, **ENVIRONMENT, **variables},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
     return done.stdout
 
 
@@ -148,6 +150,42 @@ def test_a_byte_that_is_read_wrong_is_found(wrong_program, tmp_path):
     )
     said = run(made, tmp_path, STRIDED)
     assert re.search(r'"failed": "wrong byte at (160|224) of the file read"', said), said
+
+
+CACHED = """
+import ctypes, mmap, sys
+
+for path in sys.argv[1:]:
+    with open(path, "r+b") as file:
+        mapped = mmap.mmap(file.fileno(), 0)
+    found = (ctypes.c_ubyte * -(-len(mapped) // mmap.PAGESIZE))()
+    place = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+    assert not ctypes.CDLL(None).mincore(
+        ctypes.c_void_p(place), ctypes.c_size_t(len(mapped)), found
+    )
+    print("cached", sum(page & 1 for page in found), "of", len(found))
+"""
+
+
+def test_reading_begins_at_the_file_system_also_where_a_file_is_in_parts(wrong_program, tmp_path):
+    forgotten = "        memset(back_buf, 0, cell_bytes(cell));"
+    look = '        if (rank == 0) system(getenv("LOOK"));\n        MPI_Barrier(cell->comm);\n'
+    made = wrong_program("main.c", forgotten, look + forgotten)
+    script = tmp_path / "cached.py"
+    script.write_text(CACHED)
+    cell = "seed=1 grid=1,2 count=64,4096 sync=1 read=1"
+    found = {}
+    for back, files in (
+        ("posix-shared", "file"),
+        ("brigade hints=layout=parts:writers=2", ".file.brg-*.parts/*"),
+    ):
+        command = f"{sys.executable} {script} {tmp_path}/{files}"
+        said = run(made, tmp_path, f"back={back} {cell}", LOOK=command)
+        found[back[:5]] = re.findall(r"cached (\d+) of (\d+)", said)
+        assert sum(int(pages) for _, pages in found[back[:5]]) >= 128, said
+    if found["posix"] != [("0", "128")]:
+        pytest.skip("this file system keeps in memory what a program asks it to forget")
+    assert {cached for cached, _ in found["briga"]} == {"0"}, found
 
 
 def test_records_that_change_places_both_ways_are_found_in_the_file(wrong_program, tmp_path):

@@ -105,13 +105,12 @@ static void remove_file(const char *path)
     remove(path);
 }
 
-/* What Brigade keeps beside a file: its checksums, and the folder of a file in parts. */
-static void remove_beside(const struct cell *cell)
+/* Calls act for what Brigade keeps of a file under hidden names beside it: the folder of a file in
+ * parts. */
+static void each_hidden(const struct cell *cell, void (*act)(const char *path))
 {
     char path[sizeof cell->path + 280], hidden[sizeof cell->path];
     const char *name = strrchr(cell->path, '/') + 1;
-    snprintf(path, sizeof path, "%s.sums", cell->path);
-    remove_file(path);
     snprintf(hidden, sizeof hidden, ".%s.brg-", name);
     snprintf(path, sizeof path, "%.*s", (int)(name - cell->path), cell->path);
     DIR *folder = opendir(path);
@@ -119,7 +118,7 @@ static void remove_beside(const struct cell *cell)
         if (strncmp(entry->d_name, hidden, strlen(hidden)) == 0) {
             snprintf(path, sizeof path, "%.*s%s", (int)(name - cell->path), cell->path,
                      entry->d_name);
-            remove_file(path);
+            act(path);
         }
     if (folder)
         closedir(folder);
@@ -134,14 +133,16 @@ static void remove_files(const struct cell *cell, const struct back_end *back)
         remove_file(path);
     } else if (rank == 0) {
         remove_file(cell->path);
-        remove_beside(cell);
+        each_hidden(cell, remove_file);
+        snprintf(path, sizeof path, "%s.sums", cell->path);
+        remove_file(path);
         snprintf(path, sizeof path, "%s.new", cell->path);
         remove_file(path);
     }
     MPI_Barrier(cell->comm);
 }
 
-static void forget_file(int folder, const char *path)
+static void forget_pages(int folder, const char *path)
 {
     int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -150,19 +151,27 @@ static void forget_file(int folder, const char *path)
     }
 }
 
-/* Lets the kernel forget the pages of a synced file (or those of a folder's files), so that reading
- * begins at the file system. Of another it would forget what happens to be on the disk by then. */
+/* A file's, or those of a folder's files. */
+static void forget_file(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        forget_pages(AT_FDCWD, path);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        forget_pages(dirfd(folder), entry->d_name);
+    if (folder)
+        closedir(folder);
+}
+
+/* Lets the kernel forget the pages of what was written and synced, so that reading begins at the
+ * file system. Of what is not synced it would forget what happens to be on the disk by then. */
 static void forget(const struct cell *cell, const struct back_end *back)
 {
     char path[sizeof cell->path + 16];
     snprintf(path, sizeof path, back->own_files ? "%s.%d" : "%s", cell->path, rank);
-    DIR *folder = opendir(path);
-    if (!folder)
-        forget_file(AT_FDCWD, path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        forget_file(dirfd(folder), entry->d_name);
-    if (folder)
-        closedir(folder);
+    forget_file(path);
+    if (!back->own_files)
+        each_hidden(cell, forget_file);
 }
 
 /* Compares this rank's share of the shared file, an even slice, with what belongs there. */
