@@ -103,6 +103,17 @@ def test_the_alignment_rows_are_as_published():
     ]
 
 
+def test_each_width_is_compared_with_its_own_blocks_without_a_header():
+    samples = []
+    for ranks in (4, 2):
+        for header in (0, 256):
+            one = {**sample("posix-shared", 0, 1.0), "ranks": ranks, "header": header}
+            samples.append({**one, "record": 1_000_000, "read": {"total": 0.5}})
+    rows = align.rates(samples, "here")
+    found = [(row["ranks"], row["write_plain"], row["read_plain"]) for row in rows]
+    assert found == [(2, 2.0, 4.0), (4, 4.0, 8.0)]
+
+
 NAMES = ("brigade", "brigade:transport=rotate:checksums=no:segment=16M", "posix-fpp")
 
 

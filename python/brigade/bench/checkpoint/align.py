@@ -52,10 +52,10 @@ def variants(back_ends: Sequence[str], places: Sequence[str]) -> list[str]:
 def rates(samples: Sequence[dict[str, Any]], system: str) -> list[dict[str, Any]]:
     """The published table's rows: a row for each variant, header and iteration, MB/s."""
     rows = []
-    plain = {(s["variant"], s["round"]): s for s in samples if not s["header"]}
+    plain = {_turn(sample): sample for sample in samples if not sample["header"]}
     for sample in samples:
         if sample["header"]:
-            other = plain[sample["variant"], sample["round"]]
+            other = plain[_turn(sample)]
             rows.append(
                 {
                     "system": system,
@@ -69,7 +69,13 @@ def rates(samples: Sequence[dict[str, Any]], system: str) -> list[dict[str, Any]
                     "write_plain": _rate(other, "write"),
                 }
             )
-    return sorted(rows, key=lambda row: (row["variant"], row["header"], row["iteration"]))
+    order = ("variant", "header", "ranks", "iteration")
+    return sorted(rows, key=lambda row: tuple(row[key] for key in order))
+
+
+def _turn(sample: dict[str, Any]) -> tuple[Any, ...]:
+    """In which there is one cell without a header."""
+    return tuple(sample[key] for key in ("variant", "ranks", "round"))
 
 
 def _rate(sample: dict[str, Any], direction: str) -> float:
