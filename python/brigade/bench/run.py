@@ -21,6 +21,7 @@ from brigade.bench.drivers.pynamic import MARK
 from brigade.errors import BrigadeError, LauncherError
 from brigade.report.summary import spread
 
+PATIENCE_S = 10.0  # for a launcher that is asked to end
 PHASES = {"pynamic": ("startup", "import", "visit"), "cload": ("startup", "load", "visit")}
 
 
@@ -57,8 +58,8 @@ def gather(
     environment: dict[str, str] | None = None,
 ) -> int:
     """The exit status of a command, after heard(what a rank says) as it comes; what `heard` raises
-    ends the command. `environment` is added to this process's. Ctrl-C reaches the command through
-    the terminal."""
+    ends the command, and so does a signal that is raised. `environment` is added to this process's.
+    Ctrl-C reaches the command through the terminal."""
     try:
         child = subprocess.Popen(
             command,
@@ -84,11 +85,20 @@ def gather(
                 heard(said)
         return child.wait()
     except BaseException:
-        child.terminate()
-        child.wait()
+        end(child)
         raise
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def end(child: subprocess.Popen[str]) -> None:
+    """Ask a launcher to end its ranks, and wait until it has; one that does not is killed."""
+    child.terminate()
+    try:
+        child.communicate(timeout=PATIENCE_S)  # reads on: it may have to say something first
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def summarize(

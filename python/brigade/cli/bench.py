@@ -22,6 +22,7 @@ from brigade.cli import (
     bench_overlap,
 )
 from brigade.cli.counting import counted
+from brigade.cli.stoppable import stoppable
 from brigade.errors import UsageError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -185,6 +186,7 @@ def _bench(
     **chosen: Any,
 ) -> None:
     """Generate the world that is asked for, and run it."""
+    from brigade import interrupt
     from brigade.bench import build, run
     from brigade.bench.plan import plan
     from brigade.paths import cache_dir
@@ -200,7 +202,8 @@ def _bench(
     if generate:
         click.echo(json.dumps({"world": str(folder), **build.read(folder)}) if as_json else folder)
         return
-    report = run.run(folder, list(launcher), ranks, python or sys.executable)
+    with stoppable(), interrupt.promptly():
+        report = run.run(folder, list(launcher), ranks, python or sys.executable)
     if as_json:
         click.echo(json.dumps(report, indent=1))
         return

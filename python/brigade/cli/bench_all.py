@@ -12,6 +12,7 @@ import click
 from brigade.bench.all.plan import ENTRIES
 from brigade.cli.bench_checkpoint import folder_option, scratch
 from brigade.cli.counting import counted
+from brigade.cli.stoppable import stoppable
 from brigade.errors import BrigadeError, UsageError
 
 
@@ -69,7 +70,7 @@ def all_(
         raise UsageError(f"{output}: no page can be there", hint="name a file like lab.html")
     chosen = [one for one in ENTRIES if one.name in names]
     longest = limit or (120.0 if quick else 3600.0)
-    with scratch(folder) as place, counted("benchmarks") as progress:
+    with stoppable(), scratch(folder) as place, counted("benchmarks") as progress:
         outcomes = run.run(chosen, quick, ranks, place, launcher, longest, progress)
     settings = {
         "quick": quick, "ranks": ranks, "folder": str(Path(folder).resolve()),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from brigade.cli.bench_checkpoint import folder_option, scratch, sizes_of
 from brigade.cli.counting import counted
 from brigade.cli.duration import Duration
 from brigade.cli.size import Size
+from brigade.cli.stoppable import stoppable
 from brigade.cli.there import There
 
 
@@ -67,7 +67,6 @@ def cache(
     mincore, and by timed reads). Memory is limited by a cgroup where you may make one. Ends with
     conclusions from the samples. All files are removed.
     """
-    from brigade import interrupt
     from brigade.bench.cache import measure, report, study
     from brigade.model.cache import workload as workloads
     from brigade.paths import cache_dir
@@ -80,13 +79,8 @@ def cache(
     wanted = study.Wanted(tuple(sizes), tuple(patterns.split(",")), steps=tuple(steps), **options)
     study.check(wanted)
     made = measure.program(cache_dir() / "bench")
-    with interrupt.listening():
-        try:
-            with scratch(folder) as place, counted("measuring") as progress:
-                with interrupt.promptly():
-                    found = study.run(made, place, wanted, progress)
-        except interrupt.Interrupted as stop:
-            sys.exit(128 + stop.signum)
+    with stoppable(), scratch(folder) as place, counted("measuring") as progress:
+        found = study.run(made, place, wanted, progress)
     if figure:
         report.draw(found, figure)
     if as_json:

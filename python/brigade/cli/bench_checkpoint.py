@@ -18,6 +18,7 @@ import click
 from brigade.bench.checkpoint import plan
 from brigade.cli.counting import counted
 from brigade.cli.size import Size
+from brigade.cli.stoppable import stoppable
 from brigade.cli.there import There
 from brigade.errors import UsageError
 
@@ -264,22 +265,23 @@ def _run(
     made = program.prepare(cache_dir() / "bench", mpicc, python)
     samples: list[dict[str, Any]] = []
     about: dict[str, Any] = {}
-    with scratch(folder) as place, neighbour(place, rival), counted("measuring") as progress:
-        for number, ranks in enumerate(widths):
-            settings = measure.Settings(
-                place,
-                launcher_words(launcher, ranks, mpicc),
-                rounds,
-                sync,
-                read,
-                seed,
-                publish,
-            )
-            ways = _variants(wanted, made, ranks)
-            shown = progress and _part(progress, number, len(widths))
-            said = measure.measure(made, planned[ranks], ways, settings, shown)
-            samples += said.pop("samples")
-            about = said
+    with stoppable(), scratch(folder) as place:
+        with neighbour(place, rival), counted("measuring") as progress:
+            for number, ranks in enumerate(widths):
+                settings = measure.Settings(
+                    place,
+                    launcher_words(launcher, ranks, mpicc),
+                    rounds,
+                    sync,
+                    read,
+                    seed,
+                    publish,
+                )
+                ways = _variants(wanted, made, ranks)
+                shown = progress and _part(progress, number, len(widths))
+                said = measure.measure(made, planned[ranks], ways, settings, shown)
+                samples += said.pop("samples")
+                about = said
     about.pop("ranks", None)
     return {
         "host": host(),
@@ -326,12 +328,16 @@ def launcher_words(words: Sequence[str], ranks: int, mpicc: str) -> tuple[str, .
 
 @contextmanager
 def scratch(folder: str) -> Iterator[Path]:
-    """A folder of our own below `folder`."""
+    """A folder of our own below `folder`. A signal that is listened for ends the block at once, and
+    never the removal."""
+    from brigade import interrupt
+
     try:
         place = Path(tempfile.mkdtemp(prefix="brigade-bench-", dir=Path(folder).absolute()))
     except OSError as error:
         raise UsageError(f"{folder}: {error.strerror}") from error
     try:
-        yield place
+        with interrupt.promptly():
+            yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)

@@ -21,6 +21,7 @@ from brigade.cli.bench_checkpoint import (
 )
 from brigade.cli.counting import counted
 from brigade.cli.size import Size
+from brigade.cli.stoppable import stoppable
 from brigade.errors import UsageError
 
 
@@ -118,7 +119,7 @@ def interfere(
     made = program.compiled(cache_dir() / "bench", "overlap", words, [overlap.SOURCE])
     cells = [(ranks, size) for ranks in widths for size in sizes]
     samples: list[dict[str, Any]] = []
-    with scratch(folder) as place, counted("measuring") as progress:
+    with stoppable(), scratch(folder) as place, counted("measuring") as progress:
         for number, (ranks, size) in enumerate(cells):
             settings = overlap.Settings(
                 place, launcher_words(launcher, ranks, mpicc), ranks, size, rate=rate or 0,

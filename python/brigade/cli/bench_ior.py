@@ -23,6 +23,7 @@ from brigade.cli.bench_checkpoint import (
 )
 from brigade.cli.counting import counted
 from brigade.cli.size import size
+from brigade.cli.stoppable import stoppable
 from brigade.errors import UsageError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -132,7 +133,7 @@ def ior(
         return
     values = {name[len(_FIRST) :]: said.pop(name) for name in list(said) if name[:4] == _FIRST}
     start = functools.partial(launcher_words, launcher, mpicc=mpicc)
-    with _place(values, folder):
+    with stoppable(), _place(values, folder):
         if compare or said["sizes"] or said["preset"]:
             given = ctx.get_parameter_source("widths") is not ParameterSource.DEFAULT
             said["mpicc"] = mpicc
@@ -218,9 +219,13 @@ def _files(values: dict[str, Any], sizes: list[int], ranks: int) -> Iterator[dic
 
 @contextmanager
 def _place(values: dict[str, Any], folder: str) -> Iterator[None]:
-    """Unless the file is named (-o), it is in a folder of its own, which is removed."""
+    """Unless the file is named (-o), it is in a folder of its own, which is removed. A signal ends
+    the block at once."""
+    from brigade import interrupt
+
     if values["path"] is not None:
-        yield
+        with interrupt.promptly():
+            yield
         return
     if values["keep"]:
         raise UsageError("a file that is kept (-k) needs a name", hint="give it one: -o FILE")

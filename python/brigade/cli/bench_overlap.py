@@ -13,6 +13,7 @@ from brigade.bench import overlap as bench
 from brigade.cli.bench_checkpoint import folder_option, launcher_words, mpicc_option, scratch
 from brigade.cli.counting import counted
 from brigade.cli.size import Size
+from brigade.cli.stoppable import stoppable
 from brigade.errors import UsageError
 
 
@@ -103,7 +104,7 @@ def overlap(
     words = bench.words(compiler)
     made = program.compiled(cache_dir() / "bench", "overlap", words, [bench.SOURCE])
     started = launcher_words(launcher, options["ranks"], mpicc)
-    with scratch(folder) as place, counted("measuring") as progress:
+    with stoppable(), scratch(folder) as place, counted("measuring") as progress:
         settings = bench.Settings(place, started, bytes=size, rate=rate or 0, **options)
         samples = bench.measure(made, names, settings, progress)
     report = {

@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from typing import Any, Callable, Optional
 from brigade.bench.all.plan import Entry, words
 
 COLUMNS = 100  # of tables
-PATIENCE_S = 10.0  # for a benchmark that is asked to end
+PATIENCE_S = 20.0  # for a benchmark that is asked to end: it gives its launcher half of that
 Progress = Optional[Callable[[int, int], None]]
 
 
@@ -108,7 +109,8 @@ def _can_draw() -> bool:
 
 
 def _command(command: list[str], limit_s: float) -> tuple[int | None, str, str]:
-    """(exit code, or None: too long; standard output; standard error)."""
+    """(exit code, or None: too long; standard output; standard error). It is a group of its own:
+    nothing of what it starts is left when it is ended."""
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -116,6 +118,7 @@ def _command(command: list[str], limit_s: float) -> tuple[int | None, str, str]:
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
+        start_new_session=True,
     )
     try:
         out, err = child.communicate(timeout=limit_s)
@@ -123,18 +126,19 @@ def _command(command: list[str], limit_s: float) -> tuple[int | None, str, str]:
     except subprocess.TimeoutExpired:
         _end(child)
         return None, "", ""
-    except BaseException:  # Ctrl-C reaches the child by itself; a SIGTERM to this process does not
+    except BaseException:  # a signal to this process; none reaches the child by itself
         _end(child)
         raise
 
 
 def _end(child: subprocess.Popen[str]) -> None:
+    """Asked to, it ends what it has started; what is left of its group after that is killed."""
     child.terminate()
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         child.communicate(timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.communicate()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 def _printed(entry: Entry, report: Any) -> str:

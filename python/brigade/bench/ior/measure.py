@@ -12,7 +12,7 @@ from typing import Any, Callable, Optional
 from brigade.bench.component import PRELOADED
 from brigade.bench.component import job as component_job
 from brigade.bench.ior import options
-from brigade.bench.run import gather
+from brigade.bench.run import end, gather
 from brigade.errors import BrigadeError, LauncherError, UsageError
 from brigade.report.host import host
 
@@ -43,14 +43,17 @@ class Case:
 
 def show(command: Sequence[str]) -> int:
     """The exit status of a command that prints where this process does. Ctrl-C reaches it through
-    the terminal, and it removes its file."""
+    the terminal, and it removes its file; so it does when a signal that is raised here ends it."""
     try:
-        child = subprocess.Popen(command)
+        child = subprocess.Popen(command, text=True)
     except OSError as error:
         raise LauncherError(f"{command[0]}: {error.strerror}") from error
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return child.wait()
+    except BaseException:
+        end(child)
+        raise
     finally:
         signal.signal(signal.SIGINT, before)
 
