@@ -304,6 +304,9 @@ def test_a_deadline_limits_what_is_read_to_what_was_written(ior):
         (["-a", "POSIX:fast=yes"], "POSIX has no hints"),
         (["-a", "LAMINAR", "-Y"], "synced as a whole"),
         (["-a", "MPIIO", "-c", "-z"], "cannot be collective"),
+        (["-c", "-z", "-D", "10", "-b", "4m", "-t", "1m"], "different numbers of transfers"),
+        (["-a", "POSIX,LAMINAR", "-z", "-g", "-b", "4m", "-t", "1m"], "-D, minTimeDuration or -g"),
+        (["-a", "LAMINAR", "-z", "--minTimeDuration", "1", "-b", "4m", "-t", "1m"], "LAMINAR"),
         (["-Z", "--numNodes", "2", "--numTasksOnNode0", "1"], "no task is as far"),
         (["-a", "ONESIDED:view", "-z"], "do not go through a view"),
         (["-a", "ONESIDED:seam=shmem"], "build it with oshcc"),
@@ -322,6 +325,12 @@ def test_a_task_for_which_no_transfers_were_drawn_does_not_wear_out(ior):
     done = ior(2, *words, "-D", "30", "--stoneWallingWearOut", "-O", "summaryFormat=JSON")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["bytes"] == 8 * 8192
+
+
+@pytest.mark.parametrize("words", [["-D", "1", "-g"], ["-D", "1", "--stoneWallingWearOut"]])
+def test_tasks_of_a_back_end_that_is_always_collective_stop_together(words, ior):
+    done = ior(3, "-a", "LAMINAR", *words, "-w", "-b", "8k", "-t", "8", "-s", "1000000")
+    assert (done.returncode, "a deadline, -D" in done.stderr) == (0, True), done.stderr
 
 
 def test_a_program_that_is_ended_removes_its_file(made, tmp_path):

@@ -132,6 +132,22 @@ static const char *check_rest(const struct test *t)
     return NULL;
 }
 
+/* -z gives the tasks of a shared file different numbers of transfers, and who has none left must not
+ * wait for the others where these wait for it. */
+static const char *check_meetings(const struct test *t)
+{
+    const struct options *o = &t->o;
+    int collective = o->collective;
+    for (int i = 0; i < t->nways; i++)
+        collective |= t->ways[i].back->collective;
+    if (collective && o->random_offset == 1 && !o->own_file &&
+        (o->deadline || o->least_seconds || o->barriers))
+        return "in a shared file, random order (-z) gives tasks different numbers of transfers: "
+               "where "
+               "these are collective (-c, LAMINAR) there is no -D, minTimeDuration or -g";
+    return NULL;
+}
+
 const char *test_check(struct test *t)
 {
     struct options *o = &t->o;
@@ -139,7 +155,7 @@ const char *test_check(struct test *t)
     if (!o->write && !o->read && !o->check_write && !o->check_read)
         o->write = o->read = 1;
     if ((no = check_sizes(t)) || (no = check_order(t)) || (no = check_rest(t)) ||
-        (no = parse_ways(t)))
+        (no = parse_ways(t)) || (no = check_meetings(t)))
         return no;
     if (o->random_seed < 0) {
         o->random_seed = (int)(time(NULL) & 0x3fffffff);

@@ -71,6 +71,7 @@ struct back_end {
     const char *name, *help;
     int views;      /* it can go through a view of the file (:view, -V) */
     int own_format; /* the file has bytes of the format's own */
+    int collective; /* every call is, also without -c */
     const char *(*refuse)(const struct test *t, const struct way *way); /* NULL: possible */
     /* Collective over target->comm. A file to write is made if need be, and kept with -E. */
     int (*open)(const struct target *target, void **file, char *why);

@@ -128,6 +128,7 @@ static int laminar_size(const char *path, int64_t *bytes, char *why)
 const struct back_end back_end_laminar = {
     .name = "LAMINAR",
     .help = "libbrigade_io, always collective; hints are its own: LAMINAR:checksums=no",
+    .collective = 1,
     .refuse = laminar_refuse,
     .open = laminar_open,
     .move = laminar_move,

@@ -38,10 +38,12 @@ static void move(struct under_way *u, int64_t offset)
     p->transfers++;
 }
 
-/* Collective calls end alike everywhere: rank 0's clock decides. */
-static int agreed(const struct test *t, int yes)
+/* Collective calls end alike everywhere: rank 0's clock decides. All tasks have as many transfers
+ * then: test_check refuses others. */
+static int agreed(const struct target *target, int yes)
 {
-    if (t->o.collective)
+    const struct test *t = target->t;
+    if (t->o.collective || (target->way->back->collective && !t->o.own_file))
         MPI_Bcast(&yes, 1, MPI_INT, 0, t->comm);
     return yes;
 }
@@ -53,14 +55,15 @@ static int must_stop(const struct under_way *u)
     int enough = p->limit && p->transfers >= p->limit;
     if (!t->o.deadline)
         return enough;
-    return agreed(t, enough || now() - u->begin > t->o.deadline);
+    return agreed(&p->target, enough || now() - u->begin > t->o.deadline);
 }
 
 /* At the end of the file: begin again until the least time is over? */
 static int goes_on(const struct under_way *u)
 {
-    const struct test *t = u->p->target.t;
-    return t->o.least_seconds && agreed(t, now() - u->begin < t->o.least_seconds);
+    const struct target *target = &u->p->target;
+    int least = target->t->o.least_seconds;
+    return least && agreed(target, now() - u->begin < least);
 }
 
 /* The next one, from the front again behind the last; or -1: it has none. */
