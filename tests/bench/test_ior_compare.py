@@ -78,6 +78,25 @@ def test_two_ways_of_one_back_end_keep_their_hints_as_names():
     assert [way.name for way in found] == ["LAMINAR:checksums=no", "LAMINAR:checksums=yes"]
 
 
+def test_hints_are_names_of_what_the_user_called_a_way_and_not_of_what_it_is_done_with():
+    words = "ompio:cb_nodes=1,OMPIO:cb_nodes=2,mpiio:cb_nodes=1,laminar:sync=no,Laminar:view=no"
+    found = measure.ways(words, {"ompio": "ompio"})
+    assert [(way.name, way.word, way.component) for way in found] == [
+        ("OMPIO:cb_nodes=1", "MPIIO:cb_nodes=1", "ompio"),
+        ("OMPIO:cb_nodes=2", "MPIIO:cb_nodes=2", "ompio"),
+        ("MPIIO", "MPIIO:cb_nodes=1", ""),
+        ("LAMINAR:sync=no", "LAMINAR:sync=no", ""),
+        ("LAMINAR:view=no", "LAMINAR:view=no", ""),
+    ]
+    assert {compare._kind(way.name) for way in found} == {"OMPIO", "MPIIO", "LAMINAR"}
+
+
+@pytest.mark.parametrize("words", ["LAMINAR,laminar", "MPIIO:view:a=1,LAMINAR,MPIIO:view:a=1"])
+def test_ways_of_one_name_are_refused(words):
+    with pytest.raises(UsageError, match="more than once"):
+        measure.ways(words, {})
+
+
 def test_a_preset_is_scaled_in_ranks_and_in_what_each_writes():
     titan = presets.PRESETS["titan-1024"]
     assert presets.scaled(titan, 1) == (1024, [4 << 30])

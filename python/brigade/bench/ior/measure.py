@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
 
 from brigade.bench.component import PRELOADED
@@ -60,21 +61,24 @@ def show(command: Sequence[str]) -> int:
 
 def ways(text: str, components: Mapping[str, str]) -> list[Way]:
     """The ways of -a; OMPIO and ROMIO are MPIIO with a component of Open MPI's own, PRELOADED is
-    MPIIO beneath `brigade mpiio`."""
+    MPIIO beneath `brigade mpiio`. Their names have no hints where they are different without."""
     components = {**components, PRELOADED: PRELOADED}
-    made = []
+    made: list[tuple[str, Way]] = []
     for word in text.split(","):
         name, colon, rest = word.partition(":")
-        shown = ":".join([name.upper(), *(["view"] if "view" in rest.split(":") else [])])
-        wanted = _COMPONENTS.get(name.upper())
-        if not wanted:
-            made.append(Way(shown, word))
-            continue
-        if wanted not in components:
+        kind = name.upper()
+        short = ":".join([kind, *(["view"] if "view" in rest.split(":") else [])])
+        wanted = _COMPONENTS.get(kind)
+        if wanted and wanted not in components:
             raise UsageError(f"-a: {name}: this MPI has no such component of MPI-IO")
-        made.append(Way(shown, f"MPIIO{colon}{rest}", components[wanted]))
-    doubled = {way.name for way in made if sum(w.name == way.name for w in made) > 1}
-    return [Way(w.word, w.word, w.component) if w.name in doubled else w for w in made]
+        back, component = ("MPIIO", components[wanted]) if wanted else (kind, "")
+        made.append((short, Way(f"{kind}{colon}{rest}", f"{back}{colon}{rest}", component)))
+    alike = Counter(short for short, _ in made)
+    found = [way if alike[short] > 1 else replace(way, name=short) for short, way in made]
+    doubled = [name for name, times in Counter(way.name for way in found).items() if times > 1]
+    if doubled:
+        raise UsageError(f"-a: {doubled[0]} is there more than once")
+    return found
 
 
 def compare(
