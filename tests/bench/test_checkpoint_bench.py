@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from mpi_world import ENVIRONMENT, has_romio, needs_romio
 
-from brigade.bench.checkpoint import program
+from brigade.bench.checkpoint import program, rival
+from brigade.errors import BrigadeError
 
 SMALL = ["--record", "1k", "--rounds", "2", "-n", "4", "--mpicc", "mpicc.openmpi"]
 LAUNCHER = ["--", "mpirun.openmpi", "--oversubscribe", "-n", "{n}"]
@@ -263,3 +264,21 @@ def test_a_neighbour_on_the_file_system_ends_with_the_measurement(cache, tmp_pat
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["settings"]["rival_mib"] == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_neighbour_that_died_makes_the_measurement_an_error(tmp_path, monkeypatch):
+    with rival.rival(tmp_path, 1):
+        pass
+    monkeypatch.setattr(rival.sys, "executable", shutil.which("false"))
+    with pytest.raises(BrigadeError, match="ended with status 1"), rival.rival(tmp_path, 1):
+        pass
+    with pytest.raises(KeyError), rival.rival(tmp_path, 1):
+        raise KeyError("what fails beside it is what is said")
+
+
+def test_a_neighbour_that_cannot_write_says_where(tmp_path):
+    command = [sys.executable, "-m", rival.__name__, str(tmp_path / "nowhere"), "1", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        said = child.stderr.read().decode()
+    assert child.returncode == 1
+    assert said == f"the neighbour (--rival): {tmp_path / 'nowhere'}: No such file or directory\n"

@@ -15,24 +15,28 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from brigade.errors import BrigadeError
+
 _LONGEST_REST_S = 0.4
 _PIECE = 1 << 20
 
 
 @contextlib.contextmanager
 def rival(folder: Path, megabytes: int) -> Iterator[None]:
-    """While the block runs, bursts of up to `megabytes` go to `folder`; 0: none."""
+    """While the block runs, bursts of up to `megabytes` go to `folder`; 0: none. BrigadeError after
+    it if they did not go on until its end."""
     if not megabytes:
         yield
         return
     command = [sys.executable, "-m", __spec__.name, str(folder), str(megabytes), "1"]
-    child = subprocess.Popen(command, stdin=subprocess.PIPE)
-    try:
-        yield
-    finally:
-        assert child.stdin
-        child.stdin.close()  # it ends with its burst, or with us
-        child.wait()
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
+        yield  # then its standard input is closed: it ends with its burst, or with us
+    if child.returncode:
+        raise BrigadeError(
+            f"the neighbour (--rival) ended with status {child.returncode}, and not with the "
+            "measurement",
+            hint="what was measured without it is no measurement beside another job",
+        )
 
 
 def _burst(folder: str, pieces: int, contents: bytes) -> None:
@@ -53,7 +57,10 @@ def main(words: list[str]) -> None:
     contents = chance.randbytes(_PIECE)
     os.set_blocking(0, False)
     while os.read(0, 1) if _readable() else True:
-        _burst(words[0], chance.randint(1, int(words[1])), contents)
+        try:
+            _burst(words[0], chance.randint(1, int(words[1])), contents)
+        except OSError as error:
+            sys.exit(f"the neighbour (--rival): {words[0]}: {error.strerror}")
         time.sleep(chance.uniform(0, _LONGEST_REST_S))
 
 
