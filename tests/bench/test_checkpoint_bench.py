@@ -94,9 +94,26 @@ def test_published_files_of_peers_are_whole_under_their_names(cache, tmp_path):
 
 
 def test_only_what_was_published_is_found_by_the_check(wrong_program, tmp_path):
-    made = wrong_program("main.c", "    if (rename(from, to))", "    if (0 && rename(from, to))")
+    made = wrong_program("main.c", "rename(from, to)", "0")
     said = run(made, tmp_path, STRIDED.replace("read=1", "publish=1"))
     assert '"failed": "the file that was written is not there"' in said, said
+
+
+OWN_PUBLISHED = "back=posix-fpp seed=1 grid=2 count=64 sync=1 publish=1"
+
+
+def test_a_file_of_a_ranks_own_that_cannot_be_renamed_is_a_failure(wrong_program, tmp_path):
+    failing = "(rank == 1 ? (errno = EDQUOT, -1) : rename(from, to))"
+    said = run(wrong_program("main.c", "rename(from, to)", failing), tmp_path, OWN_PUBLISHED)
+    assert re.search(r"\"failed\": \".*/file\.[01]: Disk quota exceeded", said), said
+
+
+def test_one_rank_syncs_the_folder_when_all_have_renamed_their_files(wrong_program, tmp_path):
+    opened = "    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;"
+    counted = f'    printf("synced by %d\\n", rank);\n{opened}'
+    said = run(wrong_program("main.c", opened, counted), tmp_path, OWN_PUBLISHED)
+    assert re.findall(r"synced by (\d)", said) == ["0"], said
+    assert '"id": 0, "write"' in said
 
 
 @pytest.fixture

@@ -201,12 +201,11 @@ static void check_file(const struct cell *cell, uint64_t base)
     free(buf);
 }
 
-static int rename_and_sync(const char *from, const char *to)
+/* That of a file; 0 or errno. */
+static int sync_folder(const char *path)
 {
     char folder[sizeof((struct cell *)0)->path];
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(to, '/') + 1 - to), to);
-    if (rename(from, to))
-        return errno;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
     if (fd < 0 || fsync(fd))
         rc = errno;
@@ -215,14 +214,15 @@ static int rename_and_sync(const char *from, const char *to)
     return rc;
 }
 
-/* With `publish`, writes beside the name, and renames when all ranks are done: what a program must
- * do itself that wants its last checkpoint to be whole, and what Brigade always does. */
+/* With `publish`, writes beside the name, and renames when all ranks are done, after which one of
+ * them syncs the folder: what a program must do itself that wants its last checkpoint to be whole,
+ * and what Brigade always does. */
 static int write_file(const struct cell *cell, const struct back_end *back, char *buf,
                       struct outcome *outcome)
 {
     struct cell beside = *cell;
     char from[sizeof cell->path + 16], to[sizeof cell->path + 16];
-    int rc = 0;
+    int rc = 0, worst = 0;
     if (!cell->publish || strcmp(back->name, "brigade") == 0)
         return back->write(cell, buf, outcome);
     snprintf(beside.path, sizeof beside.path, "%.1000s.new", cell->path);
@@ -231,11 +231,16 @@ static int write_file(const struct cell *cell, const struct back_end *back, char
     snprintf(from, sizeof from, back->own_files ? "%s.%d" : "%s", beside.path, rank);
     snprintf(to, sizeof to, back->own_files ? "%s.%d" : "%s", cell->path, rank);
     MPI_Barrier(cell->comm);
-    if (back->own_files || rank == 0)
-        rc = rename_and_sync(from, to);
-    MPI_Bcast(&rc, 1, MPI_INT, 0, cell->comm);
+    if ((back->own_files || rank == 0) && rename(from, to))
+        rc = errno;
+    MPI_Allreduce(&rc, &worst, 1, MPI_INT, MPI_MAX, cell->comm);
+    if (rank == 0 && worst == 0)
+        rc = worst = sync_folder(to);
+    MPI_Bcast(&worst, 1, MPI_INT, 0, cell->comm);
     outcome_lap(outcome, CLOSE);
-    return rc ? outcome_fail(outcome, "%s: %s", to, strerror(rc)) : 0;
+    return worst ? outcome_fail(outcome, "%s: %s%s", to, strerror(worst),
+                                rc == worst ? "" : ", at another rank")
+                 : 0;
 }
 
 /* Runs one direction on all ranks; on rank 0 seconds[] becomes the slowest rank's phases, then the
