@@ -35,7 +35,7 @@ def main() -> int:
     options = arguments()
     os.environ["BRIGADE_CACHE"] = str(options.cache)
     words = overlap.words([options.mpicc])  # here: nodes only use it
-    program.compiled(options.cache / "bench", "overlap", words, [overlap.SOURCE])
+    program.compiled(options.cache / "bench", "overlap", words, overlap.SOURCES)
     lab = Lab.up(name=options.lab, nodes=options.nodes, fs="moosefs")
     try:
         limit(lab, options.link)

@@ -72,6 +72,28 @@ def test_the_table_fits_eighty_columns_and_says_whether_yielding_is_good_enough(
     assert "reached" in done.stdout and figure.stat().st_size > 5000
 
 
+@needs_mpi
+def test_direct_is_left_out_of_what_it_cannot_write(folder: Path) -> None:
+    odd = ["--size", "100001", "-n", "2"]
+    done = bench(folder, *SMALL, *odd, "--json", *LAUNCHER)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["absent"].keys() == {"direct"}
+    found = [one["variant"] for one in report["cells"][0]["variants"]]
+    assert found == [name for name in interfere.VARIANTS if name != "direct"]
+    done = bench(folder, *SMALL, *odd, "--variants", "plain,direct", *LAUNCHER)
+    assert (done.returncode, "direct cannot be measured" in done.stderr) == (2, True)
+    assert list(folder.iterdir()) == []
+
+
+def test_direct_is_left_out_where_a_file_system_does_not_take_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for takes in (True, False):
+        monkeypatch.setattr(interfere, "takes_direct", lambda folder, takes=takes: takes)
+        assert ("direct" in interfere.absent(tmp_path, [4096])) is not takes
+
+
 def test_a_variant_that_is_none_is_an_error(tmp_path: Path) -> None:
     done = bench(tmp_path, "--variants", "async,fast")
     assert done.returncode == 2 and "no variant 'fast'" in done.stderr

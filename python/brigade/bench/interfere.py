@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from brigade.bench import overlap
+from brigade.bench.cache.measure import takes_direct
 from brigade.bench.checkpoint.summary import quantile
 from brigade.bench.overlap import Settings
 
@@ -28,10 +29,20 @@ VARIANTS = {
 PHASES = ("before", "during", "after")
 CALLS = ("barrier", "allreduce")
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
+PIECE = 4096  # bytes, of which O_DIRECT writes multiples
 CAP = 0.8  # of what async reaches: the rate of `capped`, unless one is given
 MOST_TIMES, MOST_LOST = 2.0, 0.2  # what is wanted of `yielding`
 Progress = Optional[Callable[[int, int], None]]
 Sample = dict[str, Any]
+
+
+def absent(folder: Path, sizes: Sequence[int]) -> dict[str, str]:
+    """The variants that cannot be measured in that folder, and why."""
+    if any(size % PIECE for size in sizes):
+        return {"direct": f"it writes multiples of {PIECE} bytes (--size)"}
+    if not takes_direct(folder):
+        return {"direct": "this file system takes no O_DIRECT"}
+    return {}
 
 
 def mode_and_hints(name: str, settings: Settings) -> tuple[str, str]:

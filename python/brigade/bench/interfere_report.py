@@ -35,6 +35,8 @@ def print_report(report: dict[str, Any]) -> None:
     )
     for name in {one["variant"]: None for cell in report["cells"] for one in cell["variants"]}:
         console.print(f"{name}: {VARIANTS[name]}")
+    for name, why in report.get("absent", {}).items():
+        console.print(f"absent: {name}: {why}")
 
 
 def _table(cell: dict[str, Any], call: str) -> Table:

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from brigade import paths
+from brigade.bench.checkpoint.program import DRIVERS, EXCHANGE
 from brigade.bench.checkpoint.summary import quantile
 from brigade.bench.drivers.pynamic import MARK
 from brigade.bench.run import gather
 from brigade.errors import BrigadeError
 
-SOURCE = Path(__file__).with_name("drivers") / "overlap.c"
+SOURCES = [DRIVERS / "overlap.c", *EXCHANGE]
 VARIANTS = {
     "plain": "each rank writes a file of its own; the kernel writes it back when it likes",
     "sync": "Brigade; commit returns when the file is there",
@@ -51,7 +52,8 @@ class Settings:
 def words(mpicc: list[str]) -> list[str]:
     """The command that compiles the program, but for where it goes."""
     native = paths.native("libbrigade_io.so").parent
-    made = [*mpicc, "-O2", "-w", f'-DMARK="{MARK}"', f"-I{native}/include", str(SOURCE)]
+    made = [*mpicc, "-O2", "-w", f'-DMARK="{MARK}"', f"-I{native}/include"]
+    made += [str(source) for source in SOURCES if source.suffix == ".c"]
     made += [f"-L{native}", f"-Wl,-rpath,{native}", "-Wl,--no-as-needed", "-lbrigade_pmpi"]
     return [*made, "-lbrigade_io", "-pthread"]
 

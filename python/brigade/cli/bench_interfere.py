@@ -48,7 +48,7 @@ Variants:
     help="What each rank writes; several are measured in turn.",
 )  # fmt: skip
 @click.option(
-    "--variants", default=",".join(bench.VARIANTS), show_default=True, help="What is compared."
+    "--variants", metavar="NAME,...", help="What is compared.  [default: all that are possible]"
 )
 @click.option(
     "--slowdown", type=click.FloatRange(1), default=1.1, show_default=True,
@@ -88,7 +88,7 @@ def interfere(
     launcher: tuple[str, ...],
     widths: list[int],
     sizes: list[int],
-    variants: str,
+    variants: str | None,
     rate: int | None,
     folder: str,
     mpicc: str,
@@ -107,7 +107,7 @@ def interfere(
     from brigade.paths import cache_dir
     from brigade.report.host import host
 
-    names = variants.split(",")
+    names = variants.split(",") if variants else list(bench.VARIANTS)
     unknown = [name for name in names if name not in bench.VARIANTS]
     if unknown:
         raise UsageError(
@@ -116,10 +116,15 @@ def interfere(
     if rate == 0:
         raise UsageError("--rate must be above 0")
     words = overlap.words(shlex.split(mpicc))
-    made = program.compiled(cache_dir() / "bench", "overlap", words, [overlap.SOURCE])
+    made = program.compiled(cache_dir() / "bench", "overlap", words, overlap.SOURCES)
     cells = [(ranks, size) for ranks in widths for size in sizes]
     samples: list[dict[str, Any]] = []
     with stoppable(), scratch(folder) as place, counted("measuring") as progress:
+        absent = bench.absent(place, sizes)
+        for name, why in absent.items():
+            if variants and name in names:
+                raise UsageError(f"{name} cannot be measured: {why}")
+        names = [name for name in names if name not in absent]
         for number, (ranks, size) in enumerate(cells):
             settings = overlap.Settings(
                 place, launcher_words(launcher, ranks, mpicc), ranks, size, rate=rate or 0,
@@ -132,6 +137,7 @@ def interfere(
         "host": host(),
         "settings": {**options, "ranks": widths, "sizes": sizes, "rate": rate, "folder": folder,
                      "launcher": list(launcher)},
+        "absent": absent,
         "cells": bench.summarize(samples),
         "samples": samples,
     }  # fmt: skip

@@ -102,7 +102,7 @@ def overlap(
         )
     compiler = shlex.split(mpicc)
     words = bench.words(compiler)
-    made = program.compiled(cache_dir() / "bench", "overlap", words, [bench.SOURCE])
+    made = program.compiled(cache_dir() / "bench", "overlap", words, bench.SOURCES)
     started = launcher_words(launcher, options["ranks"], mpicc)
     with stoppable(), scratch(folder) as place, counted("measuring") as progress:
         settings = bench.Settings(place, started, bytes=size, rate=rate or 0, **options)

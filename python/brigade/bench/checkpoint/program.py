@@ -25,6 +25,8 @@ DRIVERS = Path(__file__).parents[1] / "drivers"
 SOURCES = DRIVERS / "checkpoint"
 #: of every program that compares when ranks of several nodes began and ended
 CLOCK = [DRIVERS / "clock.c", DRIVERS / "clock.h"]
+#: of every program that carries out a schedule
+EXCHANGE = [DRIVERS / "exchange.c", DRIVERS / "exchange.h"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def compiled(base: Path, name: str, words: list[str], sources: list[Path]) -> Pa
 
 
 def _sources() -> list[Path]:
-    return [*sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")]), *CLOCK]
+    return [*sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")]), *CLOCK, *EXCHANGE]
 
 
 def _words(mpicc: str, peers: list[Peer]) -> list[str]:

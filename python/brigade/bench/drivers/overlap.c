@@ -11,11 +11,14 @@
  *   plain   each rank writes a file of its own, FILE.RANK, and leaves the rest to the kernel
  *   fsync   the same in a thread, which then waits for fsync
  *   direct  the same past the page cache (O_DIRECT), and fsync
- * Rank 0 prints a line of JSON a turn; a call's time is the longest of any rank. */
+ * Rank 0 prints a line of JSON a turn; a call's time is the longest of any rank. A failure ends the
+ * job: MARK and {"failed", "rank"}. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
 #include "brigade/io.h"
+
+#include "exchange.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,6 +57,18 @@ struct writer {
 
 static int rank;
 static const char *file = "";
+
+__attribute__((noreturn)) static void fail(const char *what, const char *why)
+{
+    printf(MARK "{\"rank\": %d, \"failed\": ", rank);
+    char text[PATH + 1024];
+    snprintf(text, sizeof text, "%s: %s", what, why);
+    exchange_text(text);
+    puts("}");
+    fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
+}
 
 static void step(struct series *series, const struct turn *turn, double since)
 {
@@ -111,38 +126,44 @@ static int aside(const struct turn *turn)
 }
 
 /* The same on all ranks: whether every rank's thread has ended. */
-static int all_over(struct writer *writer, int *rc)
+static int all_over(const struct writer *writer)
 {
-    int mine[2] = {!writer->over, writer->over ? -writer->rc : 0}, all[2];
-    MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    if (all[0])
-        return 0;
-    *rc = -all[1];
-    return 1;
+    int over = writer->over, all;
+    if (over && writer->rc)
+        fail(writer->path, strerror(-writer->rc));
+    MPI_Allreduce(&over, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
 }
 
 /* Writes, and leaves *request or *fd to be finished. */
-static int begin_write(const struct turn *turn, const char *path, const char *buf, brg_file **f,
-                       brg_request **request, struct writer *writer, int *fd, struct brg_error *err)
+static void begin_write(const struct turn *turn, const char *path, const char *buf, brg_file **f,
+                        brg_request **request, struct writer *writer, int *fd)
 {
+    struct brg_error err = {0};
+    int rc;
     if (aside(turn)) {
         *writer = (struct writer){.path = path,
                                   .buf = buf,
                                   .bytes = turn->bytes,
                                   .direct = strcmp(turn->mode, "direct") == 0};
-        int failed = pthread_create(&writer->thread, NULL, write_aside, writer);
-        writer->running = !failed;
-        return -failed;
+        if ((rc = pthread_create(&writer->thread, NULL, write_aside, writer)))
+            fail("a thread", strerror(rc));
+        writer->running = 1;
+        return;
     }
-    if (strcmp(turn->mode, "plain") == 0)
-        return write_whole(path, buf, turn->bytes, 0, fd);
-    int rc = brg_file_open(MPI_COMM_WORLD, path, BRG_WRITE | BRG_CREATE, turn->hints, f, err);
+    if (strcmp(turn->mode, "plain") == 0) {
+        if ((rc = write_whole(path, buf, turn->bytes, 0, fd)))
+            fail(path, strerror(-rc));
+        return;
+    }
+    rc = brg_file_open(MPI_COMM_WORLD, path, BRG_WRITE | BRG_CREATE, turn->hints, f, &err);
     if (!rc)
-        rc = brg_file_write(*f, (uint64_t)rank * turn->bytes, buf, turn->bytes, err);
+        rc = brg_file_write(*f, (uint64_t)rank * turn->bytes, buf, turn->bytes, &err);
     if (!rc)
-        rc = strcmp(turn->mode, "async") == 0 ? brg_file_commit_start(*f, request, err)
-                                              : brg_file_commit(*f, err);
-    return rc;
+        rc = strcmp(turn->mode, "async") == 0 ? brg_file_commit_start(*f, request, &err)
+                                              : brg_file_commit(*f, &err);
+    if (rc)
+        fail(turn->mode, err.text);
 }
 
 static void print_series(const char *name, const float *values, int n, double unit)
@@ -159,12 +180,12 @@ static void longest(void *values, int n, MPI_Datatype type)
     MPI_Reduce(rank ? values : MPI_IN_PLACE, values, n, type, MPI_MAX, 0, MPI_COMM_WORLD);
 }
 
-/* One turn. 0, or a failure, which has been said. */
-static int take(const struct turn *turn, char *buf)
+/* One turn. */
+static void take(const struct turn *turn, char *buf)
 {
     static struct series before, within, after;
     struct writer writer = {0};
-    struct brg_error err = {.text = "it cannot write"};
+    struct brg_error err = {0};
     brg_file *f = NULL;
     brg_request *request = NULL;
     int fd = -1, done = 1;
@@ -181,26 +202,21 @@ static int take(const struct turn *turn, char *buf)
     MPI_Barrier(MPI_COMM_WORLD);
 
     start = MPI_Wtime();
-    int rc = begin_write(turn, path, buf, &f, &request, &writer, &fd, &err);
+    begin_write(turn, path, buf, &f, &request, &writer, &fd);
     double times[2] = {MPI_Wtime() - start, MPI_Wtime() - start};
     if (request || writer.running)
         done = 0;
-    while (!rc && (!done || within.n < turn->barriers)) {
+    while (!done || within.n < turn->barriers) {
         step(&within, turn, start);
         if (!done && (abs(turn->step_us) >= LONG_US || within.n % 10 == 0)) {
-            if (request)
-                rc = brg_request_test(request, &done, &err);
-            else
-                done = all_over(&writer, &rc);
+            if (!request)
+                done = all_over(&writer);
+            else if (brg_request_test(request, &done, &err))
+                fail(turn->mode, err.text);
             times[1] = MPI_Wtime() - start;
         }
     }
-    if (rc) {
-        printf(MARK "{\"failed\": \"%s: error %d\", \"rank\": %d}\n", turn->mode, -rc, rank);
-        fflush(stdout);
-    }
-
-    for (int i = 0; i < turn->after && !rc; i++)
+    for (int i = 0; i < turn->after; i++)
         step(&after, turn, start);
     if (writer.running)
         pthread_join(writer.thread, NULL);
@@ -227,7 +243,7 @@ static int take(const struct turn *turn, char *buf)
     longest(within.reduced, within.n, MPI_FLOAT);
     longest(after.reduced, after.n, MPI_FLOAT);
     longest(times, 2, MPI_DOUBLE);
-    if (rank == 0 && !rc) {
+    if (rank == 0) {
         printf(MARK "{\"turn\": %d, \"returned\": %.6f, \"done\": %.6f", turn->number, times[0],
                times[1]);
         print_series("before_us", before.seconds, before.n, 1e6);
@@ -242,40 +258,40 @@ static int take(const struct turn *turn, char *buf)
         printf("}\n");
         fflush(stdout);
     }
-    return rc;
 }
 
 int main(int argc, char **argv)
 {
     struct turn turn;
-    int ranks, rc = 0;
+    int ranks, provided;
     unsigned long long room = 0;
-    char line[2048], *buf = NULL;
-    int provided;
+    char *buf = NULL, *rest = NULL;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    FILE *schedule = argc > 2 && strlen(argv[2]) < PATH ? fopen(argv[1], "r") : NULL;
-    if (schedule)
-        file = argv[2];
+    if (argc < 3 || strlen(argv[2]) >= PATH)
+        fail("overlap SCHEDULE FILE", argc < 3 ? "what is missing?" : strerror(ENAMETOOLONG));
+    file = argv[2];
+    char *schedule = exchange_schedule(argv[1]);
+    if (!schedule)
+        fail(argv[1], "cannot be read");
     if (rank == 0)
         printf(MARK "{\"ranks\": %d}\n", ranks);
-    while (!rc && schedule && fgets(line, sizeof line, schedule)) {
-        if (sscanf(line, "%d %15s %511s %llu %d %d %d %d", &turn.number, turn.mode,
-                   turn.hints, &turn.bytes, &turn.step_us, &turn.barriers, &turn.doubles,
-                   &turn.after) != 8 ||
+    for (char *line = strtok_r(schedule, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (sscanf(line, "%d %15s %511s %llu %d %d %d %d", &turn.number, turn.mode, turn.hints,
+                   &turn.bytes, &turn.step_us, &turn.barriers, &turn.doubles, &turn.after) != 8 ||
             turn.doubles < 0 || turn.doubles > 4096)
-            break;
+            fail("no turn", line);
         if (turn.bytes > room) {
             free(buf);
             room = (turn.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-            buf = aligned_alloc(ALIGNED, room);
+            if (!(buf = aligned_alloc(ALIGNED, room)))
+                fail("a rank's bytes", strerror(ENOMEM));
         }
-        rc = take(&turn, buf);
+        take(&turn, buf);
     }
+    free(schedule);
     free(buf);
-    if (rc)
-        MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Finalize();
-    return schedule == NULL;
+    return 0;
 }

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cell.h"
+#include "exchange.h"
 
 #define LONGEST 1000 /* path of a file: endings are added to it */
 
@@ -39,52 +40,14 @@ static const struct back_end *const back_ends[] = {
 
 static int rank, size;
 
-static void print_text(const char *text)
-{
-    putchar('"');
-    for (; *text; text++)
-        if (*text == '\n')
-            fputs("\\n", stdout);
-        else if (*text == '"' || *text == '\\')
-            printf("\\%c", *text);
-        else if ((unsigned char)*text >= ' ')
-            putchar(*text);
-    putchar('"');
-}
-
 __attribute__((noreturn)) static void fail(const struct cell *cell, const char *why)
 {
     printf("%s{\"id\": %d, \"rank\": %d, \"failed\": ", MARK, cell->id, rank);
-    print_text(why);
+    exchange_text(why);
     puts("}");
     fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 1);
     abort();
-}
-
-static char *read_schedule(const char *path)
-{
-    char *text = NULL;
-    long bytes = -1;
-    if (rank == 0) {
-        FILE *file = fopen(path, "r");
-        if (file && fseek(file, 0, SEEK_END) == 0 && (bytes = ftell(file)) >= 0) {
-            rewind(file);
-            text = malloc((size_t)bytes + 1);
-            if (!text || fread(text, 1, (size_t)bytes, file) != (size_t)bytes)
-                bytes = -1;
-        }
-        if (file)
-            fclose(file);
-    }
-    MPI_Bcast(&bytes, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-    if (bytes < 0)
-        fail(&(struct cell){.id = -1}, "cannot read the schedule");
-    if (!text)
-        text = malloc((size_t)bytes + 1);
-    MPI_Bcast(text, (int)bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
-    text[bytes] = '\0';
-    return text;
 }
 
 static const struct back_end *find_back_end(const struct cell *cell)
@@ -296,7 +259,7 @@ static void run_cell(struct cell *cell, char *buf, char *back_buf)
         if (cell->read)
             print_seconds("read", read);
         fputs(", \"note\": ", stdout);
-        print_text(outcome.note);
+        exchange_text(outcome.note);
         puts("}");
         fflush(stdout);
     }
@@ -328,7 +291,7 @@ static void say_hello(void)
     MPI_Get_library_version(library, &bytes);
     if (rank == 0) {
         printf("%s{\"ranks\": %d, \"nodes\": %d, \"mpi\": ", MARK, size, nodes);
-        print_text(library);
+        exchange_text(library);
         puts("}");
         fflush(stdout);
     }
@@ -344,7 +307,9 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     clock_agree(MPI_COMM_WORLD);
     say_hello();
-    char *schedule = read_schedule(argc > 1 ? argv[1] : "");
+    char *schedule = exchange_schedule(argc > 1 ? argv[1] : "");
+    if (!schedule)
+        fail(&(struct cell){.id = -1}, "cannot read the schedule");
     for (char *line = strtok_r(schedule, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         struct cell cell = {.calls = 1, .element = 1, .rank = rank, .size = size};
         cell.comm = MPI_COMM_WORLD;
