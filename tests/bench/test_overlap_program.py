@@ -48,6 +48,13 @@ def test_the_schedule_need_be_seen_by_the_first_rank_alone(made: Path, tmp_path:
     assert failed["failed"] == f"{tmp_path / 'nowhere'}: cannot be read"
 
 
+def test_no_step_of_a_long_turn_is_dropped(made: Path, tmp_path: Path) -> None:
+    schedule = tmp_path / "schedule"
+    schedule.write_text(turn("plain", barriers=60000))
+    said = heard([made, schedule, tmp_path / "file"])
+    assert [len(said[1][key]) for key in ("before_us", "within_us", "at_us")] == [60000] * 3
+
+
 @pytest.mark.parametrize("mode", ["plain", "fsync", "direct", "sync", "async"])
 def test_a_write_that_fails_says_where_and_why(mode: str, made: Path, tmp_path: Path) -> None:
     schedule, folder = tmp_path / "schedule", tmp_path / 'no "folder"'

@@ -29,7 +29,6 @@
 #include <unistd.h>
 
 #define PATH 4096
-#define MOST 50000 /* steps of a turn */
 #define PIECE (1u << 20)
 #define ALIGNED 4096u
 #define LONG_US 5000 /* after a step of so much work the request is asked each time */
@@ -41,9 +40,8 @@ struct turn {
 };
 
 struct series {
-    float seconds[MOST], at[MOST]; /* a barrier's time; when it ended */
-    float reduced[MOST];           /* an allreduce's */
-    int n;
+    float *seconds, *at, *reduced; /* a barrier's time; when it ended; an allreduce's time */
+    int n, room;
 };
 
 /* A write in a thread of its own. */
@@ -70,6 +68,15 @@ __attribute__((noreturn)) static void fail(const char *what, const char *why)
     abort();
 }
 
+static void grow(struct series *series)
+{
+    float **const all[] = {&series->seconds, &series->at, &series->reduced};
+    series->room = series->room ? 2 * series->room : 4096;
+    for (int i = 0; i < 3; i++)
+        if (!(*all[i] = realloc(*all[i], (size_t)series->room * sizeof **all[i])))
+            fail("times of calls", strerror(ENOMEM));
+}
+
 static void step(struct series *series, const struct turn *turn, double since)
 {
     static double given[4096], taken[4096];
@@ -85,11 +92,11 @@ static void step(struct series *series, const struct turn *turn, double since)
         MPI_Allreduce(given, taken, turn->doubles, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         end = MPI_Wtime();
     }
-    if (series->n < MOST) {
-        series->seconds[series->n] = (float)(middle - begin);
-        series->reduced[series->n] = (float)(end - middle);
-        series->at[series->n++] = (float)(middle - since);
-    }
+    if (series->n == series->room)
+        grow(series);
+    series->seconds[series->n] = (float)(middle - begin);
+    series->reduced[series->n] = (float)(end - middle);
+    series->at[series->n++] = (float)(middle - since);
 }
 
 static int write_whole(const char *path, const char *buf, size_t bytes, int flags, int *fd)
