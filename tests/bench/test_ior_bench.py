@@ -239,6 +239,19 @@ def test_a_file_of_another_run_is_nobodys(damaged):
     assert "which no task of this test wrote" in said
 
 
+def test_words_are_counted_of_what_was_compared(damaged):
+    said = damaged(1, lambda data: None, "--stoneWallingWearOutIterations", "2", signature="6")
+    assert "4096 of 4096 words are wrong" in said.stderr
+
+
+def test_tests_of_one_file_of_tests_have_signatures_of_their_own(ior, tmp_path):
+    script = tmp_path / "script"
+    test = "writeFile=1, checkWrite=1, keepFile=1, blockSize=8, transferSize=8, testFile"
+    script.write_text(f"IOR START\n{test}=one\nRUN\ntestFile=two\nRUN\nIOR STOP\n")
+    assert ior(1, "-f", script).returncode == 0
+    assert (tmp_path / "one").read_bytes() != (tmp_path / "two").read_bytes()
+
+
 def test_a_file_that_ends_early_is_an_error_that_says_where(damaged, tmp_path):
     def cut(data: bytearray) -> None:
         del data[(96 << 10) + 100 :]

@@ -97,13 +97,14 @@ static void judge(struct run *r, const struct phase *p)
 {
     const struct test *t = r->t;
     struct verdict mine, *all = NULL;
-    int64_t words = p->wrong.words;
+    int64_t words = p->wrong.words, compared = p->moved / 8;
     memset(&mine, 0, sizeof mine);
     mine.wrong = p->wrong;
     mine.as = p->target.as;
     MPI_Allreduce(MPI_IN_PLACE, &words, 1, MPI_INT64_T, MPI_SUM, t->comm);
     if (words == 0)
         return;
+    MPI_Allreduce(MPI_IN_PLACE, &compared, 1, MPI_INT64_T, MPI_SUM, t->comm);
     r->wrong += words;
     r->wrong_here = 1;
     if (t->rank == 0 && !(all = malloc((size_t)t->ranks * sizeof *all)))
@@ -111,8 +112,7 @@ static void judge(struct run *r, const struct phase *p)
     MPI_Gather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, 0, t->comm);
     if (t->rank != 0)
         return;
-    warn("%lld of %lld words are wrong", (long long)words,
-         (long long)(t->o.block * t->o.segments * t->ranks / 8));
+    warn("%lld of %lld words are wrong", (long long)words, (long long)compared);
     for (int rank = 0, shown = 0; rank < t->ranks && shown < SHOWN; rank++)
         if (all[rank].wrong.words) {
             report_wrong(t, r->way, r->repetition, rank, all[rank].as, &all[rank].wrong);
@@ -216,14 +216,15 @@ static void remove_files(const struct run *r)
         report_removed(t, r->way, r->repetition, now() - begin);
 }
 
-/* Without -G every iteration has a signature of its own, so that what an earlier one left there is
- * not taken for right. */
+/* Without -G every iteration of every test has a signature of its own, so that what an earlier one
+ * left there is not taken for right. */
 static void sign(struct run *r)
 {
     struct test *t = r->t;
     t->signature = t->o.signature;
     if (!t->signature) {
-        t->signature = (int64_t)time(NULL) * 1000003 + r->repetition * MAX_WAYS + r->way;
+        t->signature = ((int64_t)time(NULL) * 1000003 + t->id) * 1000003;
+        t->signature += r->repetition * MAX_WAYS + r->way;
         MPI_Bcast(&t->signature, 1, MPI_INT64_T, 0, t->comm);
     }
 }
