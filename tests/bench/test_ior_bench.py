@@ -312,6 +312,8 @@ def test_a_deadline_limits_what_is_read_to_what_was_written(ior):
         (["-a", "TAPE"], "no back end 'TAPE'"),
         (["-t", "much"], "transferSize: 'much' is no size"),
         (["-R", "-r"], "give both its signature: -G"),
+        (["-W", "-k"], "give both its signature: -G"),
+        (["-w", "-k", "-D", "1", "--stoneWallingStatusFile", "f"], "a write needs both"),
         (["-C", "-Z"], "not both"),
         (["-a", "POSIX,LAMINAR:view"], "LAMINAR has no view"),
         (["-a", "POSIX:fast=yes"], "POSIX has no hints"),
@@ -344,6 +346,16 @@ def test_a_task_for_which_no_transfers_were_drawn_does_not_wear_out(ior):
 def test_tasks_of_a_back_end_that_is_always_collective_stop_together(words, ior):
     done = ior(3, "-a", "LAMINAR", *words, "-w", "-b", "8k", "-t", "8", "-s", "1000000")
     assert (done.returncode, "a deadline, -D" in done.stderr) == (0, True), done.stderr
+
+
+def test_what_all_tasks_came_to_is_kept_for_a_later_read(ior, tmp_path):
+    file, status = tmp_path / "file", tmp_path / "status"
+    words = ["-k", "-b", "16k", "-t", "8k", "-o", file, "--stoneWallingStatusFile"]
+    write = ["-w", "-D", "30", "--stoneWallingWearOut", "-z", "--random-offset-seed", "7"]
+    done = ior(2, *write, "-s", "2", *words, status)
+    assert (done.returncode, status.read_text()) == (0, "8"), done.stderr
+    done = ior(1, *write[:-3], *words, tmp_path / "nowhere/status")
+    assert (done.returncode, "nowhere/status: No such file" in done.stderr) == (1, True)
 
 
 def test_a_program_that_is_ended_removes_its_file(made, tmp_path):

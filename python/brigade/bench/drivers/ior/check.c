@@ -111,8 +111,8 @@ static const char *check_order(const struct test *t)
 static const char *check_rest(const struct test *t)
 {
     const struct options *o = &t->o;
-    if (o->check_read && !o->write && !o->signature)
-        return "to check (-R) what another run wrote, give both its signature: -G";
+    if ((o->check_read || o->check_write) && !o->write && !o->signature)
+        return "to check (-R, -W) what another run wrote, give both its signature: -G";
     if (o->unique_dir && !o->own_file)
         return "a folder for each task (-u) needs a file for each task (-F)";
     if (strlen(o->path) > PATH_ROOM - 64)
@@ -121,6 +121,9 @@ static const char *check_rest(const struct test *t)
         return "several files (-o A@B) cannot have a folder for each task (-u)";
     if (o->wear_out && !o->deadline)
         return "stoneWallingWearOut needs a deadline (-D)";
+    if (*o->status_file && o->write && !o->wear_out)
+        return "stoneWallingStatusFile keeps what stoneWallingWearOut (and -D) led all tasks to: a "
+               "write needs both";
     if (*o->status_file && !o->keep)
         return "stoneWallingStatusFile is for a later run: keep the file (-k)";
     if (!packet_known(o->packet))

@@ -2,6 +2,7 @@
  * repetition, and in it for each back end, in an order of its own. */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -121,6 +122,19 @@ static void judge(struct run *r, const struct phase *p)
     free(all);
 }
 
+/* For a later run. Without a wear-out, which test_check demands, tasks would have different ones; of
+ * -z one may have had nothing to do. */
+static void store_limit(const struct test *t, int64_t limit)
+{
+    int64_t most = 0;
+    MPI_Reduce(&limit, &most, 1, MPI_INT64_T, MPI_MAX, 0, t->comm);
+    if (t->rank != 0)
+        return;
+    FILE *file = fopen(t->o.status_file, "w");
+    if (!file || fprintf(file, "%lld", (long long)most) < 0 || fclose(file) != 0)
+        fail("stoneWallingStatusFile: %s: %s", t->o.status_file, strerror(errno));
+}
+
 /* With a deadline, what is read later is what was written: of all ranks if others' is read. */
 static void limit_reading(struct run *r, const struct phase *p)
 {
@@ -130,11 +144,8 @@ static void limit_reading(struct run *r, const struct phase *p)
     r->limit = p->transfers;
     if (t->o.reorder || t->o.reorder_random)
         MPI_Allreduce(MPI_IN_PLACE, &r->limit, 1, MPI_INT64_T, MPI_MIN, t->comm);
-    FILE *file = *t->o.status_file && t->rank == 0 ? fopen(t->o.status_file, "w") : NULL;
-    if (file) {
-        fprintf(file, "%lld", (long long)r->limit);
-        fclose(file);
-    }
+    if (*t->o.status_file)
+        store_limit(t, r->limit);
 }
 
 static void read_limit(struct run *r)
