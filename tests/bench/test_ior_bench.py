@@ -401,9 +401,33 @@ def test_open_mpi_is_known_by_its_compiler(said, major, monkeypatch):
     assert open_mpi("mpicc") == major
 
 
-def test_a_kept_file_needs_a_name(bench):
-    done = bench("-w", "-k")
+@pytest.mark.parametrize("words", [["-k"], ["-O", "keepFile=1"]])
+def test_a_kept_file_needs_a_name(words, bench):
+    done = bench("-w", *words)
     assert (done.returncode, "-o FILE" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--json", "--summaryFile", "f"], "summaryFile"),
+        (["--compare", "-O", "summaryFile=f"], "summaryFile"),
+        (["--compare", "-f", "script"], "one test"),
+        (["--sizes", "1M", "-O", "segmentCount=2"], "leave -s out"),
+    ],
+)
+def test_options_that_the_command_itself_needs_are_refused(words, said, bench, tmp_path):
+    done = bench(*words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sizes_are_of_the_block_that_is_in_force_and_a_preset_does_what_is_asked_for(bench):
+    words = ["--preset", "sgi", "--sizes", "8M", "-a", "POSIX", "-w", "-i", "1", "--json"]
+    done = bench(*words, "-O", "blockSize=2m,collective=0", "-n", "2", "--", *MPIRUN, "{n}")
+    assert done.returncode == 0, done.stderr
+    (sample,) = json.loads(done.stdout)["samples"]
+    assert (sample["bytes"], "read" in sample) == (8 << 20, False)
 
 
 def test_the_command_has_every_option_of_the_program(ior):

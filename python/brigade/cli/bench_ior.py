@@ -122,7 +122,10 @@ def ior(
     from brigade.bench.ior import measure, program
     from brigade.paths import cache_dir
 
-    shmem = "seam=shmem" in str(said[f"{_FIRST}api"] or "")
+    values = options.folded(
+        {name[len(_FIRST) :]: said.pop(name) for name in list(said) if name[:4] == _FIRST}
+    )
+    shmem = "seam=shmem" in str(values["api"] or "")
     if shmem:
         mpicc = os.environ.get("OSHCC", "oshcc")
     if open_mpi(mpicc) == 4:  # which makes no windows with it over TCP; later ones, only with it
@@ -131,10 +134,14 @@ def ior(
     if only_program:
         click.echo(made)
         return
-    values = {name[len(_FIRST) :]: said.pop(name) for name in list(said) if name[:4] == _FIRST}
+    several = compare or said["sizes"] or said["preset"]
+    if values["summary_file"] and (several or as_json):
+        raise UsageError("summaryFile: a comparison, and --json, are printed")
+    if values["script"] and several:
+        raise UsageError("-f: a comparison is of one test: give its options")
     start = functools.partial(launcher_words, launcher, mpicc=mpicc)
     with stoppable(), _place(values, folder):
-        if compare or said["sizes"] or said["preset"]:
+        if several:
             given = ctx.get_parameter_source("widths") is not ParameterSource.DEFAULT
             said["mpicc"] = mpicc
             _compare(str(made), start, widths if given else None, values, as_csv, as_json, **said)
@@ -167,14 +174,16 @@ def _compare(
     from brigade.bench.ior import compare, measure
     from brigade.report.host import host
 
-    if values["minutes"] or "maxtimeduration" in " ".join(values["directives"]).lower():
+    if int(values["minutes"] or 0):
         raise UsageError(
             "-T: a comparison needs every phase", hint="-D lets each move for so many seconds"
         )
     published = presets.PRESETS[preset] if preset else None
     if published:
         reordered = values["reorder"]
-        values.update({k: v for k, v in presets.VALUES.items() if not values[k]})
+        accesses = ("write", "read") if values["write"] or values["read"] else ()
+        theirs = {k: v for k, v in presets.VALUES.items() if k not in accesses}
+        values.update({k: v for k, v in theirs.items() if not values[k]})
         if reordered:  # by -C, not by -Z
             values["reorder_random"] = 0
         ranks, each = presets.scaled(published, scale)

@@ -47,6 +47,31 @@ def options() -> tuple[Option, ...]:
     return tuple(found)
 
 
+def folded(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The values with what directives (-O) say at the place of each option, as the program takes
+    it; what is none stays, for the program to refuse."""
+    found, left = dict(values), []
+    given = values.get("directives")
+    for one in given if isinstance(given, tuple) else ():
+        for word in one.partition("#")[0].split(","):
+            name, _, value = (text.strip() for text in word.partition("="))
+            option = _named(name.lower())
+            if not option or not value or option.letter == "O":
+                left += [word] * bool(word.strip())
+            elif option.kind != "FLAG":
+                found[option.field] = value
+            elif value.isdecimal() and int(value):
+                found[option.field] = int(value)
+            else:  # what is not to be done must still be said: a preset may have it
+                left.append(word)
+    return {**found, "directives": tuple(left)}
+
+
+def _named(name: str) -> Option | None:
+    names = {text.lower(): one for one in options() for text in (one.other, one.name) if text}
+    return names.get(name)
+
+
 def words(values: Mapping[str, Value]) -> list[str]:
     """The command line for values by field; None and flags of 0 are left out. Directives (-O) come
     last: they win."""
