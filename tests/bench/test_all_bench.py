@@ -61,6 +61,14 @@ def test_words_go_where_each_benchmark_takes_them() -> None:
     assert "--" not in plan.words(by_name["cache"], True, 8, "D", None, launcher)
 
 
+def test_a_table_is_named_by_the_sizes_of_its_report() -> None:
+    (align,) = [one for one in plan.ENTRIES if one.name == "align"]
+    sides = ("read_offset", "read_plain", "write_offset", "write_plain")
+    row = {"variant": "brigade", "system": "n0", "ranks": 2, "iteration": 0, "header": 256}
+    report = {"rows": [{**row, **dict.fromkeys(sides, 1.0)}], "settings": {"block": 64 << 20}}
+    assert "header 256 B, block 64 MiB" in run._printed(align, report)
+
+
 def test_what_fails_or_takes_too_long_is_said_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

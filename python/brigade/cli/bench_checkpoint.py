@@ -228,12 +228,14 @@ def align(
         read=True, rival=0, python=sys.executable, **options,
     )  # fmt: skip
     rows = bench.rates(report["samples"], system)
+    report["settings"]["block"] = block
+    report["rows"] = rows
     if as_json:
-        click.echo(json.dumps({**report, "rows": rows}, indent=1))
+        click.echo(json.dumps(report, indent=1))
     elif as_csv:
         click.echo(bench.as_csv(rows), nl=False)
     else:
-        bench.print_table(rows, block)
+        bench.print_report(report)
 
 
 def _run(

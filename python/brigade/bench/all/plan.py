@@ -55,7 +55,7 @@ ENTRIES = (
         "align", "Headers",
         "What a small header before each rank's block does to the rates.",
         ("-n", RANKS, "--block", "4M", "--rounds", "2"), ("-n", RANKS),
-        "brigade.bench.checkpoint.align:print_table", ("rows",), more=(4 << 20,),
+        "brigade.bench.checkpoint.align:print_report",
     ),
     Entry(
         "overlap", "The course of a write",

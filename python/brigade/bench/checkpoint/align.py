@@ -83,6 +83,11 @@ def _rate(sample: dict[str, Any], direction: str) -> float:
     return float(sample["ranks"] * sample["record"] / 1e6 / sample[direction]["total"])
 
 
+def print_report(report: dict[str, Any]) -> None:
+    """The tables of `brigade bench align --json`'s object."""
+    print_table(report["rows"], report["settings"]["block"])
+
+
 def print_table(rows: Sequence[dict[str, Any]], block: int) -> None:
     """One published table for each variant and header, on standard output."""
     for variant, header in dict.fromkeys((row["variant"], row["header"]) for row in rows):
