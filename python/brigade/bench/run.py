@@ -32,7 +32,8 @@ def program(folder: Path, python: str) -> list[str]:
 
 
 def run(folder: Path, launcher: list[str], ranks: int | None, python: str) -> dict[str, Any]:
-    """Run the world once; returns the report, or raises if a rank is missing or wrong."""
+    """Run the world once; returns the report. BrigadeError if a rank is wrong, or none was heard;
+    how many there should be only the launcher knows."""
     command = [*launcher, *program(folder, python)]
     if not launcher:
         from brigade.launch.local import LocalLaunch
