@@ -123,7 +123,11 @@ def test_options_are_said_as_ior_has_them():
 
 def test_directives_are_options_and_the_last_that_is_said():
     given = {"block": "1m", "keep": 0, "segments": None, "path": None}
-    said = ("blockSize = 4m, keepfile=1 # and", "segmentCount=3,colour=red,fsync=0,checkRead=much", "k")
+    said = (
+        "blockSize = 4m, keepfile=1 # and",
+        "segmentCount=3,colour=red,fsync=0,checkRead=much",
+        "k",
+    )
     found = options.folded({**given, "directives": said})
     assert (found["block"], found["keep"], found["segments"]) == ("4m", 1, "3")
     assert found["directives"] == ("colour=red", "fsync=0", "checkRead=much", "k"), "the program's"

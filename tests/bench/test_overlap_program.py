@@ -30,10 +30,10 @@ def turn(mode: str, barriers: int = 5) -> str:
     return f"0 {mode} {HINTS.get(mode, 'sync=yes')} 4096 0 {barriers} 0 0\n"
 
 
-def heard(command: list[object]) -> list[dict[str, object]]:
+def heard(command: list[object], **variables: str) -> list[dict[str, object]]:
     done = subprocess.run(
         [str(word) for word in command],
-        env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=60,
+        env={**os.environ, **ENVIRONMENT, **variables}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     return [json.loads(x.partition(MARK)[2]) for x in done.stdout.splitlines() if MARK in x]
 
@@ -46,6 +46,18 @@ def test_the_schedule_need_be_seen_by_the_first_rank_alone(made: Path, tmp_path:
     assert [one.get("turn") for one in said] == [None, 0]
     (failed,) = heard([*MPIRUN, "-n", "1", made, tmp_path / "nowhere", file])
     assert failed["failed"] == f"{tmp_path / 'nowhere'}: cannot be read"
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_nothing_of_a_file_in_parts_is_left_when_its_turn_is_over(
+    mode: str, made: Path, tmp_path: Path
+) -> None:
+    schedule, folder = tmp_path / "schedule", tmp_path / "files"
+    schedule.write_text(turn(mode))
+    folder.mkdir()
+    command = [*MPIRUN, "-n", "2", made, schedule, folder / "file"]
+    said = heard(command, BRIGADE_IO="*:layout=parts:writers=2")
+    assert (said[-1]["turn"], list(folder.iterdir())) == (0, [])
 
 
 def test_no_step_of_a_long_turn_is_dropped(made: Path, tmp_path: Path) -> None:

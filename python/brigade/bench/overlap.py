@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from brigade import paths
-from brigade.bench.checkpoint.program import DRIVERS, EXCHANGE
+from brigade.bench.checkpoint.program import DRIVERS, SHARED
 from brigade.bench.checkpoint.summary import quantile
 from brigade.bench.drivers.pynamic import MARK
 from brigade.bench.run import gather
 from brigade.errors import BrigadeError
 
-SOURCES = [DRIVERS / "overlap.c", *EXCHANGE]
+SOURCES = [DRIVERS / "overlap.c", *SHARED]
 VARIANTS = {
     "plain": "each rank writes a file of its own; the kernel writes it back when it likes",
     "sync": "Brigade; commit returns when the file is there",

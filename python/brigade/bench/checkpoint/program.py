@@ -26,7 +26,7 @@ SOURCES = DRIVERS / "checkpoint"
 #: of every program that compares when ranks of several nodes began and ended
 CLOCK = [DRIVERS / "clock.c", DRIVERS / "clock.h"]
 #: of every program that carries out a schedule
-EXCHANGE = [DRIVERS / "exchange.c", DRIVERS / "exchange.h"]
+SHARED = [DRIVERS / name for name in ("exchange.c", "exchange.h", "companions.c", "companions.h")]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def compiled(base: Path, name: str, words: list[str], sources: list[Path]) -> Pa
 
 
 def _sources() -> list[Path]:
-    return [*sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")]), *CLOCK, *EXCHANGE]
+    return [*sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")]), *CLOCK, *SHARED]
 
 
 def _words(mpicc: str, peers: list[Peer]) -> list[str]:

@@ -18,6 +18,7 @@
 
 #include "brigade/io.h"
 
+#include "companions.h"
 #include "exchange.h"
 
 #include <errno.h>
@@ -237,11 +238,8 @@ static void take(const struct turn *turn, char *buf)
         unlink(path);
     if (f)
         brg_file_close(f, NULL);
-    if (rank == 0 && f) {
-        unlink(path);
-        strcat(path, ".sums");
-        unlink(path);
-    }
+    if (rank == 0 && f)
+        companions_remove(path);
     usleep(200000);
     longest(before.seconds, before.n, MPI_FLOAT);
     longest(within.seconds, within.n, MPI_FLOAT);

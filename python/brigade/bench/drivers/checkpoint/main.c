@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cell.h"
+#include "companions.h"
 #include "exchange.h"
 
 #define LONGEST 1000 /* path of a file: endings are added to it */
@@ -58,49 +59,17 @@ static const struct back_end *find_back_end(const struct cell *cell)
     fail(cell, "no such back end");
 }
 
-static void remove_file(const char *path)
-{
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-    remove(path);
-}
-
-/* Calls act for what Brigade keeps of a file under hidden names beside it: the folder of a file in
- * parts. */
-static void each_hidden(const struct cell *cell, void (*act)(const char *path))
-{
-    char path[sizeof cell->path + 280], hidden[sizeof cell->path];
-    const char *name = strrchr(cell->path, '/') + 1;
-    snprintf(hidden, sizeof hidden, ".%s.brg-", name);
-    snprintf(path, sizeof path, "%.*s", (int)(name - cell->path), cell->path);
-    DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (strncmp(entry->d_name, hidden, strlen(hidden)) == 0) {
-            snprintf(path, sizeof path, "%.*s%s", (int)(name - cell->path), cell->path,
-                     entry->d_name);
-            act(path);
-        }
-    if (folder)
-        closedir(folder);
-}
-
 static void remove_files(const struct cell *cell, const struct back_end *back)
 {
     char path[sizeof cell->path + 16];
     MPI_Barrier(cell->comm); /* others may still read */
     if (back->own_files) {
         snprintf(path, sizeof path, "%s.%d", cell->path, rank);
-        remove_file(path);
+        companions_remove_one(path);
     } else if (rank == 0) {
-        remove_file(cell->path);
-        each_hidden(cell, remove_file);
-        snprintf(path, sizeof path, "%s.sums", cell->path);
-        remove_file(path);
+        companions_remove(cell->path);
         snprintf(path, sizeof path, "%s.new", cell->path);
-        remove_file(path);
+        companions_remove_one(path);
     }
     MPI_Barrier(cell->comm);
 }
@@ -134,7 +103,7 @@ static void forget(const struct cell *cell, const struct back_end *back)
     snprintf(path, sizeof path, back->own_files ? "%s.%d" : "%s", cell->path, rank);
     forget_file(path);
     if (!back->own_files)
-        each_hidden(cell, forget_file);
+        companions_each_hidden(cell->path, forget_file);
 }
 
 /* Compares this rank's share of the shared file, an even slice, with what belongs there. */
