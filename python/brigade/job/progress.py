@@ -6,13 +6,15 @@ from __future__ import annotations
 import os
 import sys
 
+from brigade.printable import is_terminal
+
 _BAR = 24
 _LABELS = {"trial": "trial run", "image": "writing the image", "stage": "staging"}
 
 
 def redraws() -> bool:
     """Whether standard error is a terminal on which a line can be written anew."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
 
 
 class Progress:
