@@ -6,9 +6,11 @@ import struct
 import subprocess
 
 import pytest
+from click.testing import CliRunner
 
+from brigade.cli.lab import command
 from brigade.errors import UsageError
-from brigade.lab import configs
+from brigade.lab import Lab, configs, state
 from brigade.lab.counters import Count, Stats, parse_page
 from brigade.lab.plan import FileSystem, LabPlan
 
@@ -29,10 +31,30 @@ def test_an_unknown_file_system_is_refused_with_the_known_ones(text):
     assert "slow:0.5ms" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("name", ["", "Lab", "a/b", "..", "a" * 30, "1st"])
+NO_NAMES = ["", "Lab", "a/b", "..", "{folder}", "a" * 30, "1st"]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
 def test_a_name_that_is_no_folder_or_host_name_is_refused(name):
     with pytest.raises(UsageError):
         LabPlan(name)
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_no_other_folder_is_taken_for_a_labs_and_removed(name, tmp_path, monkeypatch):
+    root, other = tmp_path / "run" / "labs", tmp_path / "run" / "other"
+    for folder in (root / "lab" / "etc", other):
+        folder.mkdir(parents=True)
+    for module in ("plan", "state"):
+        monkeypatch.setattr(f"brigade.lab.{module}.STATE_ROOT", root)
+    name = name.format(folder=other)
+    for call in (Lab.take_down, Lab.find, state.load, state.require_outside):
+        with pytest.raises(UsageError, match="cannot name a lab"):
+            call(name)
+    for words in (["down"], ["status"], ["stats"], ["run", "true"], ["exec", "n0", "true"]):
+        done = CliRunner().invoke(command, [words[0], "--name", name, *words[1:]])
+        assert isinstance(done.exception, UsageError)
+    assert other.is_dir() and [path.name for path in root.iterdir()] == ["lab"]
 
 
 def test_every_member_has_an_address_of_its_own():

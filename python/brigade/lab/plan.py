@@ -29,6 +29,17 @@ _SERVICE = re.compile(r"([0-9]+(?:\.[0-9]+)?)(us|ms|s)")
 _SERVICE_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
+def state_folder(name: str) -> Path:
+    """The state folder of lab `name`. There is no other way from a name to a path, as root makes
+    and removes what is there: UsageError if it cannot name a lab."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"'{name}' cannot name a lab",
+            hint="use a letter, then at most 23 letters, digits and dashes, all lower case",
+        )
+    return STATE_ROOT / name
+
+
 @dataclass(frozen=True)
 class FileSystem:
     """The shared file system: `moosefs`, or `slow` with a service time per metadata request."""
@@ -76,17 +87,13 @@ class LabPlan:
     binds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise UsageError(
-                f"'{self.name}' cannot name a lab",
-                hint="use a letter, then at most 23 letters, digits and dashes, all lower case",
-            )
+        state_folder(self.name)
         if not 1 <= self.n_nodes <= MAX_NODES:
             raise UsageError(f"a lab has 1 to {MAX_NODES} nodes, not {self.n_nodes}")
 
     @property
     def state(self) -> Path:
-        return STATE_ROOT / self.name
+        return state_folder(self.name)
 
     @property
     def data(self) -> Path:

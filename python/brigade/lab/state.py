@@ -22,13 +22,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from brigade.errors import LabError
-from brigade.lab.plan import INSIDE, STATE_ROOT, FileSystem, LabPlan
+from brigade.lab.plan import INSIDE, STATE_ROOT, FileSystem, LabPlan, state_folder
 
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """Hold the right to change lab `name`; waits while another process has it."""
-    path = STATE_ROOT / f"{name}.lock"
+    path = state_folder(name).with_suffix(".lock")
     while True:
         try:
             STATE_ROOT.mkdir(mode=0o755, exist_ok=True)
@@ -67,7 +67,7 @@ def save(plan: LabPlan) -> None:
 def load(name: str) -> LabPlan | None:
     """The plan of lab `name`, or None if there is none (or none that was written)."""
     try:
-        values = json.loads((STATE_ROOT / name / "plan.json").read_text())
+        values = json.loads((state_folder(name) / "plan.json").read_text())
     except FileNotFoundError:
         return None
     values["fs"] = FileSystem(**values["fs"])
@@ -90,7 +90,7 @@ def find(name: str) -> LabPlan:
 
 def require_outside(name: str) -> None:
     """Raise LabError if this process is in a node of lab `name`, which cannot see the whole."""
-    if (STATE_ROOT / name / "ns" / INSIDE).exists():
+    if (state_folder(name) / "ns" / INSIDE).exists():
         raise LabError(
             f"this is a node of lab '{name}': it cannot look at, or change, the lab as a whole",
             hint="run the command outside the lab",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from brigade.errors import LabError
 from brigade.lab import namespaces, state
-from brigade.lab.plan import STATE_ROOT, LabPlan
+from brigade.lab.plan import LabPlan, state_folder
 
 
 def clear(name: str) -> bool:
@@ -16,7 +16,7 @@ def clear(name: str) -> bool:
     Order matters: processes are recognised by pinned namespaces, so pins go after the processes;
     files are only removed once no mount is left below them.
     """
-    folder = STATE_ROOT / name
+    folder = state_folder(name)
     if not folder.exists():
         return False
     state.require_outside(name)
