@@ -76,6 +76,32 @@ def test_down_twice_is_no_error(clean):
     assert not Lab.take_down(NAME)
 
 
+def test_what_a_restart_of_the_machine_leaves_is_cleared_away(clean):
+    local = Path(f"/var/tmp/brigade-lab-{NAME}/local/n0")
+    local.mkdir(parents=True)
+    assert Lab.take_down(NAME)
+    assert traces() == clean
+    local.mkdir(parents=True)
+    (local / "old").touch()
+    lab = up(fs="slow:1ms")
+    assert lab.exec("n0", ["ls", lab.local], stdout=-1).stdout == b""
+    lab.down()
+    assert traces() == clean
+
+
+def test_another_users_folder_is_neither_used_nor_removed(clean):
+    folder = Path(f"/var/tmp/brigade-lab-{NAME}")
+    folder.mkdir()
+    os.chown(folder, 65534, 65534)
+    try:
+        with pytest.raises(LabError, match="not the lab's"):
+            up(fs="slow:1ms")
+        assert not Lab.take_down(NAME)
+        assert folder.is_dir()
+    finally:
+        folder.rmdir()
+
+
 def test_a_second_up_of_the_same_name_is_refused(clean):
     up(fs="slow:1ms")
     with pytest.raises(LabError, match="is up"):

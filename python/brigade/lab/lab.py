@@ -193,6 +193,17 @@ def _visible(binds: Iterable[str]) -> tuple[str, ...]:
     return tuple(f for f in chosen if f.startswith(("/tmp/", "/dev/shm/")))
 
 
+def _make_data(plan: LabPlan) -> None:
+    try:
+        plan.data.mkdir(mode=0o755)
+    except FileExistsError:
+        raise LabError(
+            f"{plan.data} is there, and is not the lab's",
+            hint="give the lab another --name, or remove what is there",
+        ) from None
+    (plan.data / "local").mkdir()
+
+
 def _build(plan: LabPlan, progress: Progress) -> None:
     """Carry a plan out, on a machine that has nothing of that name."""
     progress("folders")
@@ -200,8 +211,9 @@ def _build(plan: LabPlan, progress: Progress) -> None:
     state.save(plan)
     for folder in (plan.log, plan.state / "stage", plan.state / "counters"):
         folder.mkdir()
+    _make_data(plan)
     for node in plan.nodes:
-        (plan.data / "local" / node).mkdir(parents=True)
+        (plan.data / "local" / node).mkdir()
         (plan.data / "local" / node).chmod(0o1777)
     for name, text in configs.all_files(plan, slurm.has_switches()).items():
         path = plan.etc / name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 from pathlib import Path
 
 from brigade.errors import LabError
@@ -17,10 +19,10 @@ def clear(name: str) -> bool:
     files are only removed once no mount is left below them.
     """
     folder = state_folder(name)
-    if not folder.exists():
-        return False
+    if not folder.exists():  # a restart of the machine leaves the data, which lies on its disk
+        return _remove_data(LabPlan(name))
     state.require_outside(name)
-    plan = state.load(name)
+    plan = state.load(name) or LabPlan(name)
     pins = folder / "ns"
     members = sorted(pins.iterdir()) if pins.is_dir() else []
     stubborn = namespaces.kill_all(members)
@@ -32,12 +34,23 @@ def clear(name: str) -> bool:
     return True
 
 
-def _remove(folder: Path, plan: LabPlan | None) -> None:
+def _remove(folder: Path, plan: LabPlan) -> None:
     left = namespaces.mounts_below(folder)
     if left:
         raise LabError(
             f"mounts are left: {', '.join(left)}", hint="unmount them, then go down again"
         )
-    if plan is not None and plan.data.exists():
-        shutil.rmtree(plan.data)
+    _remove_data(plan)
     shutil.rmtree(folder)
+
+
+def _remove_data(plan: LabPlan) -> bool:
+    """Remove the data if it is a lab's: anybody may make a folder of that name where it lies."""
+    try:
+        found = plan.data.lstat()
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        return False
+    shutil.rmtree(plan.data)
+    return True
