@@ -112,7 +112,8 @@ def test_nodes_are_alike_if_only_their_names_and_free_memory_differ() -> None:
 
 def test_it_tries_each_thing_here_and_leaves_nothing() -> None:
     before = {path.name for path in Path("/tmp").glob("brigade-probe-*")}
-    (node,) = probe.nodes([])
+    (node,), lost = probe.nodes([])
+    assert lost is None
     assert set(ABLE) == set(node) and node["host"] == os.uname().nodename
     assert node["interpose"] is True
     assert len(json.dumps(node)) < 1000  # launchers cut longer lines
@@ -143,6 +144,34 @@ def test_it_sees_that_user_namespaces_are_off(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "no: no user namespaces for this user (No space left on device)" in done.stdout
     assert "max_user_namespaces" in done.stdout
+
+
+LAUNCHER = """#!/bin/sh
+case $1 in --version) echo "mpirun (Open MPI) 4.1.4"; exit;; esac
+while [ "${1##*/}" != brigade-rank ]; do shift; done
+"$@"
+echo "error: n1 is down" >&2
+exit STATUS
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["mpirun"], 1, "some nodes may not have answered (status 1): error: n1 is down"),
+        (["srun", "-N", "3"], 0, "only 1 of 3 nodes answered (status 0): error: n1 is down"),
+    ],
+)
+def test_nodes_that_do_not_answer_are_said_with_status_1(
+    words: list[str], status: int, said: str, tmp_path: Path
+) -> None:
+    program = tmp_path / words[0]
+    program.write_text(LAUNCHER.replace("STATUS", str(status)))
+    program.chmod(0o755)
+    words = ["--", str(program), *words[1:]]
+    for options in ([], ["--json"]):
+        done = doctor(*options, *words, BRIGADE_NODE_DIR=str(tmp_path), SLURM_JOB_ID="1")
+        assert done.returncode == 1 and said in done.stdout, done.stderr
 
 
 def test_a_launcher_that_is_not_there_ends_with_status_3() -> None:

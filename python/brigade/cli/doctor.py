@@ -25,16 +25,18 @@ def command(launcher: tuple[str, ...], as_json: bool) -> None:
     `brigade run` would choose, and why.
 
     Each thing is tried, not guessed from versions, and nothing is left behind. The exit code is 0
-    if a job would start from an image on every node, and 1 if it would not on some.
+    if a job would start from an image on every node, and 1 if it would not on some, or if some do
+    not answer.
     """
     from brigade.doctor import probe, verdict
 
     groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-    for node in probe.nodes(list(launcher)):
+    answers, lost = probe.nodes(list(launcher))
+    for node in answers:
         groups.setdefault(verdict.same(node), []).append(node)
     verdicts = [(nodes, verdict.judge(nodes[0])) for nodes in groups.values()]
     found = probe.launchers()
-    ok = all(one.ok for _, one in verdicts)
+    ok = all(one.ok for _, one in verdicts) and not lost
     if as_json:
         answer = [
             {
@@ -52,8 +54,10 @@ def command(launcher: tuple[str, ...], as_json: bool) -> None:
             }
             for nodes, one in verdicts
         ]
-        click.echo(json.dumps({"ok": ok, "nodes": answer, "launchers": found}, indent=1))
+        click.echo(json.dumps({"ok": ok, "lost": lost, "nodes": answer, "launchers": found}, indent=1))
         sys.exit(0 if ok else 1)
+    if lost:
+        click.echo(lost)
     for nodes, one in verdicts:
         _print_node(nodes, one)
     click.echo("launchers (here)")

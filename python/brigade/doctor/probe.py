@@ -27,21 +27,27 @@ _LAUNCHERS = {
 _VERSION_S = 20
 
 
-def nodes(words: list[str]) -> list[dict[str, Any]]:
-    """What each node answers: this one, or those of the launcher `words`.
-
-    Raises UsageError if that is no launcher, LauncherError if none does.
+def nodes(words: list[str]) -> tuple[list[dict[str, Any]], str | None]:
+    """What each node answers, this one or those of the launcher `words`; and, if not all of them
+    do, that in words. Raises UsageError if that is no launcher, LauncherError if none does.
     """
     tool = [str(native("brigade-rank")), "--probe", node_base()]
-    command = parse_bare(words, "brigade doctor").launched_per_node(tool) if words else tool
+    launch = parse_bare(words, "brigade doctor") if words else None
+    command = launch.launched_per_node(tool) if launch else tool
     results, said, status = run_step(command, lambda done, total: None)
     found = [result for result in results if "kernel" in result]
+    why = f"(status {status}): {said or 'nothing was said'}"
     if not found:
         raise LauncherError(
-            f"no node answered (status {status}): {said or 'nothing was said'}",
+            f"no node answered {why}",
             hint="is the launcher's command right? `brigade doctor` alone asks this node",
         )
-    return found
+    wanted = launch.nodes if launch else 1
+    if len(found) < wanted:
+        return found, f"only {len(found)} of {wanted} nodes answered {why}"
+    if status != 0:
+        return found, f"some nodes may not have answered {why}"
+    return found, None
 
 
 def launchers() -> dict[str, str]:
