@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from auditors import TRACER
+from click.testing import CliRunner
 from libc_version import sound_under_auditors
 from world_of_c import library
 
+from brigade.cli.doctor import command
 from brigade.doctor import probe, verdict
 from brigade.paths import native
 
@@ -104,10 +106,27 @@ def test_a_node_without_memory_for_an_image_is_not_well(memory: dict) -> None:
     assert not told.ok and told.memory and "BRIGADE_NODE_DIR" in " ".join(told.hints)
 
 
+def with_free(size: int) -> dict:
+    return {**ABLE, "host": "n1", "memory": {**ABLE["memory"], "free": size}}
+
+
 def test_nodes_are_alike_if_only_their_names_and_free_memory_differ() -> None:
-    other = {**ABLE, "host": "n1", "memory": {**ABLE["memory"], "free": 5 << 20}}
+    other = with_free(500 << 20)
     assert verdict.same(ABLE) == verdict.same(other)
     assert verdict.same(ABLE) != verdict.same({**other, "kernel": "4.18"})
+
+
+def test_a_node_with_too_little_free_memory_is_not_like_one_with_enough() -> None:
+    full, fuller = with_free(5 << 20), with_free(0)
+    assert verdict.same(ABLE) != verdict.same(full) == verdict.same(fuller)
+
+
+def test_one_full_node_among_others_is_told_with_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = {**with_free(0), "host": "n2"}
+    for nodes in ([ABLE, full, with_free(5 << 20)], [full, ABLE]):
+        monkeypatch.setattr(probe, "nodes", lambda words, nodes=nodes: (nodes, None))
+        done = CliRunner().invoke(command, [])
+        assert done.exit_code == 1 and "no: only 0" in done.stdout, done.stdout
 
 
 def test_it_tries_each_thing_here_and_leaves_nothing() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from brigade.doctor.verdict import Verdict
 
 EPILOG = """\b
 Examples:
@@ -34,7 +37,7 @@ def command(launcher: tuple[str, ...], as_json: bool) -> None:
     answers, lost = probe.nodes(list(launcher))
     for node in answers:
         groups.setdefault(verdict.same(node), []).append(node)
-    verdicts = [(nodes, verdict.judge(nodes[0])) for nodes in groups.values()]
+    verdicts = [(nodes, verdict.judge(min(nodes, key=verdict.free))) for nodes in groups.values()]
     found = probe.launchers()
     ok = all(one.ok for _, one in verdicts) and not lost
     if as_json:
@@ -54,7 +57,9 @@ def command(launcher: tuple[str, ...], as_json: bool) -> None:
             }
             for nodes, one in verdicts
         ]
-        click.echo(json.dumps({"ok": ok, "lost": lost, "nodes": answer, "launchers": found}, indent=1))
+        click.echo(
+            json.dumps({"ok": ok, "lost": lost, "nodes": answer, "launchers": found}, indent=1)
+        )
         sys.exit(0 if ok else 1)
     if lost:
         click.echo(lost)
@@ -68,7 +73,8 @@ def command(launcher: tuple[str, ...], as_json: bool) -> None:
     sys.exit(0 if ok else 1)
 
 
-def _print_node(nodes: list[dict[str, Any]], verdict: Any) -> None:
+def _print_node(nodes: list[dict[str, Any]], verdict: Verdict) -> None:
+    from brigade.doctor.verdict import free
     from brigade.job.stage import node_base
     from brigade.printable import size
 
@@ -86,8 +92,9 @@ def _print_node(nodes: list[dict[str, Any]], verdict: Any) -> None:
     click.echo(f"  {','.join(verdict.auto_static):<26} for a static program")
     click.echo(f"  {verdict.why}")
     click.echo("node memory")
-    free = min((node.get("memory") or {}).get("free", 0) for node in nodes)
-    room = f"{size(free)} free" if verdict.memory is None else f"no: {verdict.memory}"
+    room = (
+        f"{size(min(map(free, nodes)))} free" if verdict.memory is None else f"no: {verdict.memory}"
+    )
     click.echo(f"  {node_base():<14} {room}")
     for hint in verdict.hints:
         click.echo(f"hint: {hint}")

@@ -114,10 +114,17 @@ def _interpose(node: dict[str, Any]) -> View:
 
 
 def same(node: dict[str, Any]) -> tuple[object, ...]:
-    """What makes two nodes' answers one: all but the host's name and how much is free."""
+    """What makes two nodes' answers one: all but the host's name and how much is free, if that is
+    enough on both or too little on both."""
     memory = {key: value for key, value in (node.get("memory") or {}).items() if key != "free"}
     rest = {key: value for key, value in node.items() if key not in ("host", "memory")}
+    rest["room"] = _memory(node.get("memory") or {}) is None
     return tuple(sorted((key, str(value)) for key, value in [*rest.items(), *memory.items()]))
+
+
+def free(node: dict[str, Any]) -> int:
+    """Bytes that are free in a node's memory; 0 where that is not known."""
+    return int((node.get("memory") or {}).get("free", 0))
 
 
 def _refused(answer: object) -> bool:
