@@ -174,6 +174,11 @@ exit STATUS
 """
 
 
+SRUN = LAUNCHER.replace("#!/bin/sh", '#!/bin/sh\n[ "$SLURM_JOB_ID" = 77 ] || exit 9').replace(
+    'echo "error: n1 is down" >&2\nexit STATUS\n', ""
+)
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
@@ -191,6 +196,32 @@ def test_nodes_that_do_not_answer_are_said_with_status_1(
     for options in ([], ["--json"]):
         done = doctor(*options, *words, BRIGADE_NODE_DIR=str(tmp_path), SLURM_JOB_ID="1")
         assert done.returncode == 1 and said in done.stdout, done.stderr
+
+
+SALLOC = """#!/bin/sh
+while [ "$1" != /bin/sh ]; do shift; done
+echo "salloc: Granted job allocation 77" >&2
+SLURM_JOB_ID=77 "$@"
+echo "given back" > "$0.log"
+"""
+
+
+def test_from_a_login_node_it_waits_for_an_allocation_and_gives_it_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An srun outside of one would be silent while its job waits, and be ended for that."""
+    for name in [name for name in os.environ if name.startswith("SLURM")]:
+        monkeypatch.delenv(name)
+    for name, text in (("salloc", SALLOC), ("srun", SRUN)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    done = doctor(
+        *("--", "srun", "-N", "1"),
+        BRIGADE_NODE_DIR=str(tmp_path),
+        PATH=f"{tmp_path}:{os.environ['PATH']}",
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "salloc.log").read_text() == "given back\n"
 
 
 def test_a_launcher_that_is_not_there_ends_with_status_3() -> None:

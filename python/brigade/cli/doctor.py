@@ -31,10 +31,15 @@ def command(launcher: tuple[str, ...], as_json: bool) -> None:
     if a job would start from an image on every node, and 1 if it would not on some, or if some do
     not answer.
     """
+    from brigade import interrupt
     from brigade.doctor import probe, verdict
 
     groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
-    answers, lost = probe.nodes(list(launcher))
+    with interrupt.listening():
+        try:
+            answers, lost = probe.nodes(list(launcher))
+        except interrupt.Interrupted as stop:
+            sys.exit(128 + stop.signum)
     for node in answers:
         groups.setdefault(verdict.same(node), []).append(node)
     verdicts = [(nodes, verdict.judge(min(nodes, key=verdict.free))) for nodes in groups.values()]

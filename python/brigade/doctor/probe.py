@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import nullcontext
 from typing import Any
 
+from brigade import interrupt
 from brigade.errors import LauncherError
 from brigade.job.stage import node_base
 from brigade.job.step import run_step
@@ -33,8 +35,11 @@ def nodes(words: list[str]) -> tuple[list[dict[str, Any]], str | None]:
     """
     tool = [str(native("brigade-rank")), "--probe", node_base()]
     launch = parse_bare(words, "brigade doctor") if words else None
-    command = launch.launched_per_node(tool) if launch else tool
-    results, said, status = run_step(command, lambda done, total: None)
+    with launch.session() if launch else nullcontext():  # may wait for nodes: no silence of a step
+        command = launch.launched_per_node(tool) if launch else tool
+        wanted = launch.nodes if launch else 1
+        results, said, status = run_step(command, lambda done, total: None)
+    interrupt.check()
     found = [result for result in results if "kernel" in result]
     why = f"(status {status}): {said or 'nothing was said'}"
     if not found:
@@ -42,7 +47,6 @@ def nodes(words: list[str]) -> tuple[list[dict[str, Any]], str | None]:
             f"no node answered {why}",
             hint="is the launcher's command right? `brigade doctor` alone asks this node",
         )
-    wanted = launch.nodes if launch else 1
     if len(found) < wanted:
         return found, f"only {len(found)} of {wanted} nodes answered {why}"
     if status != 0:
