@@ -36,8 +36,7 @@ def whole(tmp_path_factory):
     limits = plan.Limits(seconds=300, read_bytes=4 << 20, clients=4)
     made = dataclasses.replace(plan.plan(limits), delays=(0.05,))
     found = measure.measure(made, str(folder), [], lambda step: None)
-    fitted = calibration.fit(found.points, found.bursts)
-    return folder, report.as_dict(found, fitted, limits, str(folder), None, [])
+    return folder, report.as_dict(found, found.fitted(), limits, str(folder), None, [])
 
 
 def test_nothing_is_left_in_the_folder(whole):

@@ -125,6 +125,15 @@ def test_without_an_end_of_growth_the_limit_is_a_bound():
     assert fitted.service_s == pytest.approx(1e-3, rel=0.01)
 
 
+def test_a_rate_that_clients_were_held_down_to_is_no_limit_of_the_server():
+    """1000 a second were allowed, and one client gets 900 of them; two would get 1800."""
+    points = [Point(1, 900, 900.0, 1.1e-3, 1.1e-3), Point(2, 1000, 1000.0, 1.1e-3, 1.1e-3)]
+    assert calibration.fit(points, []).reached
+    held = calibration.fit(points, [], held_down=True)
+    assert not held.reached
+    assert held.throughput == 1000 and held.service_s == pytest.approx(1.1e-3)
+
+
 def test_numbers_of_servers_that_explain_as_much_are_named():
     """Without a burst nothing tells them apart."""
     fitted = calibration.fit(Server(4, 1e-3, 1e-4).points(), [])

@@ -49,6 +49,11 @@ class Measured:
     ranks: int = 1  # of the launcher
     busy: float = 0.0  # part of the clients' processors that was in use, at the most
     stopped: str = ""  # why load did not rise further
+    held_down: bool = False  # by the rate that is allowed
+
+    def fitted(self) -> calibration.Fit:
+        """What it says of the server so far."""
+        return calibration.fit(self.points, self.bursts, self.held_down)
 
 
 def measure(
@@ -86,7 +91,7 @@ class _Calibration:
         self._say_hello()
         self._make()
         self._rise()
-        if found.points and calibration.knee(found.points):
+        if found.points and found.fitted().reached:
             self._burst()
         self._remember()
         self._kinds()
@@ -169,6 +174,7 @@ class _Calibration:
             self._count(answers)
             last = found.points[-1]
             if rate and last.throughput > 0.9 * rate:
+                found.held_down = True
                 found.stopped = f"the allowed rate of {rate:,.0f} requests a second was reached"
             elif calibration.knee(found.points) and calibration.knee(found.points[:-1]):
                 found.stopped = "throughput no longer grew"
@@ -181,7 +187,7 @@ class _Calibration:
     def _burst(self) -> None:
         """Requests at one moment, from a server at rest."""
         found = self._found
-        fitted = calibration.fit(found.points, [])
+        fitted = found.fitted()
         most = 2 * int(1.1 * fitted.throughput * fitted.rest_s) + 2
         sizes = plan.burst_sizes(min(max(self._plan.clients), max(4, most)))
         times = plan.burst_times(sizes, fitted.throughput, fitted.rest_s)

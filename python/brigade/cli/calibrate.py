@@ -122,7 +122,6 @@ def _measured(made: Plan, where: str, mount: Mount | None, launcher: list[str]) 
     from brigade import interrupt
     from brigade.calibrate import measure, report
     from brigade.job.progress import Progress
-    from brigade.model import calibration
 
     progress = Progress(quiet=False)
     start = time.monotonic()
@@ -138,5 +137,4 @@ def _measured(made: Plan, where: str, mount: Mount | None, launcher: list[str]) 
             sys.exit(128 + stop.signum)
         finally:
             progress.close()
-    fitted = calibration.fit(found.points, found.bursts)
-    return report.as_dict(found, fitted, made.limits, where, mount, launcher)
+    return report.as_dict(found, found.fitted(), made.limits, where, mount, launcher)

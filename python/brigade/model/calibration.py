@@ -93,8 +93,9 @@ def knee(points: list[Point]) -> bool:
     return points[-1].throughput < max(p.throughput for p in points[:-1]) * GROWTH
 
 
-def fit(points: list[Point], bursts: list[list[Request]]) -> Fit:
-    """The service that explains the points (by rising clients, the first with one) and bursts."""
+def fit(points: list[Point], bursts: list[list[Request]], held_down: bool = False) -> Fit:
+    """The service that explains the points (by rising clients, the first with one) and bursts.
+    `held_down`: the clients were not let ask for more than the last point; no server's limit."""
     rest_s = points[0].median_s
     whole = [p for p in points if p.requests >= _WHOLE * p.clients] or points
     best = max(p.throughput for p in whole)
@@ -102,7 +103,8 @@ def fit(points: list[Point], bursts: list[list[Request]]) -> Fit:
     weight = sum(p.requests for p in near)
     throughput = sum(p.throughput * p.requests for p in near) / weight
     unhindered = points[-1].clients * points[0].throughput
-    reached = knee(points) or points[-1].throughput < _QUEUES * unhindered
+    queues = knee(points) or points[-1].throughput < _QUEUES * unhindered
+    reached = queues and not held_down
     if not reached:
         servers = max(1, round(best * rest_s))
         return Fit(rest_s, servers, 0.0, best, rest_s, False)
