@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Any
 
+import pytest
 
-from brigade.calibrate import measure, plan
+from brigade.calibrate import client, measure, plan
 
 
 class Computed(measure._Calibration):
@@ -59,3 +62,63 @@ def test_a_rate_that_is_reached_is_told_and_is_not_taken_for_the_servers(tmp_pat
     found = computed(tmp_path, plan.Limits(rate=700.0)).run()
     assert "allowed rate of 700" in found.stopped
     assert found.held_down and not found.fitted().reached and not found.bursts
+
+
+class Clock:
+    """Time that passes only where somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.time = self.monotonic = self.perf_counter = lambda: self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def monotonic_ns(self) -> int:
+        return int(self.now * 1e9)
+
+
+def test_files_are_made_and_removed_at_the_rate_that_is_allowed(tmp_path, monkeypatch):
+    clock, rate = Clock(), 300.0
+    monkeypatch.setattr(measure, "time", clock)
+    done: list[float] = []
+    for name in ("mkdir", "unlink", "rmdir", "symlink"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *w, r=real, **k: (done.append(clock.now), r(*w, **k)))
+    one = computed(tmp_path, plan.Limits(rate=rate))
+    one.run()
+    assert list(tmp_path.iterdir()) == []
+    assert len(done) > one._plan.made
+    for number, at in enumerate(done):
+        assert plan.MADE * number <= rate * (at - 1000.0) + 1e-3
+    assert clock.now - 1000.0 <= one._plan.limits.seconds
+
+
+@pytest.mark.parametrize("pause_s", [0.002, 0.0])
+def test_clients_pace_what_they_ask_at_rest(tmp_path, pause_s):
+    files = [f"f{i}" for i in range(8)]
+    for name in files:
+        (tmp_path / name).write_bytes(b"brigade")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    step = {"begin": time.time(), "pause_s": pause_s, "files": files, "folders": [], "links": []}
+    begins = [begin for begin, _ in client.kinds(step, folder)["stat"]]
+    apart = [after - before for before, after in zip(begins, begins[1:])]
+    assert all(ns > 0.99e9 * 5 * pause_s for ns in apart)
+
+    names = {"0.01": files[:4], "0.05": files[4:]}
+    step |= {"begin": time.time(), "delays": [0.01, 0.05], "files": names, "absent": names}
+    begin, found = time.time(), client.memory(step, folder)
+    assert {label: len(asked) for label, asked in found.items()} == {
+        f"{kind} {delay}": 4 for kind in ("files", "absent") for delay in (0.01, 0.05)
+    }
+    begins = sorted(at for asked in found.values() for at, _ in asked)
+    assert all(b - a > 0.99e9 * pause_s for a, b in zip(begins, begins[1:]))
+    assert begins[0] > (begin + 0.01) * 1e9
+    assert min(at for at, _ in found["files 0.05"]) > (begin + 0.05) * 1e9
+    os.close(folder)
+
+
+def test_a_rate_that_leaves_no_room_is_refused():
+    assert plan.plan(plan.Limits(rate=20.0)).lacks.startswith("--max-rate 20 for --seconds 20")
+    assert plan.plan(plan.Limits(requests=1000)).lacks.startswith("--max-requests 1000")
+    assert plan.plan(plan.Limits(rate=20.0, seconds=600)).lacks is None

@@ -6,25 +6,29 @@ It waits for the step's time of beginning (seconds since the epoch), issues requ
 another, and notes when each began and how long it took. Each rank prints one line of JSON after
 MARK; under a launcher, which may mix long lines, it writes that to a file and prints the name.
 
-What must stay true: no client issues more requests than its step says, and it ends by itself.
+What must stay true: no client issues more requests than its step says, and it ends by itself. A
+step's `pause_s` is the time that one request is allowed to take of the user's rate, or 0.
 """
 
 from __future__ import annotations
 
 import base64
 import ctypes
+import heapq
 import json
 import os
 import random
 import socket
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, Callable
 
 MARK = "BRIGADE-CALIBRATE "
 RANKS = ("PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK")
 BUSY = "busy"  # beside kinds of requests: [[busy, in all]] ticks of the node's processors
 _PR_SET_TIMERSLACK = 29
+_MOST_A_NAME = 5  # requests that a name costs among the kinds
 _RECENT = 16  # answers over which a client judges that the file system is overloaded
 
 
@@ -99,18 +103,27 @@ def kinds(step: dict[str, Any], folder: int) -> dict[str, list[list[int]]]:
     found: dict[str, list[list[int]]] = {k: [] for k in ("stat", "open", "read", "list", "link")}
     _until(step["begin"])
     os.stat(".", dir_fd=folder)
-    for name in step["files"]:
+    pause_s = _MOST_A_NAME * step["pause_s"]
+    for name in _paced(step["files"], pause_s):
         _timed(found["stat"], os.stat, name, dir_fd=folder)
         file = _timed(found["open"], os.open, name, os.O_RDONLY, dir_fd=folder)
         _timed(found["read"], os.pread, file, 4096, 0)
         os.close(file)
-    for name in step["folders"]:
+    for name in _paced(step["folders"], pause_s):
         os.stat(name, dir_fd=folder)
         _timed(found["list"], _listed, folder, name)
-    for name in step["links"]:
+    for name in _paced(step["links"], pause_s):
         os.stat(name, dir_fd=folder, follow_symlinks=False)
         _timed(found["link"], os.readlink, name, dir_fd=folder)
     return found
+
+
+def _paced(names: list[str], pause_s: float) -> Iterator[str]:
+    """The names, no two within the pause."""
+    for name in names:
+        following = time.time() + pause_s
+        yield name
+        _until(following)
 
 
 def _listed(folder: int, name: str) -> None:
@@ -133,18 +146,26 @@ def memory(step: dict[str, Any], folder: int) -> dict[str, list[list[int]]]:
     Each kind is named after what was asked and the delay: "files 0.3".
     """
     found: dict[str, list[list[int]]] = {}
-    _until(step["begin"])
-    first: dict[str, float] = {}
-    for delay in step["delays"]:
-        for kind in ("files", "absent"):
-            for name in step[kind][str(delay)]:
-                _exists(folder, name)
-                first[name] = time.time()
-    for delay in step["delays"]:
-        for kind in ("files", "absent"):
-            for name in step[kind][str(delay)]:
-                _until(first[name] + delay)
-                _timed(found.setdefault(f"{kind} {delay}", []), _exists, folder, name)
+    pause_s = step["pause_s"]
+    due = [
+        (step["begin"] + pause_s * number, name, 0.0, f"{kind} {delay}")
+        for number, (delay, kind, name) in enumerate(
+            (delay, kind, name)
+            for delay in step["delays"]
+            for kind in ("files", "absent")
+            for name in step[kind][str(delay)]
+        )
+    ]
+    begin = 0.0
+    while due:
+        when, name, before, label = heapq.heappop(due)
+        _until(max(when, begin + pause_s))
+        begin = time.time()
+        if before:
+            _timed(found.setdefault(label, []), _exists, folder, name)
+        else:
+            _exists(folder, name)
+            heapq.heappush(due, (time.time() + float(label.split()[1]), name, begin, label))
     return found
 
 
@@ -170,6 +191,8 @@ def _client(script: dict[str, Any], step: dict[str, Any], number: int, out: int)
     try:
         # "." is the scratch folder itself: there lies what the conductor made
         own = f"c{number:04d}" if step["do"] in ("load", "bursts") else "."
+        # finding it costs requests, too: one client after another, and all before the step begins
+        _until(step["begin"] - (step["clients"] - number) * step["opening_s"])
         folder = os.open(os.path.join(script["folder"], own), os.O_RDONLY | os.O_DIRECTORY)
         found = STEPS[step["do"]]({**step, "client": number}, folder)
         answer = {"client": number, "step": step["name"], "found": found}

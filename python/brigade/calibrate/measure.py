@@ -83,6 +83,7 @@ class _Calibration:
         self._start = time.monotonic()
         self._ranks = 1
         self._lead_s = _LEAD_S
+        self._next = self._start  # no request of our own before
         self._found = Measured()
 
     def run(self) -> Measured:
@@ -96,12 +97,21 @@ class _Calibration:
         self._remember()
         self._kinds()
         self._read()
-        found.requests += plan.MADE * self._plan.made  # for removing them
+        self._unmake()
         found.seconds = time.monotonic() - self._start
         return found
 
     def _left_s(self) -> float:
-        return self._plan.limits.seconds - (time.monotonic() - self._start)
+        """Seconds that are left until what was made must be removed."""
+        removing_s = plan.MADE * self._plan.made * self._plan.pause_s
+        return self._plan.limits.seconds - (time.monotonic() - self._start) - removing_s
+
+    def _pace(self, requests: int) -> None:
+        """Wait until so many requests may be issued, by the rate that is allowed."""
+        now = time.monotonic()
+        if self._next > now:
+            time.sleep(self._next - now)
+        self._next = max(self._next, now) + requests * self._plan.pause_s
 
     def _left(self) -> int:
         return self._plan.limits.requests - self._found.requests - plan.MADE * self._plan.made
@@ -140,12 +150,23 @@ class _Calibration:
 
     def _timed(self, kind: str, call: Callable[..., Any], *words: Any) -> None:
         interrupt.check()
+        self._pace(plan.MADE)
         start = time.perf_counter()
         try:
             call(*words)
         except OSError as error:
             raise BrigadeError(f"{self._folder}: {kind}: {error.strerror}") from error
         self._found.kinds.setdefault(kind, []).append(time.perf_counter() - start)
+
+    def _unmake(self) -> None:
+        """Remove what was made. After a signal all goes with the folder, at once."""
+        if self._plan.pause_s:
+            for path in sorted(self._folder.iterdir()):
+                interrupt.check()
+                self._pace(plan.MADE)
+                remove = os.rmdir if path.is_dir() and not path.is_symlink() else os.unlink
+                remove(path)
+        self._found.requests += plan.MADE * self._plan.made
 
     def _rise(self) -> None:
         """Look-ups under rising load, as long as that gives more."""
@@ -190,7 +211,7 @@ class _Calibration:
         fitted = found.fitted()
         most = 2 * int(1.1 * fitted.throughput * fitted.rest_s) + 2
         sizes = plan.burst_sizes(min(max(self._plan.clients), max(4, most)))
-        times = plan.burst_times(sizes, fitted.throughput, fitted.rest_s)
+        times = plan.burst_times(sizes, fitted.throughput, fitted.rest_s, self._plan.pause_s)
         allowed = min(self._left(), self._plan.limits.requests // 4)
         while times and sum(size for _, size in times) > allowed:
             times.pop()
@@ -269,10 +290,11 @@ class _Calibration:
 
     def _run(self, steps: list[dict[str, Any]]) -> list[list[dict[str, list[Request]]]]:
         """What the clients of each step found, by client."""
-        lead_s = self._lead_s + 0.004 * max(step["clients"] for step in steps)
-        steps = [
-            {**step, "name": str(i), "begin": time.time() + lead_s} for i, step in enumerate(steps)
-        ]
+        pause_s = self._plan.pause_s
+        opening_s = max(0.004, plan.CLIENT * pause_s)
+        lead_s = self._lead_s + opening_s * max(step["clients"] for step in steps)
+        more = {"begin": time.time() + lead_s, "pause_s": pause_s, "opening_s": opening_s}
+        steps = [{**step, "name": str(i), **more} for i, step in enumerate(steps)]
         answers = [answer for one in self._started(steps) for answer in one["answers"]]
         wrong = [answer["error"] for answer in answers if "error" in answer]
         if wrong:

@@ -71,6 +71,23 @@ class Plan:
     def seconds(self) -> float:
         return self.limits.seconds
 
+    @property
+    def pause_s(self) -> float:
+        """What one request takes of the time, by the rate that is allowed; 0 without one."""
+        return 1 / self.limits.rate if self.limits.rate else 0.0
+
+    @property
+    def lacks(self) -> str | None:
+        """Why the limits leave no room for the files and one step, or None."""
+        needed, limits = self.fixed + STEP_OPS, self.limits
+        if needed > limits.requests:
+            given = f"--max-requests {limits.requests} is"
+        elif limits.rate and needed > limits.rate * limits.seconds:
+            given = f"--max-rate {limits.rate:g} for --seconds {limits.seconds:g} is"
+        else:
+            return None
+        return f"{given} too little: {needed:,} requests are needed for the files and one step"
+
 
 def plan(limits: Limits, seed: int = 0) -> Plan:
     """The plan that keeps within `limits`."""
@@ -95,13 +112,16 @@ def burst_sizes(most: int) -> list[int]:
     return [n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) if n <= most]
 
 
-def burst_times(sizes: list[int], throughput: float, rest_s: float) -> list[list[float]]:
-    """[seconds after the beginning, size] of each burst, so that each finds the server at rest."""
+def burst_times(
+    sizes: list[int], throughput: float, rest_s: float, pause_s: float = 0.0
+) -> list[list[float]]:
+    """[seconds after the beginning, size] of each burst, so that each finds the server at rest, and
+    that on average no request comes within `pause_s` of another."""
     found, at = [], 0.0
     for _ in range(BURSTS):
         for size in sizes:
             found.append([round(at, 6), size])
-            at += 2 * rest_s + 1.5 * size / throughput + 0.004
+            at += max(2 * rest_s + 1.5 * size / throughput + 0.004, size * pause_s)
     return found
 
 

@@ -39,7 +39,11 @@ Examples:
     show_default=True,
     help="Metadata requests at most, in all.",
 )
-@click.option("--max-rate", type=click.FloatRange(1), help="Requests a second at most.")
+@click.option(
+    "--max-rate",
+    type=click.FloatRange(1),
+    help="Requests a second at most, in each step; a burst's come together.",
+)
 @click.option(
     "--max-clients",
     type=click.IntRange(1, 64),
@@ -98,11 +102,8 @@ def command(
             click.echo(f"  - {sentence}", err=not dry_run)
     if dry_run:
         return
-    if made.fixed + plan.STEP_OPS > limits.requests:
-        raise UsageError(
-            f"--max-requests {limits.requests} is too little: {made.fixed + plan.STEP_OPS:,} are "
-            "needed for the files and one step"
-        )
+    if made.lacks:
+        raise UsageError(made.lacks)
     data = _measured(made, where, mount, list(launcher))
     from brigade.calibrate import report
     from brigade.model import system
