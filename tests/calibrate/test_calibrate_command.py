@@ -154,13 +154,6 @@ def test_ranks_of_a_launcher_ask_too(tmp_path):
     assert list(at.iterdir()) == []
 
 
-def test_a_plan_never_asks_for_more_than_is_allowed():
-    for requests in (3000, 20_000):
-        made = plan.plan(plan.Limits(requests=requests))
-        assert made.requests <= requests
-    assert plan.plan(plan.Limits()).requests < 20_000
-
-
 def test_bursts_leave_the_server_time_to_rest():
     times = plan.burst_times([1, 8], throughput=1000.0, rest_s=0.002)
     gaps = [(b - a, size) for (a, size), (b, _) in zip(times, times[1:])]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from brigade.calibrate import client, measure, plan
+from brigade.errors import UsageError
 
 
 class Computed(measure._Calibration):
@@ -59,9 +60,54 @@ def computed(folder, limits: plan.Limits, ranks: int = 1) -> Computed:
 
 
 def test_a_rate_that_is_reached_is_told_and_is_not_taken_for_the_servers(tmp_path):
-    found = computed(tmp_path, plan.Limits(rate=700.0)).run()
+    found = computed(tmp_path, plan.Limits(rate=700.0, read_bytes=1 << 20)).run()
     assert "allowed rate of 700" in found.stopped
     assert found.held_down and not found.fitted().reached and not found.bursts
+
+
+def issued(one: Computed) -> int:
+    """Requests that the steps may have caused, counted from what the clients do."""
+    total = 0
+    for step in one.asked:
+        clients = step["clients"]
+        ranks = min(one.ranks, clients) if one.ranks > 1 else 0
+        total += 5 * clients + 13 * ranks  # a folder by its path; a file of answers
+        if step["do"] == "load":
+            total += clients * step["ops"]
+        elif step["do"] == "bursts":
+            total += sum(size for _, size in step["at"])
+        elif step["do"] == "kinds":
+            total += 5 * len(step["files"]) + 4 * len(step["folders"]) + 3 * len(step["links"])
+        elif step["do"] == "memory":
+            total += 2 * 2 * plan.PROBES * len(step["delays"])
+        else:
+            total += 3 * clients
+    return total + 2 * plan.MADE * one._plan.made
+
+
+@pytest.mark.parametrize("ranks", [1, 8, 500])
+@pytest.mark.parametrize("clients", [1, 4, 64])
+def test_no_more_is_asked_than_is_allowed(tmp_path, clients, ranks):
+    refused = []
+    for requests in range(2500, 10_000, 500):
+        folder = tmp_path / str(requests)
+        folder.mkdir()
+        limits = plan.Limits(requests=requests, clients=clients, read_bytes=1 << 20, seconds=60)
+        one = computed(folder, limits, ranks)
+        one.service_s = 1e-5
+        if one._plan.lacks:
+            refused.append(requests)
+            continue
+        try:
+            found = one.run()
+        except UsageError:
+            refused.append(requests)
+            continue
+        assert issued(one) <= found.requests <= requests
+        kinds = [step["do"] for step in one.asked]
+        assert {"load", "memory", "kinds", "reading"} <= set(kinds)
+    assert refused == list(range(2500, 2500 + 500 * len(refused), 500))
+    assert refused[-1:] < [8000]
 
 
 class Clock:
@@ -85,7 +131,7 @@ def test_files_are_made_and_removed_at_the_rate_that_is_allowed(tmp_path, monkey
     for name in ("mkdir", "unlink", "rmdir", "symlink"):
         real = getattr(os, name)
         monkeypatch.setattr(os, name, lambda *w, r=real, **k: (done.append(clock.now), r(*w, **k)))
-    one = computed(tmp_path, plan.Limits(rate=rate))
+    one = computed(tmp_path, plan.Limits(rate=rate, read_bytes=1 << 20))
     one.run()
     assert list(tmp_path.iterdir()) == []
     assert len(done) > one._plan.made
@@ -122,3 +168,7 @@ def test_a_rate_that_leaves_no_room_is_refused():
     assert plan.plan(plan.Limits(rate=20.0)).lacks.startswith("--max-rate 20 for --seconds 20")
     assert plan.plan(plan.Limits(requests=1000)).lacks.startswith("--max-requests 1000")
     assert plan.plan(plan.Limits(rate=20.0, seconds=600)).lacks is None
+
+
+def test_by_default_less_may_be_needed_than_is_allowed():
+    assert plan.plan(plan.Limits()).requests < 20_000

@@ -15,13 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from brigade import interrupt
 from brigade.calibrate import client, plan
-from brigade.errors import BrigadeError, LauncherError
+from brigade.errors import BrigadeError, LauncherError, UsageError
 from brigade.job import child
 from brigade.launch import parse
 from brigade.model import calibration
@@ -81,7 +81,6 @@ class _Calibration:
         self._launcher = launcher
         self._progress = progress
         self._start = time.monotonic()
-        self._ranks = 1
         self._lead_s = _LEAD_S
         self._next = self._start  # no request of our own before
         self._found = Measured()
@@ -124,13 +123,16 @@ class _Calibration:
         begin = time.monotonic()
         said = self._started([])
         self._lead_s = 0.3 + 1.5 * (time.monotonic() - begin)
-        self._ranks = self._found.ranks = len(said)
-        if sorted(one["rank"] for one in said) != list(range(self._ranks)):
+        self._found.ranks = len(said)
+        self._plan = replace(self._plan, ranks=len(said))
+        if sorted(one["rank"] for one in said) != list(range(len(said))):
             raise LauncherError(
-                f"{self._launcher[0]} started {self._ranks} processes that do not know their ranks",
+                f"{self._launcher[0]} started {len(said)} processes that do not know their ranks",
                 hint=f"one of {', '.join(client.RANKS)} must be set",
             )
         self._found.hosts = sorted({one["host"] for one in said})
+        if self._plan.lacks:
+            raise UsageError(self._plan.lacks)
 
     def _make(self) -> None:
         """Folders of the clients, and the files that kinds of requests need."""
@@ -173,7 +175,8 @@ class _Calibration:
         found, rate = self._found, self._plan.limits.rate
         for clients in self._plan.clients:
             rest_s = found.points[0].median_s if found.points else 0.0
-            ops = min(plan.STEP_OPS, self._left() - plan.BURSTS * 64)
+            left = self._left() - self._plan.at_rest - self._plan.start(clients)
+            ops = min(plan.STEP_OPS, left)
             if found.points:  # no more than a second's worth of what can be hoped for
                 ops = min(ops, max(20 * clients, int(2 * found.points[-1].throughput)))
             if ops < 8 * clients or self._left_s() < 0.25 * self._plan.limits.seconds:
@@ -212,7 +215,8 @@ class _Calibration:
         most = 2 * int(1.1 * fitted.throughput * fitted.rest_s) + 2
         sizes = plan.burst_sizes(min(max(self._plan.clients), max(4, most)))
         times = plan.burst_times(sizes, fitted.throughput, fitted.rest_s, self._plan.pause_s)
-        allowed = min(self._left(), self._plan.limits.requests // 4)
+        left = self._left() - self._plan.at_rest - self._plan.start(max(sizes))
+        allowed = min(left, self._plan.limits.requests // 4)
         while times and sum(size for _, size in times) > allowed:
             times.pop()
         times = [one for one in times if one[0] < 0.3 * max(1.0, self._left_s())]
@@ -231,12 +235,11 @@ class _Calibration:
         """How long a client answers by itself."""
         step = plan.memory_step(self._plan)
         step["delays"] = [d for d in step["delays"] if d < self._left_s() - 1.5 * self._lead_s - 1]
-        if not step["delays"]:
+        if not step["delays"] or self._left() < self._plan.memory(len(step["delays"])):
             return
         self._progress("how long are answers remembered?")
         answers = self._run([{**step, "clients": 1}])[0]
-        self._count(answers)
-        self._found.requests += 2 * plan.PROBES * len(step["delays"])
+        self._found.requests += self._plan.memory(len(step["delays"]))
         for delay in step["delays"]:
             for kind, into in (
                 ("files", self._found.files_again),
@@ -245,12 +248,12 @@ class _Calibration:
                 into[delay] = [took / 1e9 for _, took in answers[0][f"{kind} {delay}"]]
 
     def _kinds(self) -> None:
-        if self._left_s() < self._lead_s or self._left() < 6 * plan.FILES:
+        if self._left_s() < self._lead_s or self._left() < self._plan.kinds:
             return
         self._progress("one request of each kind")
         files = {kind: self._plan.files[kind] for kind in ("files", "folders", "links")}
         answers = self._run([{"do": "kinds", "clients": 1, **files}])[0]
-        self._count(answers)
+        self._found.requests += self._plan.kinds
         for kind, requests in answers[0].items():
             self._found.kinds[kind] = [took / 1e9 for _, took in requests]
 
@@ -271,9 +274,11 @@ class _Calibration:
                 os.fsync(out.fileno())
         except OSError as error:
             raise BrigadeError(f"{path}: {error.strerror}") from error
-        for clients in (1, min(4, max(self._plan.clients))):
-            if self._left_s() < self._lead_s:
+        for clients in (1, self._plan.readers):
+            asked = self._plan.start(clients) + plan.OPENED * clients
+            if self._left_s() < self._lead_s or self._left() < asked:
                 return
+            self._found.requests += asked
             step = {"do": "reading", "clients": clients, "file": "bytes", "bytes": size}
             answers = self._run([step])[0]
             every = [request for one in answers for request in one["bytes"]]
@@ -281,12 +286,9 @@ class _Calibration:
             self._found.read[clients] = (size // clients * clients) / (took / 1e9)
 
     def _count(self, answers: list[dict[str, list[Request]]]) -> None:
-        """Requests of a step at most: what each call may cause, and opening the client's folder."""
-        calls = [
-            (kind, len(r)) for one in answers for kind, r in one.items() if kind != client.BUSY
-        ]
-        self._found.requests += sum(plan.COST.get(kind, 1) * number for kind, number in calls)
-        self._found.requests += plan.CLIENT * len(answers)
+        """Look-ups of a step, and what starting its clients took."""
+        asked = sum(len(r) for one in answers for kind, r in one.items() if kind != client.BUSY)
+        self._found.requests += asked + self._plan.start(len(answers))
 
     def _run(self, steps: list[dict[str, Any]]) -> list[list[dict[str, list[Request]]]]:
         """What the clients of each step found, by client."""
@@ -309,7 +311,7 @@ class _Calibration:
         answers = str(self._folder / f"answers-{time.monotonic_ns()}") if self._launcher else None
         script = {
             "folder": str(self._folder),
-            "ranks": self._ranks,
+            "ranks": self._found.ranks,
             "steps": steps,
             "answers": answers,
         }
@@ -340,7 +342,6 @@ class _Calibration:
 
     def _fetched(self, name: str) -> dict[str, Any]:
         """What a rank wrote to a file."""
-        self._found.requests += 2 * plan.MADE + plan.CLIENT
         with open(name, encoding="utf-8") as file:
             answer: dict[str, Any] = json.load(file)
         return answer

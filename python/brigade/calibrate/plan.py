@@ -2,7 +2,7 @@
 
 The order: make a few files; look-ups under rising load until throughput no longer grows; bursts of
 look-ups; how long are answers remembered; one request of each kind at rest; reading a file; remove
-the files. `requests` of a plan is an upper bound: what a client's cache answers is not asked.
+the files. All numbers are upper bounds: what a client's cache answers is not asked.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ LINKS = 20
 BURSTS = 8  # of each size
 STEP_S = 1.0
 STEP_OPS = 1500
-# Requests that one call may cause, where names are not remembered: a look-up, it, the closing.
-COST = {"open": 3, "list": 3, "link": 2}
-CLIENT = 5  # for finding and opening a folder by its path, at each start of a client
+CLIENT = (
+    5  # requests at most for finding and opening a folder by its path, at each start of a client
+)
+OPENED = 3  # for a file that is read
 MADE = 4  # for making, or for removing, a file: a look-up, it, its attributes, the closing
+ANSWER = 2 * MADE + CLIENT  # for a file with a rank's answers, and for reading it
+READERS = 4  # clients that read at once, at most
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Plan:
     clients: tuple[int, ...]
     delays: tuple[float, ...]
     files: dict[str, list[str]] = field(default_factory=dict)  # names by what they are for
+    ranks: int = 0  # of a launcher, if there is one
 
     @property
     def made(self) -> int:
@@ -53,10 +57,33 @@ class Plan:
 
     @property
     def fixed(self) -> int:
-        """Requests at most, without those of rising load and of bursts."""
-        memory = 4 * PROBES * len(self.delays) + CLIENT
-        kinds = 5 * FILES + 4 * FOLDERS + 4 * LINKS
-        return 2 * MADE * self.made + memory + kinds + CLIENT * (2 * sum(self.clients) + 3)
+        """Requests at most, without what clients ask under rising load and in bursts."""
+        starts = sum(map(self.start, self.clients)) + self.start(max(self.clients))
+        return 2 * MADE * self.made + starts + self.at_rest
+
+    @property
+    def at_rest(self) -> int:
+        """Requests at most of what comes after the bursts, without removing files."""
+        readers = (1, self.readers) if self.limits.read_bytes else ()
+        reading = sum(self.start(n) + OPENED * n for n in readers)
+        return self.memory(len(self.delays)) + self.kinds + reading
+
+    @property
+    def kinds(self) -> int:
+        """Requests at most of the step that asks one of each kind."""
+        return 5 * FILES + 4 * FOLDERS + 4 * LINKS + self.start(1)
+
+    @property
+    def readers(self) -> int:
+        return min(READERS, max(self.clients))
+
+    def memory(self, delays: int) -> int:
+        """Requests at most of the step that finds out what is remembered."""
+        return 4 * PROBES * delays + self.start(1)
+
+    def start(self, clients: int) -> int:
+        """Requests at most of starting so many clients: their folders, and their ranks' answers."""
+        return CLIENT * clients + ANSWER * min(self.ranks, clients)
 
     @property
     def requests(self) -> int:
@@ -86,7 +113,10 @@ class Plan:
             given = f"--max-rate {limits.rate:g} for --seconds {limits.seconds:g} is"
         else:
             return None
-        return f"{given} too little: {needed:,} requests are needed for the files and one step"
+        ranks = f" of {self.ranks} ranks" if self.ranks else ""
+        return (
+            f"{given} too little: {needed:,} requests are needed for the files and one step{ranks}"
+        )
 
 
 def plan(limits: Limits, seed: int = 0) -> Plan:
