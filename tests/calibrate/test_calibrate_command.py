@@ -60,7 +60,7 @@ def test_each_kind_was_measured(whole):
 def measured(tmp_path_factory):
     folder = tmp_path_factory.mktemp("calibrate")
     written = folder / "system.json"
-    words = ["--at", folder, "--seconds", 3, "--read-mib", 4, "--max-clients", 4, "--json"]
+    words = ["--at", folder, "--seconds", 12, "--read-mib", 4, "--max-clients", 4, "--json"]
     done = calibrate(*words, "-o", written)
     assert done.returncode == 0, done.stderr
     assert list(folder.iterdir()) == [written]
@@ -144,7 +144,7 @@ def test_ranks_of_a_launcher_ask_too(tmp_path):
     script.chmod(0o755)
     at = tmp_path / "at"
     at.mkdir()
-    words = ["--at", at, "--seconds", 3, "--read-mib", 0, "--max-clients", 2, "--json"]
+    words = ["--at", at, "--seconds", 12, "--read-mib", 0, "--max-clients", 2, "--json"]
     done = calibrate(*words, "--", script)
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)

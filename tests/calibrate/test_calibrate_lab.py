@@ -20,7 +20,8 @@ pytestmark = [
 
 
 def calibrated(lab: Lab, *launcher: str) -> dict:
-    command = [sys.executable, "-m", "brigade", "calibrate", "--at", lab.shared, "--json"]
+    words = ["--at", lab.shared, "--json", "--seconds", "60"]
+    command = [sys.executable, "-m", "brigade", "calibrate", *words]
     lab.reset()
     done = lab.exec(
         "n0", [*command, "--", *launcher], check=True, text=True, stdout=subprocess.PIPE, cwd="/"

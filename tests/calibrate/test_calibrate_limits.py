@@ -48,7 +48,7 @@ class Computed(measure._Calibration):
         if step["do"] == "memory":
             names = [f"{kind} {delay}" for kind in ("files", "absent") for delay in step["delays"]]
             return {name: some(plan.PROBES) for name in names}
-        return {"bytes": some(8)}
+        return {"bytes": [[begin, took, 1 << 20] for begin, took in some(8)]}
 
 
 def computed(folder, limits: plan.Limits, ranks: int = 1) -> Computed:
@@ -138,6 +138,51 @@ def test_files_are_made_and_removed_at_the_rate_that_is_allowed(tmp_path, monkey
     for number, at in enumerate(done):
         assert plan.MADE * number <= rate * (at - 1000.0) + 1e-3
     assert clock.now - 1000.0 <= one._plan.limits.seconds
+
+
+def timed(folder, monkeypatch, start_s: float, **limits) -> tuple[Computed, Clock]:
+    """A calibration whose launcher takes `start_s`, on a clock of its own."""
+    clock = Clock()
+    monkeypatch.setattr(measure, "time", clock)
+    one = computed(folder, plan.Limits(read_bytes=1 << 20, **limits), ranks=2)
+    answer = one._started
+
+    def started(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        clock.sleep(start_s)
+        for step in steps:
+            lasts = {"load": 1.0, "kinds": 0.4, "reading": step.get("seconds", 0.0)}
+            lasts["memory"] = max(step.get("delays", [0.0]))
+            lasts["bursts"] = step.get("at", [[0.0]])[-1][0]
+            clock.now = max(clock.now, step["begin"]) + lasts[step["do"]]
+        return answer(steps)
+
+    monkeypatch.setattr(one, "_started", started)
+    return one, clock
+
+
+@pytest.mark.parametrize("seconds", [9.0, 10.0, 13.0, 17.0, 30.0, 60.0])
+def test_nothing_is_begun_that_would_end_too_late(tmp_path, monkeypatch, seconds):
+    one, clock = timed(tmp_path, monkeypatch, 3.0, seconds=seconds)
+    found = one.run()
+    assert found.points and clock.now - 1000.0 <= seconds
+    kinds = {step["do"] for step in one.asked}
+    assert seconds < 60 or kinds == {"load", "bursts", "memory", "kinds", "reading"}
+
+
+def test_a_launcher_too_slow_for_one_step_is_said(tmp_path, monkeypatch):
+    one, _ = timed(tmp_path, monkeypatch, 3.0, seconds=8.0)
+    with pytest.raises(UsageError, match="--seconds 8 is too little: 3.0 s were"):
+        one.run()
+
+
+def test_reading_ends_when_its_time_is_over(tmp_path):
+    (tmp_path / "bytes").write_bytes(b"b" * (4 << 20))
+    folder = os.open(tmp_path, os.O_RDONLY)
+    step = {"file": "bytes", "bytes": 4 << 20, "clients": 1, "client": 0, "begin": time.time()}
+    whole = client.reading({**step, "seconds": 600.0}, folder)["bytes"]
+    assert [n for _, _, n in whole] == 4 * [1 << 20]
+    assert len(client.reading({**step, "seconds": -1.0}, folder)["bytes"]) == 1
+    os.close(folder)
 
 
 @pytest.mark.parametrize("pause_s", [0.002, 0.0])

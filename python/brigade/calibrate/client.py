@@ -171,15 +171,19 @@ def memory(step: dict[str, Any], folder: int) -> dict[str, list[list[int]]]:
 
 
 def reading(step: dict[str, Any], folder: int) -> dict[str, list[list[int]]]:
-    """The client's part of a file, read whole: [begin, took] and, after it, the bytes."""
+    """The client's part of a file, until it is read or the time is over: [begin, took, bytes]."""
     found: list[list[int]] = []
     file = os.open(step["file"], os.O_RDONLY, dir_fd=folder)
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     share = step["bytes"] // step["clients"]
     at = share * step["client"]
     _until(step["begin"])
+    end = step["begin"] + step["seconds"]
     for offset in range(at, at + share, 1 << 20):
-        _timed(found, os.pread, file, min(1 << 20, at + share - offset), offset)
+        if found and time.time() > end:
+            break
+        read = _timed(found, os.pread, file, min(1 << 20, at + share - offset), offset)
+        found[-1].append(len(read))
     os.close(file)
     return {"bytes": found}
 

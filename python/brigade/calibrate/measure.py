@@ -30,6 +30,8 @@ from brigade.scratch import scratch
 
 OVERLOAD = 4.0  # times the answer time at rest: more is not asked for
 _LEAD_S = 0.25
+_OPENING_S = 0.004  # between two clients that open their folders
+_LEAST_READING_S = 0.25
 _STEP_LIMIT_S = 60.0
 
 
@@ -82,6 +84,7 @@ class _Calibration:
         self._progress = progress
         self._start = time.monotonic()
         self._lead_s = _LEAD_S
+        self._opening_s = max(_OPENING_S, plan.CLIENT * made.pause_s)
         self._next = self._start  # no request of our own before
         self._found = Measured()
 
@@ -104,6 +107,17 @@ class _Calibration:
         """Seconds that are left until what was made must be removed."""
         removing_s = plan.MADE * self._plan.made * self._plan.pause_s
         return self._plan.limits.seconds - (time.monotonic() - self._start) - removing_s
+
+    def _fits(self, clients: int, seconds: float) -> bool:
+        """Whether a step of so many seconds is expected to end in time."""
+        return self._lead_s + self._opening_s * clients + seconds <= self._left_s()
+
+    def _too_slow(self) -> UsageError:
+        took_s = time.monotonic() - self._start
+        return UsageError(
+            f"--seconds {self._plan.limits.seconds:g} is too little: {took_s:.1f} s were needed to "
+            f"try the launcher and to make files, and starting clients takes {self._lead_s:.1f} s"
+        )
 
     def _pace(self, requests: int) -> None:
         """Wait until so many requests may be issued, by the rate that is allowed."""
@@ -152,6 +166,8 @@ class _Calibration:
 
     def _timed(self, kind: str, call: Callable[..., Any], *words: Any) -> None:
         interrupt.check()
+        if self._left_s() <= 0:
+            raise self._too_slow()
         self._pace(plan.MADE)
         start = time.perf_counter()
         try:
@@ -179,7 +195,11 @@ class _Calibration:
             ops = min(plan.STEP_OPS, left)
             if found.points:  # no more than a second's worth of what can be hoped for
                 ops = min(ops, max(20 * clients, int(2 * found.points[-1].throughput)))
-            if ops < 8 * clients or self._left_s() < 0.25 * self._plan.limits.seconds:
+            kept_s = 0.25 * self._plan.limits.seconds if found.points else 0.0
+            fits = self._fits(clients, plan.STEP_S + kept_s)  # the rest is for what comes after
+            if not fits and not found.points:
+                raise self._too_slow()
+            if ops < 8 * clients or not fits:
                 found.stopped = "the allowance of requests or time was used up"
                 return
             self._progress(f"{clients} clients at once")
@@ -220,6 +240,8 @@ class _Calibration:
         while times and sum(size for _, size in times) > allowed:
             times.pop()
         times = [one for one in times if one[0] < 0.3 * max(1.0, self._left_s())]
+        while times and not self._fits(max(sizes), times[-1][0]):
+            times.pop()
         if not times:
             return
         self._progress("bursts")
@@ -229,12 +251,14 @@ class _Calibration:
         self._count(answers[0])
         for number in range(len(times)):
             burst = [tuple(r) for one in answers[0] for r in one.get(str(number), [])]
-            found.bursts.append(burst)  # type: ignore[arg-type]
+            found.bursts.append(burst)
 
     def _remember(self) -> None:
         """How long a client answers by itself."""
         step = plan.memory_step(self._plan)
-        step["delays"] = [d for d in step["delays"] if d < self._left_s() - 1.5 * self._lead_s - 1]
+        paced_s = self._plan.memory(len(step["delays"])) * self._plan.pause_s
+        after_s = self._lead_s + 1.0  # for a request of each kind
+        step["delays"] = [d for d in step["delays"] if self._fits(1, d + paced_s + after_s)]
         if not step["delays"] or self._left() < self._plan.memory(len(step["delays"])):
             return
         self._progress("how long are answers remembered?")
@@ -248,7 +272,8 @@ class _Calibration:
                 into[delay] = [took / 1e9 for _, took in answers[0][f"{kind} {delay}"]]
 
     def _kinds(self) -> None:
-        if self._left_s() < self._lead_s or self._left() < self._plan.kinds:
+        each_s = max(self._plan.pause_s, self._found.points[0].median_s)
+        if not self._fits(1, self._plan.kinds * each_s) or self._left() < self._plan.kinds:
             return
         self._progress("one request of each kind")
         files = {kind: self._plan.files[kind] for kind in ("files", "folders", "links")}
@@ -259,43 +284,49 @@ class _Calibration:
 
     def _read(self) -> None:
         """Bytes a second of one client and of several, from a file just written."""
-        size = self._plan.limits.read_bytes
-        if not size or self._left_s() < 2 * self._lead_s + 0.5:
+        counts = (1, self._plan.readers)
+        reading_s = self._left_s() - sum(self._lead_s + self._opening_s * n for n in counts)
+        if not self._plan.limits.read_bytes or reading_s < _LEAST_READING_S:
             return
         self._progress("reading")
-        path = self._folder / "bytes"
-        try:
-            with open(path, "wb") as out:
-                block = os.urandom(1 << 20)
-                for _ in range(size >> 20):
-                    interrupt.check()
-                    out.write(block)
-                out.flush()
-                os.fsync(out.fileno())
-        except OSError as error:
-            raise BrigadeError(f"{path}: {error.strerror}") from error
-        for clients in (1, self._plan.readers):
+        size = self._written(self._folder / "bytes", reading_s / 3)
+        for clients in counts:
             asked = self._plan.start(clients) + plan.OPENED * clients
-            if self._left_s() < self._lead_s or self._left() < asked:
+            if not self._fits(clients, reading_s / 3) or self._left() < asked:
                 return
             self._found.requests += asked
             step = {"do": "reading", "clients": clients, "file": "bytes", "bytes": size}
-            answers = self._run([step])[0]
+            answers = self._run([{**step, "seconds": reading_s / 3}])[0]
             every = [request for one in answers for request in one["bytes"]]
-            took = max(at + ns for at, ns in every) - min(at for at, _ in every)
-            self._found.read[clients] = (size // clients * clients) / (took / 1e9)
+            took = max(at + ns for at, ns, _ in every) - min(at for at, _, _ in every)
+            self._found.read[clients] = sum(n for _, _, n in every) / (took / 1e9)
+
+    def _written(self, path: Path, limit_s: float) -> int:
+        """Write the file that is read, as much of it as that time allows; its bytes."""
+        block, size, end = os.urandom(1 << 20), 0, time.monotonic() + limit_s
+        try:
+            with open(path, "wb", buffering=0) as out:
+                while size < self._plan.limits.read_bytes and (not size or time.monotonic() < end):
+                    interrupt.check()
+                    size += out.write(block)
+                    os.fdatasync(out.fileno())  # or the time would say nothing
+        except OSError as error:
+            raise BrigadeError(f"{path}: {error.strerror}") from error
+        return size
 
     def _count(self, answers: list[dict[str, list[Request]]]) -> None:
         """Look-ups of a step, and what starting its clients took."""
         asked = sum(len(r) for one in answers for kind, r in one.items() if kind != client.BUSY)
         self._found.requests += asked + self._plan.start(len(answers))
 
-    def _run(self, steps: list[dict[str, Any]]) -> list[list[dict[str, list[Request]]]]:
+    def _run(self, steps: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """What the clients of each step found, by client."""
-        pause_s = self._plan.pause_s
-        opening_s = max(0.004, plan.CLIENT * pause_s)
-        lead_s = self._lead_s + opening_s * max(step["clients"] for step in steps)
-        more = {"begin": time.time() + lead_s, "pause_s": pause_s, "opening_s": opening_s}
+        lead_s = self._lead_s + self._opening_s * max(step["clients"] for step in steps)
+        more = {
+            "begin": time.time() + lead_s,
+            "pause_s": self._plan.pause_s,
+            "opening_s": self._opening_s,
+        }
         steps = [{**step, "name": str(i), **more} for i, step in enumerate(steps)]
         answers = [answer for one in self._started(steps) for answer in one["answers"]]
         wrong = [answer["error"] for answer in answers if "error" in answer]

@@ -182,5 +182,5 @@ def describe(made: Plan, where: str, launcher: list[str]) -> list[str]:
         f"once, {start}",
         "the load rises step by step, and stops when throughput no longer grows or answers take "
         "four times as long as at rest",
-        f"ends after {limits.seconds:.0f} s at the latest",
+        f"begins nothing that it does not expect to end within {limits.seconds:.0f} s",
     ]

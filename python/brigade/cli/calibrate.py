@@ -30,7 +30,11 @@ Examples:
 )
 @click.option("--at", default=".", metavar="DIR", show_default=True, help="On the file system.")
 @click.option(
-    "--seconds", type=click.FloatRange(3, 600), default=20.0, show_default=True, help="At most."
+    "--seconds",
+    type=click.FloatRange(3, 600),
+    default=20.0,
+    show_default=True,
+    help="Begin nothing that is not expected to end by then.",
 )
 @click.option(
     "--max-requests",
