@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from brigade.calibrate import client, measure, plan
+from brigade.calibrate import client, measure, plan, report
 from brigade.errors import UsageError
 
 
@@ -173,6 +173,15 @@ def test_a_launcher_too_slow_for_one_step_is_said(tmp_path, monkeypatch):
     one, _ = timed(tmp_path, monkeypatch, 3.0, seconds=8.0)
     with pytest.raises(UsageError, match="--seconds 8 is too little: 3.0 s were"):
         one.run()
+
+
+@pytest.mark.parametrize(("ranks", "nodes"), [(1, 1), (2, 2), (8, 4)])
+def test_the_bandwidth_is_that_of_a_node(tmp_path, ranks, nodes):
+    found = computed(tmp_path, plan.Limits(read_bytes=1 << 20, seconds=60), ranks).run()
+    assert found.nodes == {1: 1, 4: nodes}
+    found.read = {1: 1e9, 4: 3e9}
+    machine = report.system(found, found.fitted(), "here")
+    assert machine.link_bandwidth == max(1e9, 3e9 / nodes)
 
 
 def test_reading_ends_when_its_time_is_over(tmp_path):

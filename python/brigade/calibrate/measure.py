@@ -44,7 +44,8 @@ class Measured:
     kinds: dict[str, list[float]] = field(default_factory=dict)  # seconds at rest
     files_again: dict[float, list[float]] = field(default_factory=dict)
     absent_again: dict[float, list[float]] = field(default_factory=dict)
-    read: dict[int, float] = field(default_factory=dict)  # clients -> bytes a second
+    read: dict[int, float] = field(default_factory=dict)  # clients -> bytes a second, together
+    nodes: dict[int, int] = field(default_factory=dict)  # clients -> nodes on which they read
     requests: int = 0  # issued
     seconds: float = 0.0
     hosts: list[str] = field(default_factory=list)
@@ -87,6 +88,7 @@ class _Calibration:
         self._opening_s = max(_OPENING_S, plan.CLIENT * made.pause_s)
         self._next = self._start  # no request of our own before
         self._found = Measured()
+        self._hosts: list[str] = []  # of the ranks
 
     def run(self) -> Measured:
         found = self._found
@@ -132,7 +134,7 @@ class _Calibration:
     def _say_hello(self) -> None:
         """How many ranks there are, where, and how long starting them takes."""
         if not self._launcher:
-            self._found.hosts = [socket.gethostname()]
+            self._hosts = self._found.hosts = [socket.gethostname()]
             return
         begin = time.monotonic()
         said = self._started([])
@@ -144,7 +146,8 @@ class _Calibration:
                 f"{self._launcher[0]} started {len(said)} processes that do not know their ranks",
                 hint=f"one of {', '.join(client.RANKS)} must be set",
             )
-        self._found.hosts = sorted({one["host"] for one in said})
+        self._hosts = [one["host"] for one in sorted(said, key=lambda one: int(one["rank"]))]
+        self._found.hosts = sorted(set(self._hosts))
         if self._plan.lacks:
             raise UsageError(self._plan.lacks)
 
@@ -299,6 +302,7 @@ class _Calibration:
             answers = self._run([{**step, "seconds": reading_s / 3}])[0]
             every = [request for one in answers for request in one["bytes"]]
             took = max(at + ns for at, ns, _ in every) - min(at for at, _, _ in every)
+            self._found.nodes[clients] = len(set(self._hosts[:clients]))
             self._found.read[clients] = sum(n for _, _, n in every) / (took / 1e9)
 
     def _written(self, path: Path, limit_s: float) -> int:

@@ -31,7 +31,7 @@ def system(found: Measured, fitted: Fit, name: str) -> System:
     if known > 0:
         more["attribute_life_s"] = known
     if found.read:
-        more["link_bandwidth"] = max(found.read.values())
+        more["link_bandwidth"] = max(rate / found.nodes[n] for n, rate in found.read.items())
     measured = [name for name in _MEASURED if name in more or name != "link_bandwidth"]
     return System(
         name=name,
