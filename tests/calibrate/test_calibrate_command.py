@@ -52,7 +52,16 @@ def test_requests_stay_within_the_allowance_and_the_load_rises(whole):
 
 def test_each_kind_was_measured(whole):
     _, data = whole
-    assert set(data["kinds"]) >= {"mkdir", "create", "stat", "open", "read", "list", "link"}
+    assert set(data["kinds"]) >= {
+        "mkdir",
+        "create",
+        "stat",
+        "open",
+        "read",
+        "opendir",
+        "list",
+        "link",
+    }
     assert set(data["bytes_per_second"]) == {1, 4}
 
 
@@ -87,10 +96,12 @@ def test_predict_takes_it(measured):
 
 def test_the_service_of_a_kind_is_what_it_takes_beside_the_round_trip_and_looking_up():
     fitted = calibration.Fit(1.0, 2, 0.25, 2.0, 1.25, True)
-    kinds = {"open": [3.5], "list": [2.25], "link": [1.5], "stat": [1.25]}
+    kinds = {"open": [3.5], "opendir": [1.0], "list": [1.5], "link": [1.5], "stat": [1.25]}
     found = report.by_kind(measure.Measured(kinds=kinds), fitted, names_known=False)
     assert found == {"lookup": 1.0, "open": 2.0, "readdir": 2.0}  # the link is as good as nothing
     assert report.by_kind(measure.Measured(kinds=kinds), fitted, names_known=True)["open"] == 3.25
+    kinds["list"] = [0.125]  # the listing came with the opening
+    assert report.by_kind(measure.Measured(kinds=kinds), fitted, False)["readdir"] == 0.75
 
 
 def test_a_local_disk_is_called_one(tmp_path):

@@ -43,7 +43,7 @@ class Computed(measure._Calibration):
             sizes = [size for _, size in step["at"]]
             return {str(i): some(1) for i, size in enumerate(sizes) if client < size}
         if step["do"] == "kinds":
-            kinds = {"stat": 40, "open": 40, "read": 40, "list": 20, "link": 20}
+            kinds = {"stat": 40, "open": 40, "read": 40, "opendir": 20, "list": 20, "link": 20}
             return {kind: some(number) for kind, number in kinds.items()}
         if step["do"] == "memory":
             names = [f"{kind} {delay}" for kind in ("files", "absent") for delay in step["delays"]]
@@ -77,7 +77,7 @@ def issued(one: Computed) -> int:
         elif step["do"] == "bursts":
             total += sum(size for _, size in step["at"])
         elif step["do"] == "kinds":
-            total += 5 * len(step["files"]) + 4 * len(step["folders"]) + 3 * len(step["links"])
+            total += 5 * len(step["files"]) + 5 * len(step["folders"]) + 3 * len(step["links"])
         elif step["do"] == "memory":
             total += 2 * 2 * plan.PROBES * len(step["delays"])
         else:

@@ -29,6 +29,7 @@ MARK = "BRIGADE-CALIBRATE "
 RANKS = ("PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK")
 BUSY = "busy"  # beside kinds of requests: [[busy, in all]] ticks of the node's processors
 _PR_SET_TIMERSLACK = 29
+_KINDS = ("stat", "open", "read", "opendir", "list", "link")
 _MOST_A_NAME = 5  # requests that a name costs among the kinds
 _RECENT = 16  # answers over which a client judges that the file system is overloaded
 
@@ -101,7 +102,7 @@ def bursts(step: dict[str, Any], folder: int) -> dict[str, list[list[int]]]:
 
 def kinds(step: dict[str, Any], folder: int) -> dict[str, list[list[int]]]:
     """One request of each kind on files that the conductor made, and that nobody has looked at."""
-    found: dict[str, list[list[int]]] = {k: [] for k in ("stat", "open", "read", "list", "link")}
+    found: dict[str, list[list[int]]] = {kind: [] for kind in _KINDS}
     _until(step["begin"])
     os.stat(".", dir_fd=folder)
     pause_s = _MOST_A_NAME * step["pause_s"]
@@ -112,7 +113,9 @@ def kinds(step: dict[str, Any], folder: int) -> dict[str, list[list[int]]]:
         os.close(file)
     for name in _paced(step["folders"], pause_s):
         os.stat(name, dir_fd=folder)
-        _timed(found["list"], _listed, folder, name)
+        inner = _timed(found["opendir"], os.open, name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+        _timed(found["list"], os.listdir, inner)
+        os.close(inner)
     for name in _paced(step["links"], pause_s):
         os.stat(name, dir_fd=folder, follow_symlinks=False)
         _timed(found["link"], os.readlink, name, dir_fd=folder)
@@ -125,12 +128,6 @@ def _paced(names: list[str], pause_s: float) -> Iterator[str]:
         following = time.time() + pause_s
         yield name
         _until(following)
-
-
-def _listed(folder: int, name: str) -> None:
-    inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
-    os.listdir(inner)
-    os.close(inner)
 
 
 def _exists(folder: int, name: str) -> bool:

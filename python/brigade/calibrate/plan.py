@@ -71,7 +71,7 @@ class Plan:
     @property
     def kinds(self) -> int:
         """Requests at most of the step that asks one of each kind."""
-        return 5 * FILES + 4 * FOLDERS + 4 * LINKS + self.start(1)
+        return 5 * FILES + 5 * FOLDERS + 4 * LINKS + self.start(1)
 
     @property
     def readers(self) -> int:

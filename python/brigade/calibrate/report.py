@@ -51,13 +51,17 @@ def by_kind(found: Measured, fitted: Fit, names_known: bool) -> dict[str, float]
     that cannot be told from nothing is left out: a cache may have answered."""
     services = {"lookup": fitted.service_s}
     again = 0.0 if names_known else fitted.rest_s  # opening by name looks the name up again
-    for kind, model_kind in (("open", "open"), ("link", "readlink"), ("list", "readdir")):
+
+    def service(kind: str, before_s: float) -> float:
         seconds = found.kinds.get(kind)
-        if seconds:
-            rest_s = statistics.median(seconds) - (again if kind != "list" else 0.0)
-            service_s = rest_s - fitted.round_trip_s
-            if service_s > _TOLD * fitted.service_s:
-                services[model_kind] = service_s
+        return statistics.median(seconds) - before_s - fitted.round_trip_s if seconds else 0.0
+
+    # a folder is opened and then listed, each on a way of its own; its name is known as a rule
+    folder_s = max(0.0, service("opendir", 0.0)) + max(0.0, service("list", 0.0))
+    measured = {"open": service("open", again), "readlink": service("link", again)}
+    for kind, service_s in {**measured, "readdir": folder_s}.items():
+        if service_s > _TOLD * fitted.service_s:
+            services[kind] = service_s
     return services
 
 
