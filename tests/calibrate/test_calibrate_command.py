@@ -106,12 +106,36 @@ def test_the_service_of_a_kind_is_what_it_takes_beside_the_round_trip_and_lookin
 
 def test_a_local_disk_is_called_one(tmp_path):
     fit = {"servers": 1, "service_s": 1e-6, "round_trip_s": 0.0, "throughput": 1e6, "also": [],
-           "reached": True, "rest_s": 1e-6}  # fmt: skip
+           "reached": True, "rest_s": 1e-6, "misfit": 0.0}  # fmt: skip
     data = {"fit": fit, "busy": 0.1, "remembered": {}, "stopped": ""}
     local = {"point": "/", "fstype": "ext4", "source": "/dev/sda"}
     shared = {"point": "/home", "fstype": "nfs4", "source": "server:/home"}
     assert "not a file system that nodes share" in report.sentences({**data, "mount": local})[0]
     assert "not a file system" not in " ".join(report.sentences({**data, "mount": shared}))
+
+
+def test_bursts_that_nothing_explains_are_told():
+    fit = {"servers": 4, "service_s": 1e-6, "round_trip_s": 0.0, "throughput": 1e6, "also": [],
+           "reached": True, "rest_s": 1e-6, "misfit": 0.75}  # fmt: skip
+    data = {"fit": fit, "busy": 0.1, "remembered": {}, "stopped": "", "mount": None}
+    (_, said) = report.sentences({**data, "hosts": ["n0", "n1"]})
+    assert "off by 75%" in said and "clocks differ" in said and "from one node" in said
+    assert "clocks" not in report.sentences({**data, "hosts": ["n0"]})[1]
+    fit["misfit"] = 0.2
+    assert len(report.sentences({**data, "hosts": ["n0", "n1"]})) == 1
+
+
+def test_nodes_whose_clocks_differ_do_not_fit():
+    """Two servers, bursts of two nodes, of which one is half a second late by its clock."""
+    late = int(5e8)
+    bursts = []
+    for size in (2, 4, 8):
+        done = calibration.answers([0.0] * size, 2, 1e-3, 1.1e-3)
+        bursts.append([(late * (i % 2), int(1e9 * took)) for i, took in enumerate(done)])
+    points = [calibration.Point(n, 1000, x, 2e-3, 1.1e-3) for n, x in ((1, 900), (4, 2000))]
+    together = [[(0, took) for _, took in burst] for burst in bursts]
+    assert calibration.fit(points, together).misfit < 0.01
+    assert calibration.fit(points, bursts).misfit > report._FAR
 
 
 def test_ctrl_c_ends_it_and_removes_what_it_made(tmp_path):

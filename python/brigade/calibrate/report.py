@@ -17,6 +17,7 @@ from brigade.model.system import MEASURABLE, System, to_json
 from brigade.trial.mounts import Mount
 
 _BUSY = 0.75  # of the clients' processors: from here on they may be what was measured
+_FAR = 0.25  # misfit of the bursts: from here on the number of servers says little
 _BY_ITSELF_S = 10e-6  # a quicker answer did not come over a network: nothing to be remembered
 _TOLD = 0.1  # of the service time of a look-up
 _MEASURED = ("service_s", "servers", "round_trip_s", "link_bandwidth")
@@ -116,6 +117,13 @@ def sentences(data: dict[str, Any]) -> list[str]:
         if fitted["also"]:
             others = ", ".join(map(str, fitted["also"]))
             found.append(f"the number of servers is not certain: {others} would explain it as well")
+        if fitted["misfit"] > _FAR:
+            clocks = ", or the nodes' clocks differ" if len(data["hosts"]) > 1 else ""
+            found.append(
+                f"no number of servers explains the bursts well (they are off by "
+                f"{100 * fitted['misfit']:.0f}% of the answer time at rest): other work came in "
+                f"between{clocks}; calibrate again{', from one node' if clocks else ''}"
+            )
     else:
         found.append(
             f"the limit was not reached ({data['stopped']}): more than "
