@@ -194,6 +194,18 @@ def test_reading_ends_when_its_time_is_over(tmp_path):
     os.close(folder)
 
 
+def test_only_processors_that_a_client_may_use_count_as_busy(tmp_path, monkeypatch):
+    """Bound to one of 64, as by Slurm, it cannot see from all of them that its own is in use."""
+    stat = tmp_path / "stat"
+    stat.write_text(
+        "cpu  70 0 0 630 0 0 0 0 0 0\n"
+        "cpu0 0 0 0 100 0 0 0 0 0 0\ncpu1 60 0 10 20 10 0 0 0 5 5\nintr 1 2 3\n"
+    )
+    monkeypatch.setattr("builtins.open", lambda name, real=open: real(stat))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1})
+    assert client._processors() == (70, 100)
+
+
 @pytest.mark.parametrize("pause_s", [0.002, 0.0])
 def test_clients_pace_what_they_ask_at_rest(tmp_path, pause_s):
     files = [f"f{i}" for i in range(8)]

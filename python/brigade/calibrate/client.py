@@ -27,7 +27,7 @@ from typing import Any, Callable
 
 MARK = "BRIGADE-CALIBRATE "
 RANKS = ("PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK")
-BUSY = "busy"  # beside kinds of requests: [[busy, in all]] ticks of the node's processors
+BUSY = "busy"  # beside kinds of requests: [[busy, in all]] ticks of the client's processors
 _PR_SET_TIMERSLACK = 29
 _KINDS = ("stat", "open", "read", "opendir", "list", "link")
 _MOST_A_NAME = 5  # requests that a name costs among the kinds
@@ -65,10 +65,16 @@ def _timed(into: list[list[int]], call: Callable[..., Any], *words: Any, **named
 
 
 def _processors() -> tuple[int, int]:
-    """(busy, in all): the time of this node's processors in ticks."""
+    """(busy, in all): the time in ticks of the processors of this node that we may use."""
+    ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    busy = in_all = 0
     with open("/proc/stat") as text:
-        ticks = [int(word) for word in text.readline().split()[1:9]]
-    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+        for name, *words in map(str.split, text):
+            if name in ours:
+                ticks = [int(word) for word in words[:8]]
+                busy += sum(ticks) - ticks[3] - ticks[4]
+                in_all += sum(ticks)
+    return busy, in_all
 
 
 def load(step: dict[str, Any], folder: int) -> dict[str, list[list[int]]]:
