@@ -174,7 +174,8 @@ def test_ranks_of_a_launcher_ask_too(tmp_path):
     """A launcher of two ranks, as plain as can be: their lines may come in any order."""
     script = tmp_path / "launch"
     script.write_text(
-        '#!/bin/sh\nSLURM_PROCID=1 "$@" & SLURM_PROCID=0 "$@"; status=$?; wait; exit $status\n'
+        '#!/bin/sh\nprintf "caf\\351\\n"\n'
+        'SLURM_PROCID=1 "$@" & SLURM_PROCID=0 "$@"; status=$?; wait; exit $status\n'
     )
     script.chmod(0o755)
     at = tmp_path / "at"

@@ -27,6 +27,13 @@ def test_json_progress_and_other_words_are_told_apart() -> None:
     assert status == 3
 
 
+def test_words_in_another_encoding_are_words_and_nothing_after_them_is_lost() -> None:
+    script = r"""printf 'Fehler: Knoten f\374r\n' >&2; printf 'caf\351\n'; echo '{"a": 1}'"""
+    results, said, _ = run_step(sh(script), lambda done, total: None)
+    assert results == [{"a": 1}]
+    assert sorted(said.split("; ")) == ["Fehler: Knoten f\ufffdr", "caf\ufffd"]
+
+
 def test_a_silent_step_is_ended_even_if_it_will_not_listen() -> None:
     begin = time.monotonic()
     with pytest.raises(StageError, match="silent"):

@@ -42,6 +42,7 @@ def start(
         stdout=stdout,
         stderr=stderr,
         text=text,
+        errors="replace" if text else None,  # what a launcher says may be in any encoding
         env=env,
         start_new_session=True,
         preexec_fn=_leash(on_our_death),

@@ -86,6 +86,7 @@ def _is_open_mpi(executable: str) -> bool:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
+            errors="replace",
             check=False,
             timeout=_ANSWER_S,
         )

@@ -43,8 +43,8 @@ def job_is_over(job: str) -> bool:
 def _asked(command: list[str], wait_s: float = _SHORT_S) -> tuple[int, str, str]:
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-            timeout=wait_s,
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            check=False, timeout=wait_s,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return -1, "", str(error)
