@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from brigade.cli.lab import command
 from brigade.errors import UsageError
-from brigade.lab import Lab, configs, state
+from brigade.lab import Lab, configs, slurm, state
 from brigade.lab.counters import Count, Stats, parse_page
 from brigade.lab.plan import FileSystem, LabPlan
 
@@ -65,6 +65,16 @@ def test_every_member_has_an_address_of_its_own():
 
 def test_the_munge_socket_fits_into_a_socket_address():
     assert len(str(LabPlan("a" * 24).munge_socket)) < 108
+
+
+def test_slurm_is_found_where_path_has_no_folders_of_system_programs(tmp_path, monkeypatch):
+    """As after `su`."""
+    program = tmp_path / "slurmctld"
+    program.write_text("#!/bin/sh\necho slurm 24.11.5\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setattr("brigade.lab.debian._SBIN", (str(tmp_path),))
+    assert not slurm.has_switches()
 
 
 def test_the_remote_shell_drops_options_and_keeps_the_command(tmp_path):

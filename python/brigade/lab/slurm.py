@@ -9,6 +9,7 @@ import time
 
 from brigade.errors import LabError
 from brigade.lab import nodes
+from brigade.lab.debian import search_path
 from brigade.lab.plan import HUB, LabPlan
 
 
@@ -28,7 +29,8 @@ def start(plan: LabPlan) -> None:
 def has_switches() -> bool:
     """Whether this Slurm lets whole nodes be given (select/linear) where it knows of switches;
     24.11 refuses that."""
-    said = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True).stdout
+    env = {**os.environ, "PATH": search_path()}
+    said = subprocess.run(["slurmctld", "-V"], capture_output=True, text=True, env=env).stdout
     version = re.search(r"(\d+)\.(\d+)", said)
     return not version or (int(version[1]), int(version[2])) < (24, 5)
 
