@@ -89,6 +89,17 @@ def test_what_a_restart_of_the_machine_leaves_is_cleared_away(clean):
     assert traces() == clean
 
 
+def test_other_users_can_use_a_lab_that_was_brought_up_with_a_strict_umask(clean):
+    before = os.umask(0o077)
+    try:
+        lab = up(fs="slow:1ms")
+        assert os.umask(0o077) == 0o077
+        for command in (["ls", lab.shared], ["ls", lab.local], ["srun", "-n1", "hostname"]):
+            lab.exec("n0", command, user="nobody", cwd="/", check=True)
+    finally:
+        os.umask(before)
+
+
 def test_another_users_folder_is_neither_used_nor_removed(clean):
     folder = Path(f"/var/tmp/brigade-lab-{NAME}")
     folder.mkdir()

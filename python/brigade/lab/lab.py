@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +69,7 @@ class Lab:
         """
         plan = LabPlan(name, nodes, FileSystem.parse(fs), binds=_visible(binds))
         debian.require(plan.fs.kind)
-        with state.locked(name):
+        with _open_to_all(), state.locked(name):
             old = state.load(name)
             if old is not None and not cls(old).faults():
                 raise LabError(f"lab '{name}' is up", hint=f"brigade lab down --name {name}")
@@ -191,6 +193,16 @@ def _visible(binds: Iterable[str]) -> tuple[str, ...]:
         if not any(str(folder).startswith(outer + "/") for outer in chosen):
             chosen.append(str(folder))
     return tuple(f for f in chosen if f.startswith(("/tmp/", "/dev/shm/")))
+
+
+@contextmanager
+def _open_to_all() -> Iterator[None]:
+    """What is made meanwhile may be read by every user, whatever the caller's umask."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _make_data(plan: LabPlan) -> None:

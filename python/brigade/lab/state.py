@@ -31,7 +31,8 @@ def locked(name: str) -> Iterator[None]:
     path = state_folder(name).with_suffix(".lock")
     while True:
         try:
-            STATE_ROOT.mkdir(mode=0o755, exist_ok=True)
+            STATE_ROOT.mkdir(exist_ok=True)
+            STATE_ROOT.chmod(0o755)  # of whoever takes a lab down, the umask may be another
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
             continue  # the last lab went away, and the folder with it, in between
