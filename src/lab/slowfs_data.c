@@ -13,10 +13,17 @@ struct folder {
     off_t at;
 };
 
+/* How the file behind is opened for a program that opens with `flags`. O_DIRECT is between the
+ * program and the kernel of its node: our own buffers are not aligned as the disk would have it. */
+static int behind(int flags)
+{
+    return (flags & ~(O_NOFOLLOW | O_DIRECT)) | O_CLOEXEC;
+}
+
 /* Opens the file behind an inode. Returns a descriptor or -errno. */
 static int reopen(struct slow_inode *inode, int flags)
 {
-    int fd = open(slow_inode_path(inode).text, (flags & ~O_NOFOLLOW) | O_CLOEXEC);
+    int fd = open(slow_inode_path(inode).text, behind(flags));
     return fd < 0 ? -errno : fd;
 }
 
@@ -43,7 +50,7 @@ static void op_create(fuse_req_t request, fuse_ino_t number, const char *name, m
     slow_serve(SLOW_CREATE);
     struct slow_inode *parent = slow_inode_get(number);
     /* O_EXCL tells whether it is ours to give away; without it an existing file is opened */
-    int flags = (info->flags | O_CREAT | O_CLOEXEC) & ~O_NOFOLLOW;
+    int flags = behind(info->flags) | O_CREAT;
     int fd = openat(parent->fd, name, flags | O_EXCL, mode);
     int made = fd >= 0;
     if (!made && errno == EEXIST && !(info->flags & O_EXCL))

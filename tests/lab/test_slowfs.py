@@ -56,6 +56,25 @@ def test_waiting_costs_no_processor_time(slow):
     assert processor_s(slow) - before < 0.5 * 500 * SERVICE_S
 
 
+def test_files_can_be_opened_with_o_direct(slow):
+    said = python(
+        slow,
+        "n0",
+        """
+        import mmap, os
+        block = mmap.mmap(-1, 8192)
+        block[:] = b"ab" * 4096
+        for flags in (os.O_CREAT | os.O_EXCL, os.O_TRUNC):
+            file = os.open("direct", os.O_RDWR | os.O_DIRECT | flags, 0o600)
+            print(os.pwritev(file, [block], 4096))
+            again = mmap.mmap(-1, 8192)
+            print(os.preadv(file, [again], 4096), again[:] == block[:], os.fstat(file).st_size)
+            os.close(file)
+        """,
+    )
+    assert said == "8192\n8192 True 12288\n8192\n8192 True 12288"
+
+
 def test_files_behave_as_on_the_folder_behind(slow):
     said = python(
         slow,
