@@ -66,8 +66,16 @@ def test_down_leaves_nothing_even_of_what_ran_in_the_nodes(clean, fs):
     # a session of its own, busy on the shared file system: as hard to get rid of as it gets
     lab.exec("n1", ["setsid", "--fork", "sh", "-c", f"cd {lab.shared}; exec sleep 1000"])
     lab.exec("n0", ["setsid", "--fork", "unshare", "-m", "sleep", "1000"], host_network=False)
+    away = [("-n", "-m"), ("-n", "-m", "-i"), ("-n", "-m", "-u")]
+    for number, kinds in enumerate(away):
+        lab.exec(
+            "n1", ["setsid", "--fork", "unshare", *kinds, "sleep", f"100{number}.{os.getpid()}"]
+        )
+    mine = f"sleep 100[0-9].{os.getpid()}"
+    assert len(subprocess.run(["pgrep", "-f", mine], stdout=-1).stdout.split()) == len(away)
     lab.down()
     assert traces() == clean
+    assert subprocess.run(["pgrep", "-f", mine], stdout=-1).stdout == b""
 
 
 def test_down_twice_is_no_error(clean):

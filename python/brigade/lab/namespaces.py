@@ -21,6 +21,7 @@ from pathlib import Path
 from brigade.errors import LabError
 
 KINDS = ("net", "uts", "ipc", "mnt")  # mnt last: paths change their meaning there
+_TELLING = ("net", "mnt", "uts", "ipc")  # the order in which they say whose a process is
 
 _MS_BIND = 0x1000
 _MS_PRIVATE = 1 << 18
@@ -151,17 +152,21 @@ def is_pinned(folder: Path) -> bool:
 
 
 def processes(folders: Iterable[Path]) -> dict[int, Path]:
-    """The living processes in any of the pinned network or mount namespaces: pid -> folder."""
+    """The living processes in any of the pinned namespaces: pid -> folder.
+
+    One is enough, as a process may have made others of its own. IPC comes last: the members of a
+    lab share it, so it does not tell one from another.
+    """
     wanted = {}
     for folder in folders:
-        for kind in ("net", "mnt"):
+        for kind in _TELLING:
             try:
                 wanted[identity(folder / kind)] = folder
             except FileNotFoundError:
                 continue
     found = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
-        for kind in ("net", "mnt"):
+        for kind in _TELLING:
             try:
                 member = wanted.get(identity(f"/proc/{entry}/ns/{kind}"))
             except OSError:
