@@ -51,6 +51,7 @@ class Step:
             raise LabError(
                 f"lab '{plan.name}' has no node '{node}'", hint=f"it has {', '.join(plan.members)}"
             )
+        state.require_root()
         state.require_outside(plan.name)
         self.folder = plan.pins(node)
         if not namespaces.is_pinned(self.folder):

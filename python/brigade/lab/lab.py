@@ -68,6 +68,7 @@ class Lab:
         are fresh, shall see; the running Python and Brigade itself are always among them.
         """
         plan = LabPlan(name, nodes, FileSystem.parse(fs), binds=_visible(binds))
+        state.require_root()
         debian.require(plan.fs.kind)
         with _open_to_all(), state.locked(name):
             old = state.load(name)
@@ -155,6 +156,7 @@ class Lab:
 
     def faults(self) -> list[str]:
         """What is not as it should be: one line each; nothing if the lab is whole."""
+        state.require_root()
         state.require_outside(self.name)
         if not (self.plan.state / "ready").exists():
             return ["it did not come up to the end"]

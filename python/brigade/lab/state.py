@@ -29,6 +29,7 @@ from brigade.lab.plan import INSIDE, STATE_ROOT, FileSystem, LabPlan, state_fold
 def locked(name: str) -> Iterator[None]:
     """Hold the right to change lab `name`; waits while another process has it."""
     path = state_folder(name).with_suffix(".lock")
+    require_root()
     while True:
         try:
             STATE_ROOT.mkdir(exist_ok=True)
@@ -87,6 +88,12 @@ def find(name: str) -> LabPlan:
             hint=f"brigade lab up{'' if name == 'lab' else ' --name ' + name}",
         )
     return plan
+
+
+def require_root() -> None:
+    """Raise LabError unless this process may look at namespaces and processes of a lab."""
+    if os.geteuid() != 0:
+        raise LabError("the lab needs root: it makes namespaces and mounts", hint="use sudo")
 
 
 def require_outside(name: str) -> None:
