@@ -246,6 +246,17 @@ def test_from_inside_a_lab_is_neither_taken_down_nor_called_dead(clean):
     assert lab.faults() == []
 
 
+def test_why_a_command_cannot_start_in_a_folder_is_told(clean):
+    lab = up(fs="slow:1ms")
+    absent, strict = f"/tmp/{NAME}-absent", f"{lab.local}/strict"
+    lab.exec("n0", ["mkdir", "-m", "700", strict], cwd="/", check=True)
+    for cwd, words in ((absent, "--bind"), (strict, "a folder that this user may enter")):
+        done = lab.exec("n0", ["true"], user="nobody", cwd=cwd, stderr=-1, text=True)
+        assert done.returncode == 126
+        assert done.stderr.startswith(f"brigade: cannot go to {cwd} on n0")
+        assert words in done.stderr and ("--bind" in done.stderr) == (cwd == absent)
+
+
 def test_without_root_it_says_so_whatever_is_asked(clean):
     lab = up(fs="slow:1ms")
     others = (["down"], ["status"], ["drop-caches"], ["exec", "n0", "true"], ["run", "true"])

@@ -6,6 +6,7 @@ signals, exit code, terminal and process id are its own.
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import subprocess
@@ -76,11 +77,14 @@ class Step:
         except OSError as error:
             os.write(2, f"brigade: cannot go to {self.cwd} on {self.node}: {error}\n".encode())
             if error.filename == self.cwd:
-                os.write(2, _OWN_TMP)
+                os.write(2, _WHAT_TO_DO.get(error.errno or 0, b""))
             os._exit(126)
 
 
-_OWN_TMP = b"  nodes have a /tmp and /dev/shm of their own; see `brigade lab up --bind DIR`\n"
+_WHAT_TO_DO = {
+    errno.ENOENT: b"  nodes have their own /tmp and /dev/shm; see `brigade lab up --bind DIR`\n",
+    errno.EACCES: b"  start it from a folder that this user may enter\n",
+}
 
 
 def popen(
