@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +13,7 @@ from brigade.cli.lab import command
 from brigade.errors import UsageError
 from brigade.lab import Lab, configs, slurm, state
 from brigade.lab.counters import Count, Stats, parse_page
-from brigade.lab.plan import FileSystem, LabPlan
+from brigade.lab.plan import MAX_SERVERS, FileSystem, LabPlan
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,9 @@ def test_a_slow_file_system_is_named_by_its_service_time(text, service_us, serve
     assert FileSystem.parse(str(FileSystem.parse(text))) == FileSystem.parse(text)
 
 
-@pytest.mark.parametrize("text", ["nfs", "slow", "slow:5", "slow:1ms,servers=0", "slow:1ms,x=1"])
+@pytest.mark.parametrize(
+    "text", ["nfs", "slow", "slow:5", "slow:1ms,servers=0", "slow:1ms,servers=129", "slow:1ms,x=1"]
+)
 def test_an_unknown_file_system_is_refused_with_the_known_ones(text):
     with pytest.raises(UsageError) as caught:
         FileSystem.parse(text)
@@ -55,6 +58,12 @@ def test_no_other_folder_is_taken_for_a_labs_and_removed(name, tmp_path, monkeyp
         done = CliRunner().invoke(command, [words[0], "--name", name, *words[1:]])
         assert isinstance(done.exception, UsageError)
     assert other.is_dir() and [path.name for path in root.iterdir()] == ["lab"]
+
+
+def test_as_many_servers_are_allowed_as_the_slow_file_system_has():
+    header = (Path(__file__).parents[2] / "src/lab/slowfs.h").read_text()
+    assert f"#define SLOW_MAX_SERVERS {MAX_SERVERS}\n" in header
+    assert FileSystem.parse(f"slow:1ms,servers={MAX_SERVERS}").servers == MAX_SERVERS
 
 
 def test_every_member_has_an_address_of_its_own():

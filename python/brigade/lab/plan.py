@@ -20,6 +20,7 @@ HUB = "hub"  # the namespace that holds the bridge and the servers
 INSIDE = "inside"  # what a node finds in place of the lab's pinned namespaces
 CPUS = 16  # what Slurm believes each node has
 MAX_NODES = 64
+MAX_SERVERS = 128  # SLOW_MAX_SERVERS of src/lab/slowfs.h
 
 MASTER_PORTS = {"MATOML": 9419, "MATOCS": 9420, "MATOCL": 9421}
 CHUNK_PORTS = (9422, 9423)
@@ -57,10 +58,12 @@ class FileSystem:
         service, _, option = rest.partition(",")
         time = _SERVICE.fullmatch(service)
         servers = re.fullmatch(r"servers=([1-9][0-9]{0,2})", option or "servers=1")
-        if kind != "slow" or not time or not servers:
+        few = servers and int(servers[1]) <= MAX_SERVERS
+        if kind != "slow" or not time or not servers or not few:
             raise UsageError(
                 f"--fs {text} is not a file system the lab knows",
-                hint="use moosefs, slow:0.5ms, or slow:0.5ms,servers=2 (units us, ms, s)",
+                hint="use moosefs, slow:0.5ms, or slow:0.5ms,servers=2 (units us, ms, s; "
+                f"{MAX_SERVERS} servers at most)",
             )
         return cls("slow", float(time[1]) * _SERVICE_US[time[2]], int(servers[1]))
 
