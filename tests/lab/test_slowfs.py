@@ -8,7 +8,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from brigade.lab import Lab, namespaces
+from brigade.lab import Lab, namespaces, nodes
 
 SERVICE_S = 0.002  # of the fixture `slow`
 
@@ -54,6 +54,17 @@ def test_waiting_costs_no_processor_time(slow):
     before = processor_s(slow)
     python(slow, "n0", "import os; [os.path.exists(f'x{i}') for i in range(500)]")
     assert processor_s(slow) - before < 0.5 * 500 * SERVICE_S
+
+
+def test_caches_can_be_dropped_again_after_an_end_half_way(slow):
+    nodes.run_in(slow.plan, "n1", ["umount", slow.shared], "umount")
+    slow.drop_caches()
+    assert slow.faults() == []
+    for node in slow.nodes:
+        slow.exec(node, ["mountpoint", "-q", slow.shared], cwd="/", check=True)
+        slow.exec(node, ["umount", slow.shared], cwd="/", check=True)
+        assert slow.exec(node, ["mountpoint", "-q", slow.shared], cwd="/").returncode
+    slow.drop_caches()
 
 
 def test_files_can_be_opened_with_o_direct(slow):

@@ -21,10 +21,17 @@ def drop(plan: LabPlan, mount: Callable[[LabPlan, str], None]) -> None:
     the file system.
     """
     for node in plan.nodes:
-        _unmount(plan, node)
+        if _is_mounted(plan, node):  # or this was ended before it was mounted anew
+            _unmount(plan, node)
         mount(plan, node)
     os.sync()
     _DROP.write_text("3\n")
+
+
+def _is_mounted(plan: LabPlan, node: str) -> bool:
+    holder = (plan.state / "pid" / node).read_text().strip()
+    with open(f"/proc/{holder}/mountinfo") as table:
+        return any(line.split()[4] == SHARED for line in table)
 
 
 def _unmount(plan: LabPlan, node: str) -> None:
