@@ -1,5 +1,5 @@
 /* What this kernel allows the user of what the namespace view needs. Nothing is guessed from
- * versions: each thing is done once, by children, in a folder of its own that is removed. */
+ * versions: each thing is done once, by children, in mounts of their own. */
 #ifndef BRG_VIEW_NAMESPACE_PROBE_H
 #define BRG_VIEW_NAMESPACE_PROBE_H
 
@@ -16,6 +16,7 @@ struct namespace_found {
     int bind;      /* a folder in another's place */
 };
 
-void namespace_probe(struct namespace_found *found);
+/* `folder`: an empty one, which is left as it is; NULL if there is none, and nothing is tried. */
+void namespace_probe(struct namespace_found *found, const char *folder);
 
 #endif

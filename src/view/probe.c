@@ -58,13 +58,11 @@ static int try_with_child(int (*works)(pid_t child))
 
 /* ---- the interpose view: a recorded program says that it ran under it ---- */
 
-static int has_process(const char *folder, const char *name)
+static int has_process(int folder, const char *name)
 {
     static char text[RECORD_MOST];
-    char path[PATH_MAX];
     static const char word[] = "process";
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text);
     if (fd >= 0)
         close(fd);
@@ -82,12 +80,11 @@ static int take_records(const char *folder)
     for (struct dirent *d; dir && (d = readdir(dir));) {
         if (d->d_name[0] == '.')
             continue;
-        found |= has_process(folder, d->d_name);
+        found |= has_process(dirfd(dir), d->d_name);
         unlinkat(dirfd(dir), d->d_name, 0);
     }
     if (dir)
         closedir(dir);
-    rmdir(folder);
     return found;
 }
 
@@ -109,9 +106,9 @@ static int run_recorded(const char *program, const char *records)
 }
 
 /* Why there is no such view, or NULL; then *defects is what brigade-audited found. */
-static const char *probe_interpose(const char *folder, int *defects)
+static const char *probe_interpose(const char *folder, const char *records, int *defects)
 {
-    char records[] = "/tmp/brigade-probe-XXXXXX", path[PATH_MAX];
+    char path[PATH_MAX];
     static const char *const parts[] = {"/libbrigade-audit.so", "/libbrigade-preload.so",
                                         "/brigade-audited"};
     for (int i = 0; i < 3; i++) {
@@ -121,8 +118,8 @@ static const char *probe_interpose(const char *folder, int *defects)
         if (t.full || access(path, R_OK) != 0)
             return "Brigade's libraries are not beside brigade-rank";
     }
-    if (!mkdtemp(records))
-        return "no folder could be made in /tmp";
+    if (!records)
+        return "it could not be tried: no folder can be made in /tmp or in node memory";
     int status = run_recorded(path, records), found = take_records(records);
     if (!WIFEXITED(status) || WEXITSTATUS(status) > (AUDITED_CALLS | AUDITED_NAMESPACES))
         return "a program under it did not end well";
@@ -162,13 +159,29 @@ static void print_memory(const char *base)
            access(base, W_OK) == 0 ? "true" : "false");
 }
 
+/* Makes an empty folder to try things in: in /tmp, or where staged folders would lie. Returns path,
+ * or NULL if there is none. */
+static const char *make_folder(char path[PATH_MAX], const char *base)
+{
+    const char *const places[] = {"/tmp", base};
+    for (int i = 0; i < 2; i++)
+        if (snprintf(path, PATH_MAX, "%s/brigade-probe-XXXXXX", places[i]) < PATH_MAX &&
+            mkdtemp(path))
+            return path;
+    return NULL;
+}
+
 int probe_print(const char *folder, const char *base)
 {
+    char path[PATH_MAX];
     struct namespace_found f;
     struct utsname host;
-    namespace_probe(&f);
+    const char *own = make_folder(path, base);
+    namespace_probe(&f, own);
     int defects = 0;
-    const char *interpose = probe_interpose(folder, &defects);
+    const char *interpose = probe_interpose(folder, own, &defects);
+    if (own)
+        rmdir(own);
     if (uname(&host) != 0)
         return 1;
     printf("{\"host\":\"%s\",\"kernel\":\"%s\",\"machine\":\"%s\",\"user\":%u", host.nodename,

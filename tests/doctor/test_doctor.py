@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from auditors import TRACER
@@ -172,6 +173,29 @@ while [ "${1##*/}" != brigade-rank ]; do shift; done
 echo "error: n1 is down" >&2
 exit STATUS
 """
+
+
+def own_namespace(script: str) -> list[str]:
+    """What starts a program in a mount namespace of its own, after a script."""
+    front = ["unshare", "--user", "--map-root-user", "--mount", "/bin/sh", "-ec"]
+    front += [f'{script}; exec "$@"', "sh"]
+    if subprocess.run([*front, "true"], capture_output=True).returncode:
+        pytest.skip("needs user namespaces, for mounts of its own")
+    return front
+
+
+def test_where_tmp_is_not_writable_things_are_tried_in_node_memory() -> None:
+    read_only = own_namespace("mount --bind /tmp /tmp; mount -o remount,bind,ro /tmp")
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        done = doctor("--json", front=read_only, BRIGADE_NODE_DIR=folder)
+        assert done.returncode == 0, done.stdout
+        (node,) = json.loads(done.stdout)["nodes"]
+        assert [view["why_not"] for view in node["views"].values()] == [None, None, None]
+        assert os.listdir(folder) == []
+    done = doctor("--json", front=read_only, BRIGADE_NODE_DIR="/tmp")
+    views = json.loads(done.stdout)["nodes"][0]["views"]
+    assert views["namespace"]["why_not"].startswith("it could not be tried")
+    assert "in /tmp or in node memory" in views["interpose"]["why_not"]
 
 
 SRUN = LAUNCHER.replace("#!/bin/sh", '#!/bin/sh\n[ "$SLURM_JOB_ID" = 77 ] || exit 9').replace(

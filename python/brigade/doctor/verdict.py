@@ -84,8 +84,10 @@ def judge(node: dict[str, Any]) -> Verdict:
 
 def namespace(node: dict[str, Any]) -> View:
     for key, words in _NEEDED:
-        if node.get(key) is not True:
-            return View("namespace", f"{words} ({node.get(key) or 'could not be tried'})")
+        if node.get(key) is None:
+            return View("namespace", "it could not be tried: no folder can be made for that")
+        if node[key] is not True:
+            return View("namespace", f"{words} ({node[key]})")
     notes = []
     if node.get("whiteouts") is not True:
         notes.append("no whiteouts: known absences are asked of the file system")
