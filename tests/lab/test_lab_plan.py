@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from brigade.cli.lab import command
 from brigade.errors import UsageError
-from brigade.lab import Lab, configs, slurm, state
+from brigade.lab import Lab, configs, lab, slurm, state
 from brigade.lab.counters import Count, Stats, parse_page
 from brigade.lab.plan import MAX_SERVERS, FileSystem, LabPlan
 
@@ -58,6 +58,20 @@ def test_no_other_folder_is_taken_for_a_labs_and_removed(name, tmp_path, monkeyp
         done = CliRunner().invoke(command, [words[0], "--name", name, *words[1:]])
         assert isinstance(done.exception, UsageError)
     assert other.is_dir() and [path.name for path in root.iterdir()] == ["lab"]
+
+
+@pytest.mark.parametrize("folder", ["/", "/tmp", "/dev", "/dev/shm", "/tmp/."])
+def test_a_folder_that_nodes_have_themselves_cannot_be_shown_to_them(folder):
+    with pytest.raises(UsageError, match="of their own"):
+        Lab.up(binds=[folder])
+
+
+def test_of_folders_that_are_shown_the_outer_ones_stand_for_all(tmp_path, monkeypatch):
+    (tmp_path / "a/b").mkdir(parents=True)
+    monkeypatch.setattr("brigade.lab.lab.PRIVATE", (str(tmp_path), "/dev/shm"))
+    shown = lab._visible([str(tmp_path / "a/b"), str(tmp_path / "a"), "/etc"])
+    assert str(tmp_path / "a") in shown
+    assert not {str(tmp_path / "a/b"), "/etc"} & set(shown)
 
 
 def test_as_many_servers_are_allowed_as_the_slow_file_system_has():

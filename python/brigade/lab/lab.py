@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from brigade import paths
-from brigade.errors import BrigadeError, LabError
+from brigade.errors import BrigadeError, LabError, UsageError
 from brigade.lab import (
     caches,
     configs,
@@ -28,7 +28,7 @@ from brigade.lab import (
     teardown,
 )
 from brigade.lab.counters import Stats
-from brigade.lab.plan import HUB, LOCAL, SHARED, FileSystem, LabPlan
+from brigade.lab.plan import HUB, LOCAL, PRIVATE, SHARED, FileSystem, LabPlan
 
 Progress = Callable[[str], None]
 
@@ -185,6 +185,11 @@ def _visible(binds: Iterable[str]) -> tuple[str, ...]:
     for folder in wanted:
         if not folder.is_dir():
             raise LabError(f"--bind {folder}: no such folder")
+        if any(Path(private).is_relative_to(folder) for private in PRIVATE):
+            raise UsageError(
+                f"--bind {folder}: the nodes have {' and '.join(PRIVATE)} of their own",
+                hint="name a folder below one of these",
+            )
     wanted += [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).resolve().parents[2]]
     try:
         wanted.append(paths.native_dir().resolve())
@@ -192,9 +197,10 @@ def _visible(binds: Iterable[str]) -> tuple[str, ...]:
         pass  # nothing was built
     chosen: list[str] = []
     for folder in sorted(set(wanted)):
-        if not any(str(folder).startswith(outer + "/") for outer in chosen):
+        hidden = any(Path(private) in folder.parents for private in PRIVATE)
+        if hidden and not any(folder.is_relative_to(outer) for outer in chosen):
             chosen.append(str(folder))
-    return tuple(f for f in chosen if f.startswith(("/tmp/", "/dev/shm/")))
+    return tuple(chosen)
 
 
 @contextmanager

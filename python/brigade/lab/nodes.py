@@ -16,9 +16,7 @@ from pathlib import Path
 from brigade.errors import LabError
 from brigade.lab import namespaces
 from brigade.lab.debian import search_path
-from brigade.lab.plan import HUB, INSIDE, LOCAL, SHARED, STATE_ROOT, LabPlan
-
-_PRIVATE = ("/tmp", "/dev/shm")
+from brigade.lab.plan import HUB, INSIDE, LOCAL, PRIVATE, SHARED, STATE_ROOT, LabPlan
 
 # the script of a member's shell: birth, mounts (_mount_script), farewell
 _BIRTH = """
@@ -165,7 +163,7 @@ def _mount_script(plan: LabPlan, member: str) -> str:
         f"mount --bind {quote(str(plan.etc / 'hosts'))} /etc/hosts",
         f"mount --bind {quote(str(plan.etc / 'slurm'))} /etc/slurm",
     ]
-    for folder in _PRIVATE:
+    for folder in PRIVATE:
         lines.append(f"mount -t tmpfs -o mode=1777 brigade-lab {stage}")
         for bind in plan.binds:
             if bind.startswith(folder + "/"):

@@ -16,6 +16,7 @@ from brigade.errors import UsageError
 STATE_ROOT = Path("/run/brigade-lab")
 SHARED = "/mnt/brigade-lab"  # the shared file system, on every node
 LOCAL = "/mnt/brigade-local"  # a folder of each node's own, on the host's disk
+PRIVATE = ("/tmp", "/dev/shm")  # each node has its own
 HUB = "hub"  # the namespace that holds the bridge and the servers
 INSIDE = "inside"  # what a node finds in place of the lab's pinned namespaces
 CPUS = 16  # what Slurm believes each node has
