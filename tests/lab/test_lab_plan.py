@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_no_other_folder_is_taken_for_a_labs_and_removed(name, tmp_path, monkeyp
 @pytest.mark.parametrize("folder", ["/", "/tmp", "/dev", "/dev/shm", "/tmp/."])
 def test_a_folder_that_nodes_have_themselves_cannot_be_shown_to_them(folder):
     with pytest.raises(UsageError, match="of their own"):
-        Lab.up(binds=[folder])
+        lab._visible([folder])
 
 
 def test_of_folders_that_are_shown_the_outer_ones_stand_for_all(tmp_path, monkeypatch):
@@ -78,6 +79,22 @@ def test_as_many_servers_are_allowed_as_the_slow_file_system_has():
     header = (Path(__file__).parents[2] / "src/lab/slowfs.h").read_text()
     assert f"#define SLOW_MAX_SERVERS {MAX_SERVERS}\n" in header
     assert FileSystem.parse(f"slow:1ms,servers={MAX_SERVERS}").servers == MAX_SERVERS
+
+
+@pytest.mark.parametrize("words", [["exec", "n0", "--"], ["run", "--", "--"], ["run"]])
+def test_without_a_command_it_is_asked_for(words):
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code == 2 and "command" in done.output.lower()
+
+
+def test_a_lab_that_could_not_be_changed_leaves_no_folder(tmp_path, monkeypatch):
+    if os.geteuid() != 0:
+        pytest.skip("the lab needs root")
+    for module in ("plan", "state"):
+        monkeypatch.setattr(f"brigade.lab.{module}.STATE_ROOT", tmp_path / "labs")
+    with pytest.raises(KeyError), state.locked("lab"):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_every_member_has_an_address_of_its_own():

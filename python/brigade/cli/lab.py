@@ -96,7 +96,8 @@ def exec_(
     name: str, user: str | None, host_network: bool, node: str, argv: tuple[str, ...]
 ) -> None:
     """Run a command on a node. Its exit code is the command's own."""
-    inside.become(state.find(name), node, _bare(argv), user=user, host_network=host_network)
+    words = _bare(argv)
+    inside.become(state.find(name), node, words, user=user, host_network=host_network)
 
 
 @command.command(
@@ -112,8 +113,8 @@ Examples:
 @_COMMAND
 def run(name: str, user: str | None, argv: tuple[str, ...]) -> None:
     """Run a launcher from inside the first node. The exit code is the launcher's own."""
-    plan = state.find(name)
-    inside.become(plan, plan.nodes[0], _bare(argv), user=user)
+    words, plan = _bare(argv), state.find(name)
+    inside.become(plan, plan.nodes[0], words, user=user)
 
 
 @command.command(
@@ -220,7 +221,10 @@ def _description(plan: LabPlan | None, name: str, faults: list[str]) -> dict[str
 
 def _bare(argv: tuple[str, ...]) -> list[str]:
     """The command without the `--` that set it apart."""
-    return list(argv[1:] if argv[0] == "--" else argv)
+    words = list(argv[1:] if argv[0] == "--" else argv)
+    if not words:
+        raise click.UsageError("no command is given", click.get_current_context(silent=True))
+    return words
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -45,11 +45,9 @@ def locked(name: str) -> Iterator[None]:
                 yield
             finally:
                 path.unlink()
-            break
-    try:
-        STATE_ROOT.rmdir()
-    except OSError:
-        pass  # other labs are there
+                with suppress(OSError):  # other labs are there
+                    STATE_ROOT.rmdir()
+            return
 
 
 def _is_still(path: Path, handle: int) -> bool:
