@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+
+import pytest
 
 from brigade.lab import Lab, namespaces, nodes
 
@@ -40,14 +43,37 @@ def test_requests_of_all_nodes_wait_in_one_queue(slow):
     assert max(ends) - start >= 4 * 100 * SERVICE_S
 
 
+def pins(lab: Lab) -> list[Path]:
+    return [lab.plan.pins(node) for node in lab.nodes]
+
+
 def processor_s(lab: Lab) -> float:
     """Processor seconds that the lab's clients have used so far."""
     ticks = 0
-    for pid in namespaces.processes([lab.plan.pins(node) for node in lab.nodes]):
+    for pid in namespaces.processes(pins(lab)):
         if namespaces.command_name(pid) == "brigade-slowfs":
             fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
             ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def allows_going_first() -> bool:
+    def go_first() -> None:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+    try:
+        return subprocess.run(["true"], preexec_fn=go_first).returncode == 0
+    except subprocess.SubprocessError:
+        return False
+
+
+def test_its_processes_go_before_all_ordinary_ones(slow):
+    if not allows_going_first():
+        pytest.skip("this machine allows no processes that go first")
+    ours = {pid: namespaces.command_name(pid) for pid in namespaces.processes(pins(slow))}
+    clients = [pid for pid, name in ours.items() if name == "brigade-slowfs"]
+    assert len(clients) == len(slow.nodes)
+    assert {os.sched_getscheduler(pid) for pid in clients} == {os.SCHED_RR}
 
 
 def test_waiting_costs_no_processor_time(slow):
