@@ -46,7 +46,7 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Whether a job on this node would start from an image."""
-        return self.memory is None and bool(self.auto)
+        return self.memory is None  # there is always a view
 
 
 def judge(node: dict[str, Any]) -> Verdict:
