@@ -195,7 +195,9 @@ int probe_print(const char *folder, const char *base)
     print_one("whiteouts", f.whiteouts);
     print_one("opaque", f.opaque);
     print_one("bind", f.bind);
-    print_one("cma", try_with_child(reads_memory)); /* as ranks of a node do */
+    /* As ranks of a node do, which are siblings: where Yama lets only a parent read its child, an
+     * MPI that copies so allows it to all (PR_SET_PTRACER). */
+    print_one("cma", try_with_child(reads_memory));
     print_one("trace", try_with_child(traces));
     print_words("interpose", interpose);
     if (interpose) {
