@@ -172,6 +172,7 @@ static void start(struct trace_sink *sink, enum trace_how how, int why)
     struct trace_file *f = of(sink);
     char text[300];
     put(f, how == TRACE_SECCOMP ? "\tseccomp\n" : how == TRACE_ALL ? "\tptrace\n" : "\tnone\n");
+    write_out(f); /* a file without its head tells nothing, not even when it began */
     if (how != TRACE_NOT)
         return;
     const char *reason = why == EPERM    ? "another tracer has it (a debugger, strace), or the "

@@ -149,6 +149,13 @@ def test_a_timeline_starts_where_the_trace_does():
     assert line.kinds["a"][:3] == [0, 0, 0] and line.kinds["a"][3] == 50
 
 
+def test_a_start_long_before_the_readings_makes_steps_longer_and_not_more():
+    sampler = sampled((0.0, {"GETATTR": 0}), (0.4, {"GETATTR": 4}))
+    sampler.start_ns = 1_800_000_000 * 10**9
+    (line,) = sampler.timelines(zero_ns=0)
+    assert line.kinds["GETATTR"][-1] == 4 and len(line.kinds["GETATTR"]) <= 2 * counters.MOST + 1
+
+
 def test_a_counter_that_fell_has_not_grown():
     sampler = sampled((0.0, {"a": 900}), (0.1, {"a": 10}), (0.2, {"a": 12}))
     assert sampler.counts()[0].requests == 0 and sampler.timelines() == []

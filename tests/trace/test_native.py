@@ -74,7 +74,23 @@ def test_a_file_that_was_cut_anywhere_gives_its_whole_lines(tmp_path: Path) -> N
         trace = native.load(tmp_path)
         whole = WRITTEN[:size].rpartition("\n")[0]
         assert sum(len(p.events) for p in trace.processes) == whole.count("\nE\t")
-        assert any("tracer ended" in text for text in trace.mechanism.lost)
+        said = "tracer ended" if "H\t" in whole else "no beginning"
+        assert any(said in text for text in trace.mechanism.lost)
+
+
+@pytest.mark.parametrize("begins", ["", "brigade-trace\t1\nH\tb\t4"])
+def test_a_file_without_its_head_moves_no_clock_and_is_said_to_be_lost(
+    tmp_path: Path, begins: str
+) -> None:
+    (tmp_path / "a.70.5000.trace").write_text(WRITTEN)
+    (tmp_path / "b.70.4000.trace").write_text(begins)
+    (tmp_path / "c.70.4500.trace").write_text(begins)
+    trace = native.load(tmp_path)
+    assert (trace.start_ns, trace.mechanism.name) == (5000, "seccomp")
+    assert [p.start_ns for p in trace.processes] == [10, 600]
+    assert trace.mechanism.lost[1:] == [
+        "all that a program did: its trace has no beginning (2 times)"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -144,9 +144,11 @@ class _Series:
 
     def timeline(self, step_s: float, shift_s: float) -> Timeline:
         """Equal steps; between two readings requests are taken to come evenly, and none is lost
-        or made."""
+        or made. A start long before the first reading makes the steps longer, not more."""
         grown = [self.grown(index) for index in range(len(self.readings))]
         times = [at + shift_s for at, _ in self.readings]
+        while times[-1] / step_s > 2 * MOST:
+            step_s *= 2
         steps = max(1, int(times[-1] / step_s) + 1)
         kinds = {}
         for kind in grown[-1]:

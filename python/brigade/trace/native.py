@@ -1,7 +1,8 @@
 """Reads the folder that `brigade-trace` wrote: the format is in docs/format.md, "The trace".
 
 A file that ends in the middle of a line (its tracer was killed, or still writes) gives all whole
-lines. Times of several files, and hosts, are put on the earliest file's clock.
+lines; one without its head gives none, and has no clock. Times of several files, and hosts, are
+put on the earliest file's clock.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ SEEN = {
     "ptrace": "system calls, by ptrace; every call was stopped",
 }
 
+_CUT = "what came after its tracer ended: a program was still running then"
+_NOT_BEGUN = "all that a program did: its trace has no beginning"
+
 
 def load(folder: str | os.PathLike[str]) -> Trace:
     """The trace in `folder`. Raises BrigadeError if there is none, or one that cannot be read."""
@@ -40,8 +44,9 @@ def load(folder: str | os.PathLike[str]) -> Trace:
         raise BrigadeError(f"{error.filename or where}: {error.strerror}", hint=_HINT) from error
     if not files:
         raise BrigadeError(f"{where}: no trace in it", hint=_HINT)
-    start_ns = min(one.start_ns for one in files)
-    processes = [p for one in files for p in one.shifted(one.start_ns - start_ns)]
+    begun = [one for one in files if one.begun]
+    start_ns = min((one.start_ns for one in begun), default=0)
+    processes = [p for one in begun for p in one.shifted(one.start_ns - start_ns)]
     processes.sort(key=lambda process: process.start_ns)
     return Trace(start_ns, _mechanism(files), processes, mountinfo)
 
@@ -52,15 +57,15 @@ def _text(path: str) -> str:
 
 
 def _mechanism(files: list[_File]) -> Mechanism:
-    names = {one.how for one in files}
+    names = {one.how for one in files if one.begun}
     weakest = next((n for n in ("none", "ptrace", "seccomp") if n in names), "none")
     lost: dict[str, int] = {}
     for one in files:
         for sentence in one.lost:
             lost[sentence] = lost.get(sentence, 0) + 1
         if not one.complete:
-            lost_end = "what came after its tracer ended: a program was still running then"
-            lost[lost_end] = lost.get(lost_end, 0) + 1
+            cut = _CUT if one.begun else _NOT_BEGUN
+            lost[cut] = lost.get(cut, 0) + 1
     return Mechanism(
         weakest,
         [SEEN[name] for name in sorted(names) if name in SEEN],
@@ -78,6 +83,7 @@ class _File:
     start_ns: int = 0
     host: str = ""
     how: str = "none"
+    begun: bool = False  # it has its head
     complete: bool = False
     stops: int = 0
     stopped_ns: int = 0
@@ -125,6 +131,7 @@ class _File:
 
     def _head(self, words: list[str]) -> None:
         self.host, self.start_ns, self.how = _unescape(words[1]), int(words[2]), words[3]
+        self.begun = True
 
     def _begin(self, words: list[str]) -> None:
         _, image, pid, parent, rank, at, parent_image = words[:7]
