@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from brigade.printable import size
 from brigade.profile.profile import Insight
-from brigade.profile.rules.search import WORTH, cost, entries, severity, without
+from brigade.profile.rules.search import WORTH, cost, entries, in_use, severity, without
 from brigade.profile.sums import Sums
 from brigade.profile.words import count, listed, many, percent
 
@@ -25,7 +25,7 @@ def python_path(sums: Sums) -> Iterator[Insight]:
     if wasted < WORTH:
         return
     places = list(dict.fromkeys(entry.place for entry in idle))
-    useful = [e for e in entries(sums, "sys.path") if e.owner == "PYTHONPATH" and e.found]
+    useful = [e for e in in_use(sums, "sys.path") if e.owner == "PYTHONPATH"]
     yield Insight(
         severity(wasted),
         f"{many(len(places), 'PYTHONPATH folder')} gave nothing and cost each rank {count(wasted)} "

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from brigade.profile.profile import Insight, SearchEntry
 from brigade.profile.sums import Sums
 from brigade.profile.words import count, listed, many, percent
+from brigade.trial.mounts import is_under
 
 # wasted calls of one rank from which an entry is worth a word, a warning, an alarm
 WORTH, WARN, ALARM = 10, 50, 500
@@ -28,6 +29,12 @@ def entries(sums: Sums, *causes: str, hwcaps: bool | None = False) -> list[Searc
         and sums.shared(entry.mount)
         and (hwcaps is None or entry.hwcaps == hwcaps)
     ]
+
+
+def in_use(sums: Sums, cause: str) -> list[SearchEntry]:
+    """The entries with this cause that gave something, on whatever mount: a variable that names
+    one of them is not to be taken away whole."""
+    return [entry for entry in sums.profile.searches if entry.cause == cause and entry.found]
 
 
 def cost(entry: SearchEntry) -> int:
@@ -70,9 +77,9 @@ def rpath(sums: Sums) -> Iterator[Insight]:
 def library_path(sums: Sums) -> Iterator[Insight]:
     """LD_LIBRARY_PATH folders that are searched for every library and give nothing."""
     found = entries(sums, "LD_LIBRARY_PATH", hwcaps=None)
-    useful = {entry.place for entry in found if entry.found}
+    useful = {entry.place for entry in in_use(sums, "LD_LIBRARY_PATH")}
     idle = [e for e in found if not e.hwcaps and e.place not in useful]
-    below = [e for e in found if e.hwcaps and not any(e.place.startswith(u) for u in useful)]
+    below = [e for e in found if e.hwcaps and not any(is_under(e.place, u) for u in useful)]
     wasted = sum(cost(entry) for entry in [*idle, *below])
     if wasted < WORTH or not idle:
         return
