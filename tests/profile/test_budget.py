@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -93,6 +95,31 @@ def test_a_program_that_could_not_be_seen_is_not_within_its_budget():
     )  # fmt: skip
     assert done.returncode == 1
     assert "no call was seen" in done.stderr and "another tracer" in done.stderr
+
+
+def test_a_trace_that_was_cut_is_not_within_its_budget(tmp_path):
+    words = ["--max-ops", "100000", "--cover", str(tmp_path), "--", sys.executable, "-c", "0"]
+    done = subprocess.run(
+        [sys.executable, "-m", "brigade", "budget", *words],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000)),
+        capture_output=True, text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert (done.returncode, "ok " in done.stderr) == (1, False)
+    assert "not all was seen" in done.stderr and "what came after" in done.stderr
+
+
+def test_a_job_of_which_a_rank_was_not_heard_is_not_within_its_budget(tmp_path, job):
+    launcher = tmp_path / "mpiexec"
+    launcher.write_text('#!/bin/sh\n[ "$1" = --version ] || { shift 2; PMI_RANK=0 exec "$@"; }\n')
+    launcher.chmod(0o755)
+    words = ["--cover", str(tmp_path), "--", str(launcher), "-n", "2", "true"]
+    done = brigade("budget", "--max-ops", "100000", *words)
+    assert (done.returncode, "1 of 2 ranks left no trace" in done.stderr) == (1, True)
+    job = dataclasses.replace(job, complete=False, lost=["so"])
+    save(job, tmp_path / "p.json")
+    words = ["--profile", str(tmp_path / "p.json"), "--per", "job"]
+    assert brigade("budget", "--max-ops", "17", *words).returncode == 1
+    assert brigade("budget", "--max-ops", "3", *words).returncode == 8
 
 
 def test_without_a_limit_it_is_a_usage_error():

@@ -54,7 +54,7 @@ def test_a_file_is_read_as_the_format_says(tmp_path: Path) -> None:
         12,
         3400,
     )
-    assert list(trace.mountinfo) == ["node"]
+    assert list(trace.mountinfo) == ["node"] and says.complete
 
 
 def test_files_are_put_on_one_clock(tmp_path: Path) -> None:
@@ -91,6 +91,19 @@ def test_a_file_without_its_head_moves_no_clock_and_is_said_to_be_lost(
     assert trace.mechanism.lost[1:] == [
         "all that a program did: its trace has no beginning (2 times)"
     ]
+
+
+def test_a_trace_is_complete_once_its_program_has_ended(tmp_path: Path) -> None:
+    """What it left behind, a daemon, may still run."""
+    file = tmp_path / "node.70.5000.trace"
+    for text, complete in (
+        (WRITTEN.replace("Z\n", ""), True),
+        (WRITTEN.replace("Z\n", "").replace("Q\t1\t800\t-9\n", ""), False),
+        (WRITTEN.replace("seccomp", "none"), False),
+        ("", False),
+    ):
+        file.write_text(text)
+        assert native.load(tmp_path).mechanism.complete is complete
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from brigade.cli.observing import in_order, observing_options
-from brigade.errors import OverBudget, ProgramFailed, UsageError
+from brigade.errors import BrigadeError, OverBudget, ProgramFailed, UsageError
 
 EPILOG = """\b
 Examples:
@@ -59,7 +59,7 @@ def command(
     COMMAND says goes to standard error.
 
     Exit code 0: within all limits; 8: over one, with what asked most; 9: the program itself failed,
-    nothing is judged.
+    nothing is judged; 1: not all of it was seen, so nobody knows.
     """
     limits = {name: options.pop(f"max_{name}") for name in _LIMITS}
     limits = {name: most for name, most in limits.items() if most is not None}
@@ -76,6 +76,11 @@ def command(
             hint="does it work without Brigade?",
         )
     verdict = judge(profile, limits, per)
+    if not profile.complete and not verdict.over:
+        raise BrigadeError(
+            f"not all was seen, so nothing is within its limits: {'; '.join(profile.lost)}",
+            hint="measure it once more, with room for the trace and one for each rank",
+        )
     if as_json:
         _print_json(verdict)
     elif not options["quiet"]:

@@ -13,7 +13,6 @@ import os
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ from typing import Any
 
 from brigade import interrupt
 from brigade.errors import BrigadeError
+from brigade.job.aside import aside, muted, redirected
 from brigade.job.progress import Progress
 from brigade.launch import Launch, parse
 from brigade.paths import cache_dir, native
@@ -36,7 +36,6 @@ from brigade.trace.importtime import Import
 from brigade.trial.mounts import is_under
 
 PROFILE = "profile.json"  # in a folder of kept traces
-_LEAVE_S = 20.0  # what a run of ours gets to end in order
 _REPORT = "report.json"  # of a run under Brigade
 
 
@@ -118,9 +117,15 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
         cover=settings.cover,
     )
     built.profile.overhead.traced_s = seconds
-    built.profile.lost += unheard(launch.ranks, built.profile)
+    _note_unheard(launch, built.profile)
     add_counts(built.profile, sampler, trace, folder)
     return Observed(launch, built, trace, status, seconds)
+
+
+def _note_unheard(launch: Launch, profile: Profile) -> None:
+    missing = unheard(launch.ranks, profile)
+    profile.lost += missing
+    profile.complete = profile.complete and not missing
 
 
 def unheard(ranks: int | None, profile: Profile) -> list[str]:
@@ -279,6 +284,7 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         cover=settings.cover,
         viewed=bool(said["namespace"] and said["namespace"]["ranks"]),
     )
+    _note_unheard(launch, built.profile)
     add_counts(built.profile, sampler, trace, folder)
     return Observed(launch, built, trace, status, seconds)
 
@@ -339,47 +345,3 @@ def observed_under_brigade(settings: Settings) -> Observed:
     launch = parse(settings.words, settings.ranks)
     with scratch(launch) as folder:
         return _not_blind(observe_under_brigade(settings, launch, folder))
-
-
-def aside(command: list[str]) -> int:
-    """Run a command that sees no input and whose output is thrown away; its status. A signal that
-    stops us is passed on, and the command given time to take away what it made."""
-    with muted():
-        child = subprocess.Popen(command)
-    try:
-        with interrupt.promptly():
-            return child.wait()
-    except interrupt.Interrupted:
-        child.terminate()
-        try:
-            child.wait(_LEAVE_S)
-        except subprocess.TimeoutExpired:
-            child.kill()
-        raise
-
-
-@contextmanager
-def muted() -> Iterator[None]:
-    """What is started meanwhile has no input, and its output is thrown away."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    try:
-        with redirected(dict.fromkeys(range(3), nothing)):
-            yield
-    finally:
-        os.close(nothing)
-
-
-@contextmanager
-def redirected(targets: dict[int, int]) -> Iterator[None]:
-    """Descriptors of this process, and of what is started meanwhile, are others."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = {number: os.dup(number) for number in targets}
-    try:
-        for number, target in targets.items():
-            os.dup2(target, number)
-        yield
-    finally:
-        for number, own in kept.items():
-            os.dup2(own, number)
-            os.close(own)

@@ -87,6 +87,7 @@ def build(
         ),
         timelines=[_timeline(ranks, places)],
         files=_files(ranks, places),
+        complete=trace.mechanism.complete,
     )
     return Built(profile, ranks, places)
 

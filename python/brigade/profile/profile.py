@@ -181,6 +181,7 @@ class Profile:
     insights: list[Insight] = field(default_factory=list)
     files: dict[str, int] = field(default_factory=dict)  # read or mapped, shared mounts -> size
     after: Profile | None = None  # the same job under Brigade
+    complete: bool = True  # False: counts are lower bounds; `lost` says why
     schema: int = SCHEMA
 
     def total(self, **wanted: Any) -> int:

@@ -99,6 +99,7 @@ class Mechanism:
     lost: list[str] = field(default_factory=list)  # sentences: what it could not see
     stops: int = 0  # how often a traced task was stopped
     stopped_ns: int = 0  # for how long, in all
+    complete: bool = True  # False: of some program that was started not all was seen to its end
 
 
 @dataclass

@@ -25,6 +25,7 @@ def merged(traces: Sequence[Trace]) -> Trace:
         mountinfo.update(trace.mountinfo)
         mechanism.seen += [one for one in trace.mechanism.seen if one not in mechanism.seen]
         mechanism.lost += [one for one in trace.mechanism.lost if one not in mechanism.lost]
+        mechanism.complete &= trace.mechanism.complete
         mechanism.stops += trace.mechanism.stops
         mechanism.stopped_ns += trace.mechanism.stopped_ns
     processes.sort(key=lambda process: process.start_ns)

@@ -72,6 +72,7 @@ def _mechanism(files: list[_File]) -> Mechanism:
         [text if n == 1 else f"{text} ({n} times)" for text, n in lost.items()],
         sum(one.stops for one in files),
         sum(one.stopped_ns for one in files),
+        all(one.is_whole for one in files),
     )
 
 
@@ -90,6 +91,16 @@ class _File:
     lost: list[str] = field(default_factory=list)
     images: dict[str, TracedProcess] = field(default_factory=dict)
     _paths: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the program was seen from its start to its end; one that it left behind may
+        still run."""
+        first = self.images.get("1")
+        ended = first and any(
+            one.pid == first.pid and one.status is not None for one in self.images.values()
+        )
+        return self.how != "none" and (self.complete or bool(ended))
 
     def __post_init__(self) -> None:
         with open(self.path, encoding="utf-8", errors="surrogateescape", newline="\n") as text:
