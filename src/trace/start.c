@@ -183,13 +183,31 @@ static enum trace_how settle(enum trace_how wanted, int ready, int answer)
     return hear(ready) == 'r' ? TRACE_ALL : TRACE_NOT;
 }
 
+/* A pipe none of whose ends has a stream's number: where the program has closed its streams, the
+ * tracer opens others there. */
+static int create_pipe(int ends[2])
+{
+    int made[2];
+    if (pipe2(made, O_CLOEXEC) != 0)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl(made[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close(made[i]);
+    }
+    if (ends[0] >= 0 && ends[1] >= 0)
+        return 0;
+    close(ends[0]);
+    close(ends[1]);
+    return -1;
+}
+
 enum trace_how trace_start(struct trace_sink *sink, enum trace_how wanted, int32_t rank)
 {
     int ready[2], answer[2];
     pid_t program = getpid(), parent = getppid();
-    if (pipe2(ready, O_CLOEXEC) != 0)
+    if (create_pipe(ready) != 0)
         return TRACE_NOT;
-    if (pipe2(answer, O_CLOEXEC) != 0) {
+    if (create_pipe(answer) != 0) {
         close(ready[0]);
         close(ready[1]);
         return TRACE_NOT;

@@ -283,6 +283,22 @@ def test_what_is_restarted_counts_once_and_what_never_ends_not_at_all(
     assert pipes[0].took_ns > 50_000_000
 
 
+@pytest.mark.parametrize("closed", ["0<&-", "0<&- 1>&-", "0<&- 2>&-", "1>&- 2>&-"])
+def test_a_program_whose_streams_are_closed_is_traced_as_any(tmp_path: Path, closed: str) -> None:
+    """It also finds the same numbers free as without a tracer."""
+    source = """
+    #include <fcntl.h>
+    #include <unistd.h>
+    int main(void) { access("/it/is/there", F_OK); return 10 + dup(open("/", O_RDONLY)); }
+    """
+    program = compile_c(source, tmp_path / "p")
+    plain = subprocess.run(["sh", "-c", f'exec "$0" {closed}', program], timeout=60)
+    script = f'exec "$@" {closed}'
+    trace, done = traced(tmp_path, program, front=("sh", "-c", script, "sh"), capture_output=False)
+    assert done.returncode == plain.returncode
+    assert "/it/is/there" in paths(trace) and not trace.mechanism.lost
+
+
 def test_without_a_rank_in_the_environment_there_is_none(tmp_path: Path) -> None:
     trace, _ = traced(tmp_path, "true", env={"PATH": "/bin"})
     assert trace.processes[0].rank is None
