@@ -85,7 +85,23 @@ def test_a_program_that_goes_on_is_ended_when_it_is_quiet(tmp_path):
     program = [sys.executable, "-c", "import time; time.sleep(60)"]
     words = ["--until-quiet", "0.5", "--json", "p.json"]
     assert profiled(tmp_path, *words, "--", *program).returncode == 0
-    assert load(tmp_path / "p.json").total() > 50
+    found = load(tmp_path / "p.json")
+    assert found.total() > 50 and found.ranks[0].status is None
+    assert not [one for one in found.insights if "ended with" in one.title]
+
+
+def test_a_helper_that_failed_does_not_make_a_program_failed_that_we_ended(tmp_path):
+    words = ["--limit", "2", "--json", "p.json", "--", "sh", "-c", "/bin/false; sleep 100"]
+    assert profiled(tmp_path, *words).returncode == 0
+    found = load(tmp_path / "p.json")
+    assert not [one for one in found.insights if "ended with" in one.title]
+
+
+def test_a_rank_that_failed_before_we_ended_the_others_is_no_success(tmp_path):
+    script = '[ "$BRIGADE_RANK" = 1 ] && exit 3; exec sleep 100'
+    words = ["-n", "2", "--until-quiet", "2", "--json", "p.json", "--", "sh", "-c", script]
+    assert profiled(tmp_path, *words).returncode != 0
+    assert [rank.status for rank in load(tmp_path / "p.json").ranks] == [None, 3]
 
 
 def test_a_kept_trace_explains_later(tmp_path):

@@ -28,12 +28,12 @@ options = json.loads(sys.argv[2])
 ranks = options.pop("ranks", 1)
 try:
     with interrupt.listening():
-        status, seconds = run_traced(
+        ran = run_traced(
             parse(sys.argv[3:], ranks), sys.argv[1], progress=lambda s, n: None, **options
         )
 except BrigadeError as error:
     sys.exit(f"{type(error).__name__}: {error.message}")
-sys.exit(status if status >= 0 else 128 - status)
+sys.exit(ran.status if ran.status >= 0 else 128 - ran.status)
 """
 
 
@@ -112,6 +112,19 @@ def test_a_job_whose_start_is_over_is_ended(tmp_path: Path) -> None:
     assert drive(tmp_path, "sleep", "1000", options='{"quiet_s": 0.3}').wait(60) == 128 + 15
     trace = native.load(tmp_path / "trace")
     assert trace.processes[0].status == -signal.SIGTERM
+
+
+def test_what_a_program_says_and_reads_does_not_keep_it_from_being_quiet(tmp_path: Path) -> None:
+    script = "import os\nwhile True: os.write(w, b'x'); os.read(r, 1); time.sleep(0.05)"
+    words = [sys.executable, "-c", f"import time, os\nr, w = os.pipe()\n{script}"]
+    assert drive(tmp_path, *words, options='{"quiet_s": 1, "limit_s": 100}').wait(90) == 128 + 15
+    writes = [e for _, e in native.load(tmp_path / "trace").events() if e.call == "write"]
+    assert 5 < len(writes) < 1000
+
+
+def test_a_program_that_still_looks_something_up_is_not_quiet(tmp_path: Path) -> None:
+    script = "for i in 1 2 3 4 5 6 7 8; do sleep 0.2; [ -e /no/such ]; done; exit 7"
+    assert drive(tmp_path, "sh", "-c", script, options='{"quiet_s": 1.5}').wait(90) == 7
 
 
 def test_a_job_that_is_never_quiet_is_ended_at_the_limit(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -98,7 +97,7 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
     from brigade.trace import native as traces
 
     with Sampler() as sampler:
-        status, seconds = run_traced(
+        ran = run_traced(
             launch,
             folder,
             progress=lambda seconds, size: None,  # the terminal is the program's
@@ -106,8 +105,6 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
             limit_s=settings.limit,
         )
     trace = traces.load(folder)
-    if status and (settings.until_quiet or settings.limit) and was_ended(trace):
-        status = 0
     built = build.build(
         trace,
         command=settings.words,
@@ -116,10 +113,13 @@ def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
         importtimes=import_times(settings.importtime),
         cover=settings.cover,
     )
-    built.profile.overhead.traced_s = seconds
+    status = ran.status
+    if ran.ended_ns is not None and not failed_before(built, ran.ended_ns - trace.start_ns):
+        status = 0
+    built.profile.overhead.traced_s = ran.seconds
     _note_unheard(launch, built.profile)
     add_counts(built.profile, sampler, trace, folder)
-    return Observed(launch, built, trace, status, seconds)
+    return Observed(launch, built, trace, status, ran.seconds)
 
 
 def _note_unheard(launch: Launch, profile: Profile) -> None:
@@ -152,11 +152,18 @@ def add_counts(profile: Profile, sampler: Sampler, trace: Trace, folder: str) ->
         )
 
 
-def was_ended(trace: Trace) -> bool:
-    """Whether it was we who ended the program, once its start-up was over: nothing of it failed
-    by itself."""
-    by_us = (None, 0, -signal.SIGTERM, -signal.SIGKILL)
-    return all(process.status in by_us for process in trace.processes if process.rank is not None)
+def failed_before(built: Built, ended_ns: int) -> bool:
+    """Whether a rank had failed by itself when we ended the job, its start-up over. The others,
+    which we ended, have no status of their own."""
+    firsts = {rank.number: rank.first for rank in built.ranks}
+    failed = False
+    for times in built.profile.ranks:
+        first = firsts[times.rank]
+        if first.end_ns is None or first.end_ns >= ended_ns:
+            times.status = None
+        else:
+            failed = failed or bool(first.status)
+    return failed
 
 
 def import_times(path: str | None) -> list[Import] | None:

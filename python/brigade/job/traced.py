@@ -12,12 +12,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from brigade.errors import LauncherError, TrialError
+from brigade.job.heard import Heard, traces
 from brigade.job.signals import passing_on
 from brigade.launch import Launch, environment
 from brigade.paths import native
-from brigade.trace.native import SUFFIX
 
 Progress = Callable[[float, int], None]
 
@@ -25,6 +26,14 @@ _TICK_S = 0.1
 _LEAVE_S = 10.0  # what a job gets between SIGTERM and SIGKILL
 _SETTLE_S = 2.0  # a tracer writes its last lines before the program's end is known: no wait at all
 _END = b"\nZ\n"
+
+
+class Ran(NamedTuple):
+    """How a job ended."""
+
+    status: int  # as subprocess gives it
+    seconds: float
+    ended_ns: int | None  # when we ended it (CLOCK_REALTIME here); None: it ended by itself
 
 
 def run_traced(
@@ -35,12 +44,11 @@ def run_traced(
     quiet_s: float | None = None,
     limit_s: float | None = None,
     all_stops: bool = False,
-) -> tuple[int, float]:
+) -> Ran:
     """Run `launch`'s job, its trace into `folder` (made; visible from all nodes).
 
-    Returns the job's status as subprocess gives it, and its seconds. With `quiet_s` the job is
-    ended (SIGTERM, later SIGKILL) once no program has made a traced call for so long, with
-    `limit_s` after so long. `progress(seconds, bytes)` is called about twice a second. A terminal's
+    With `quiet_s` the job is ended (SIGTERM, later SIGKILL) once no program has looked anything up
+    for so long, with `limit_s` after so long. `progress(seconds, bytes)` is called about twice a second. A terminal's
     Ctrl-C reaches the job by itself; other signals are passed on. Raises LauncherError if the
     launcher cannot be started, TrialError if nothing of the job left a trace.
     """
@@ -65,20 +73,14 @@ def run_traced(
             status = watch.wait(quiet_s, limit_s)
         finally:
             watch.end()  # if it still runs, something of ours has failed
-    seconds = time.monotonic() - start
+    ran = Ran(status, time.monotonic() - start, watch.ended_ns)
     _settle(folder)
     if not traces(folder):
         raise TrialError(
             f"no program of the job left a trace (its exit status: {status})",
             hint=f"is {os.path.abspath(folder)} visible on the nodes, and writable there?",
         )
-    return status, seconds
-
-
-def traces(folder: str) -> dict[str, int]:
-    """The trace files in `folder` and how large they are now."""
-    with os.scandir(folder) as entries:
-        return {e.path: e.stat().st_size for e in entries if e.name.endswith(SUFFIX)}
+    return ran
 
 
 class _Watch:
@@ -91,22 +93,22 @@ class _Watch:
         self._folder = folder
         self._start = start
         self._progress = progress
+        self.ended_ns: int | None = None
 
     def wait(self, quiet_s: float | None, limit_s: float | None) -> int:
         """Until the end of the job, or of what was wanted of it."""
-        size, shown, silent_s = 0, 0.0, 0.0
+        heard, any_heard, shown, silent_s = Heard(self._folder), False, 0.0, 0.0
         while not self._over(_TICK_S):
             passed = time.monotonic() - self._start
-            if passed - shown < 0.5 and quiet_s is None and limit_s is None:
-                continue
-            seen = sum(traces(self._folder).values())
-            silent_s = 0.0 if seen != size else silent_s + _TICK_S  # a still machine counts once
-            size = seen
             if passed - shown >= 0.5:
                 shown = passed
-                self._progress(passed, size)
-            if quiet_s is not None and size and silent_s > quiet_s:
-                return self.end()
+                self._progress(passed, sum(traces(self._folder).values()))
+            if quiet_s is not None:
+                more = heard.more()
+                any_heard = any_heard or more
+                silent_s = 0.0 if more else silent_s + _TICK_S  # a still machine counts once
+                if any_heard and silent_s > quiet_s:
+                    return self.end()
             if limit_s is not None and passed > limit_s:
                 return self.end()
         return self._child.returncode
@@ -123,6 +125,7 @@ class _Watch:
         for signum in (signal.SIGTERM, signal.SIGKILL):
             if self._child.poll() is not None:
                 break
+            self.ended_ns = self.ended_ns or time.time_ns()
             self._child.send_signal(signum)
             self._over(_LEAVE_S)
         return self._child.wait()

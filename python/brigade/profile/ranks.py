@@ -46,14 +46,15 @@ class Rank:
     def __init__(self, number: int, stories: list[Story]) -> None:
         self.number = number
         self.stories = sorted(stories, key=lambda story: story.process.start_ns)
-        self.program = self._program()
-
-    def _program(self) -> Story:
         pids = {story.process.pid for story in self.stories}
         roots = [s for s in self.stories if s.process.parent not in pids] or self.stories
-        first = roots[0].process.pid
-        last = [story for story in self.stories if story.process.pid == first][-1]
-        below = [s for s in self.stories if s.process.pid != first and s.process.exe]
+        pid = roots[0].process.pid
+        last = [story for story in self.stories if story.process.pid == pid][-1]
+        self.first = last.process  # which the launcher started: its last image
+        self.program = self._program(last)
+
+    def _program(self, last: Story) -> Story:
+        below = [s for s in self.stories if s.process.pid != self.first.pid and s.process.exe]
         below = [s for s in below if s.process.exe != last.process.exe]
         if phases.is_shell(last.process.exe) and below:
             return max(below, key=lambda story: len(story.process.events))
@@ -99,7 +100,7 @@ class Rank:
             if mpi
             else None,
             end_s=max(ends) * _NS if ends else None,
-            status=process.status,
+            status=self.first.status and (process.status or self.first.status),
         )
 
     def _ready_s(self) -> float | None:
