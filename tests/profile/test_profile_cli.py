@@ -123,6 +123,22 @@ def test_before_and_after_stand_in_one_profile(tmp_path):
     assert profile.overhead.plain_s is not None and profile.overhead.traced_s is not None
 
 
+def test_before_and_after_of_a_program_that_goes_on_is_ended_both_times(tmp_path):
+    program = [sys.executable, "-c", "import json, time; time.sleep(500)"]
+    words = ["--until-quiet", "2", "--after", "--json", "p.json", "--", *program]
+    assert profiled(tmp_path, *words, timeout=200).returncode == 0
+    found = load(tmp_path / "p.json")
+    assert found.after is not None and found.after.total() > 50, found.lost
+    assert [one.ranks[0].status for one in (found, found.after)] == [None, None]
+
+
+def test_what_tracing_costs_is_told_by_two_runs_that_find_the_same_caches(tmp_path):
+    program = ["sh", "-c", "[ -e warm ] || { touch warm; sleep 6; }"]
+    profiled(tmp_path, "-q", "--overhead", "--json", "p.json", "--", *program)
+    cost = load(tmp_path / "p.json").overhead
+    assert cost.plain_s is not None and cost.plain_s < 6 and cost.traced_s < 6
+
+
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 def test_output_of_strace_gives_the_same_counts_as_a_run(tmp_path):
     program = [sys.executable, "-S", "-E", "-B", "-c", "import json"]
@@ -177,6 +193,7 @@ def test_a_program_that_cannot_start_ends_with_why(tmp_path):
         ([], "one thing to look at"),
         (["--from", "x", "--", "true"], "one thing to look at"),
         (["--from", "nothing.json"], "nothing.json"),
+        (["--limit", "1", "--overhead", "--", "sleep", "900"], "compares whole runs"),
         (["--json", "no/such/folder", "--", "true"], "no/such/folder cannot be written"),
     ],
 )

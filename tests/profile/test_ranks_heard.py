@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from brigade.job.profiled import unheard
+from brigade.job.observed import unheard
 
 
 def profile(*ranks: int) -> Any:

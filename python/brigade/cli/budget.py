@@ -100,7 +100,8 @@ def _profile(
         from brigade.profile.profile import load
 
         return load(earlier), 0
-    from brigade.job.profiled import Settings, observed_once, observed_under_brigade
+    from brigade.job.observed import Settings
+    from brigade.job.profiled import observed_once, observed_under_brigade
 
     settings = Settings(words=words, cover=cover, **options)
     with in_order():

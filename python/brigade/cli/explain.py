@@ -128,7 +128,8 @@ def _traced(
 
 
 def _built(words: list[str], folder: str | None, cover: list[str], options: Any) -> Any:
-    from brigade.job.profiled import PROFILE, Settings, observed_once
+    from brigade.job.observed import Settings
+    from brigade.job.profiled import PROFILE, observed_once
     from brigade.profile import build, profile
     from brigade.trace import native
 

@@ -37,7 +37,7 @@ _OPTIONS = [
 
 
 def observing_options(command: Decorated) -> Decorated:
-    """Gives a command all of them, named as the fields of `brigade.job.profiled.Settings`."""
+    """Gives a command all of them, named as the fields of `brigade.job.observed.Settings`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

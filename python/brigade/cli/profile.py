@@ -43,7 +43,7 @@ _NO_PAGE = ("", "none")
 @click.option("--keep-trace", metavar="DIR", help="Keep the trace, for brigade explain.")
 @click.option("--after", is_flag=True, help="Run it again under Brigade: before and after.")
 @click.option("--warm", is_flag=True, help="Run it again: what reaches the servers when warm.")
-@click.option("--overhead", is_flag=True, help="Run it again untraced: what tracing cost.")
+@click.option("--overhead", is_flag=True, help="Run it twice more, traced and untraced: what tracing cost.")
 @click.option(
     "--from-strace",
     "straces",
@@ -89,6 +89,11 @@ def command(
         json = os.path.splitext(page)[0] + ".json"  # what brigade predict is given next
     outputs = Outputs(page, json, csv, perfetto)
     outputs.check()
+    if options["overhead"] and (options["limit"] or options["until_quiet"]):
+        raise UsageError(
+            "--overhead compares whole runs: a program that --limit or --until-quiet ends has none",
+            hint="leave one of them out",
+        )
     if earlier:
         status = _again(earlier, outputs, options)
     elif straces:
@@ -108,7 +113,7 @@ def _again(earlier: str, outputs: Any, options: dict[str, Any]) -> int:
 def _from_straces(
     straces: tuple[str, ...], cover: list[str], outputs: Any, options: dict[str, Any]
 ) -> int:
-    from brigade.job.profiled import import_times
+    from brigade.job.observed import import_times
     from brigade.profile import build, insights
     from brigade.trace import merge, strace
 
@@ -129,7 +134,8 @@ def _from_straces(
 
 def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, Any]) -> int:
     from brigade.cli.observing import in_order
-    from brigade.job.profiled import Settings, profiled
+    from brigade.job.observed import Settings
+    from brigade.job.profiled import profiled
     from brigade.job.signals import die_of
 
     with in_order():

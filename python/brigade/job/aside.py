@@ -6,26 +6,37 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from brigade import interrupt
 
-_LEAVE_S = 20.0  # what a run of ours gets to end in order
+LEAVE_S = 20.0  # what a run of ours gets to end in order
 
 
-def aside(command: list[str]) -> int:
-    """Run a command that sees no input and whose output is thrown away; its status. A signal that
-    stops us is passed on, and the command given time to take away what it made."""
+def aside(
+    command: list[str],
+    wait: Callable[[subprocess.Popen[bytes]], int] = subprocess.Popen.wait,
+) -> int:
+    """Run a command that sees no input and whose output is thrown away; its status, as `wait` gives
+    it."""
     with muted():
         child = subprocess.Popen(command)
+    with stopped_with_us(child):
+        return wait(child)
+
+
+@contextmanager
+def stopped_with_us(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """A signal that stops us meanwhile is passed on, and the command given time to take away what
+    it made."""
     try:
         with interrupt.promptly():
-            return child.wait()
+            yield
     except interrupt.Interrupted:
         child.terminate()
         try:
-            child.wait(_LEAVE_S)
+            child.wait(LEAVE_S)
         except subprocess.TimeoutExpired:
             child.kill()
         raise

@@ -11,59 +11,36 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
+import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from brigade import interrupt
 from brigade.errors import BrigadeError
-from brigade.job.aside import aside, muted, redirected
+from brigade.job.aside import LEAVE_S, aside, muted, redirected, stopped_with_us
+from brigade.job.observed import (
+    Observed,
+    Settings,
+    add_counts,
+    note_unheard,
+    observe,
+    own_status,
+    scratch,
+)
 from brigade.job.progress import Progress
+from brigade.job.traced import Ran, Watch
 from brigade.launch import Launch, parse
-from brigade.paths import cache_dir, native
+from brigade.paths import native
 from brigade.profile import build
-from brigade.profile.build import Built
 from brigade.profile.counters import Sampler
-from brigade.profile.profile import Overhead, Profile, save
-from brigade.trace.events import Trace
-from brigade.trace.importtime import Import
-from brigade.trial.mounts import is_under
+from brigade.profile.profile import Profile, save
 
 PROFILE = "profile.json"  # in a folder of kept traces
 _REPORT = "report.json"  # of a run under Brigade
-
-
-@dataclass
-class Settings:
-    """What a command line says about the runs."""
-
-    words: list[str]
-    ranks: int | None = None
-    cover: list[str] = field(default_factory=list)
-    until_quiet: float | None = None
-    limit: float | None = None
-    warm: bool = False
-    after: bool = False
-    overhead: bool = False
-    importtime: str | None = None
-    keep_trace: str | None = None
-    quiet: bool = False
-
-
-@dataclass
-class Observed:
-    """One traced run."""
-
-    launch: Launch
-    built: Built
-    trace: Trace
-    status: int  # of the launcher, as subprocess gives it
-    seconds: float
 
 
 def profiled(settings: Settings) -> Observed:
@@ -91,100 +68,6 @@ def profiled(settings: Settings) -> Observed:
         progress.close()
 
 
-def observe(settings: Settings, launch: Launch, folder: str) -> Observed:
-    """One traced run of the job, as it is."""
-    from brigade.job.traced import run_traced
-    from brigade.trace import native as traces
-
-    with Sampler() as sampler:
-        ran = run_traced(
-            launch,
-            folder,
-            progress=lambda seconds, size: None,  # the terminal is the program's
-            quiet_s=settings.until_quiet,
-            limit_s=settings.limit,
-        )
-    trace = traces.load(folder)
-    built = build.build(
-        trace,
-        command=settings.words,
-        program=launch.program,
-        launcher=None if launch.kind == "local" else launch.kind,
-        importtimes=import_times(settings.importtime),
-        cover=settings.cover,
-    )
-    status = ran.status
-    if ran.ended_ns is not None and not failed_before(built, ran.ended_ns - trace.start_ns):
-        status = 0
-    built.profile.overhead.traced_s = ran.seconds
-    _note_unheard(launch, built.profile)
-    add_counts(built.profile, sampler, trace, folder)
-    return Observed(launch, built, trace, status, ran.seconds)
-
-
-def _note_unheard(launch: Launch, profile: Profile) -> None:
-    missing = unheard(launch.ranks, profile)
-    profile.lost += missing
-    profile.complete = profile.complete and not missing
-
-
-def unheard(ranks: int | None, profile: Profile) -> list[str]:
-    """What to say if ranks that the launcher was to start left no trace: a mean over the others
-    would pass for one over all."""
-    heard = len({one.rank for one in profile.ranks if one.rank >= 0})
-    if not ranks or not heard or heard >= ranks:
-        return []
-    return [
-        f"{ranks - heard} of {ranks} ranks left no trace: what stands here is that of the others. "
-        "Does every node see the folder that BRIGADE_CACHE names?"
-    ]
-
-
-def add_counts(profile: Profile, sampler: Sampler, trace: Trace, folder: str) -> None:
-    """What reached the servers meanwhile, as the clients' own counters say."""
-    profile.server += sampler.counts("as found")
-    profile.timelines += sampler.timelines(zero_ns=trace.start_ns)
-    profile.seen += sampler.notes
-    if any(is_under(os.path.realpath(folder), count.mount) for count in profile.server):
-        profile.seen.append(
-            "The servers' counts include the writing of the trace itself; BRIGADE_CACHE names "
-            "another folder for it."
-        )
-
-
-def failed_before(built: Built, ended_ns: int) -> bool:
-    """Whether a rank had failed by itself when we ended the job, its start-up over. The others,
-    which we ended, have no status of their own."""
-    firsts = {rank.number: rank.first for rank in built.ranks}
-    failed = False
-    for times in built.profile.ranks:
-        first = firsts[times.rank]
-        if first.end_ns is None or first.end_ns >= ended_ns:
-            times.status = None
-        else:
-            failed = failed or bool(first.status)
-    return failed
-
-
-def import_times(path: str | None) -> list[Import] | None:
-    """The lines of -X importtime in a file. Raises BrigadeError if there are none."""
-    if path is None:
-        return None
-    from brigade.trace import importtime
-
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as text:
-            found = importtime.read(text)
-    except OSError as error:
-        raise BrigadeError(f"{path}: {error.strerror}") from error
-    if not found:
-        raise BrigadeError(
-            f"{path}: no import times",
-            hint="make them with `python -X importtime app.py 2> FILE`",
-        )
-    return found
-
-
 @contextmanager
 def _folder(settings: Settings, launch: Launch) -> Iterator[str]:
     """Where the trace of the run goes; removed unless it is to be kept."""
@@ -201,30 +84,13 @@ def _folder(settings: Settings, launch: Launch) -> Iterator[str]:
         yield folder
 
 
-@contextmanager
-def scratch(launch: Launch) -> Iterator[str]:
-    """A folder of ours for a trace, removed again. Without a launcher it lies on this node, so that
-    writing it asks no shared file system; else where all nodes see it."""
-    if launch.kind == "local":
-        base = tempfile.gettempdir()
-    else:
-        base = str(cache_dir())
-        os.makedirs(base, exist_ok=True)
-    prefix = f"brigade-trace-{os.uname().nodename}-{os.getpid()}-"
-    folder = tempfile.mkdtemp(prefix=prefix, dir=base)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _further(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
     """Further runs, each for its part of the profile."""
     profile = first.built.profile
     parts: dict[str, tuple[bool, Callable[[], None]]] = {
         "warm": (settings.warm, lambda: _warm(settings, launch, first, progress)),
         "after": (settings.after, lambda: _after(settings, launch, first, progress)),
-        "overhead": (settings.overhead, lambda: _plain(launch, profile.overhead, progress)),
+        "overhead": (settings.overhead, lambda: _overhead(settings, launch, profile, progress)),
     }
     for name, (wanted, run) in parts.items():
         if not wanted:
@@ -237,24 +103,32 @@ def _further(settings: Settings, launch: Launch, first: Observed, progress: Prog
             profile.lost.append(f"The run for --{name} failed: {error.message}.")
 
 
-def _warm(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
-    """The same again: caches hold what the first run has brought."""
-    progress.note("runs again, warm; its output is thrown away")
+def _once_more(settings: Settings, launch: Launch) -> Observed:
+    """The same run again; caches hold what the first one has brought."""
     with scratch(launch) as folder, muted():
-        again = observe(settings, launch, folder)
+        return observe(settings, launch, folder, stopped_with_us)
+
+
+def _warm(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
+    progress.note("runs again, warm; its output is thrown away")
+    again = _once_more(settings, launch)
     for count in again.built.profile.server:
         count.state = "warm"
     first.built.profile.server += again.built.profile.server
 
 
-def _plain(launch: Launch, overhead: Overhead, progress: Progress) -> None:
-    """The same without a tracer, for the seconds alone."""
-    progress.note("runs again untraced; its output is thrown away")
+def _overhead(settings: Settings, launch: Launch, profile: Profile, progress: Progress) -> None:
+    """The seconds of two more runs, traced and plain: the first one's caches may have been cold."""
+    progress.note("runs again, traced and untraced; its output is thrown away")
+    again = _once_more(settings, launch)
+    if again.status:
+        raise BrigadeError(f"the traced run ended with status {again.status}")
     start = time.monotonic()
     status = aside(launch.job([]))
     if status:
         raise BrigadeError(f"the plain run ended with status {status}")
-    overhead.plain_s = time.monotonic() - start
+    profile.overhead.plain_s = time.monotonic() - start
+    profile.overhead.traced_s = again.seconds
 
 
 def _after(settings: Settings, launch: Launch, first: Observed, progress: Progress) -> None:
@@ -275,12 +149,10 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
     for number in range(2):
         into = os.path.join(folder, str(number))
         os.mkdir(into)
-        start = time.monotonic()
         with Sampler() as sampler:
-            status = aside(_under_brigade(settings, launch, into))
-        seconds = time.monotonic() - start
-        said = _report(into, status)
-        if status or not said["image"]["trial"]:
+            ran = _run_under_brigade(settings, launch, into)
+        said = _report(into, ran.status)
+        if (ran.status and ran.ended_ns is None) or not said["image"]["trial"]:
             break
     trace = traces.load(into)
     built = build.build(
@@ -291,9 +163,23 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         cover=settings.cover,
         viewed=bool(said["namespace"] and said["namespace"]["ranks"]),
     )
-    _note_unheard(launch, built.profile)
+    status = own_status(built, trace, ran.status, ran.ended_ns)
+    note_unheard(launch, built.profile)
     add_counts(built.profile, sampler, trace, folder)
-    return Observed(launch, built, trace, status, seconds)
+    return Observed(launch, built, trace, status, ran.seconds)
+
+
+def _run_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ran:
+    """One run; what may end the job counts from its start, not from that of what comes before."""
+    watches: list[Watch] = []
+
+    def wait(child: subprocess.Popen[bytes]) -> int:
+        watches.append(Watch(child, folder, None, lambda seconds, size: None, LEAVE_S))
+        return watches[0].wait(settings.until_quiet, settings.limit)
+
+    start = time.monotonic()
+    status = aside(_under_brigade(settings, launch, folder), wait)
+    return Ran(status, time.monotonic() - start, watches[0].ended_ns)
 
 
 def _under_brigade(settings: Settings, launch: Launch, folder: str) -> list[str]:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from brigade.errors import LauncherError, TrialError
@@ -44,13 +45,14 @@ def run_traced(
     quiet_s: float | None = None,
     limit_s: float | None = None,
     all_stops: bool = False,
+    around: Callable[[subprocess.Popen[bytes]], AbstractContextManager[None]] = passing_on,
 ) -> Ran:
     """Run `launch`'s job, its trace into `folder` (made; visible from all nodes).
 
     With `quiet_s` the job is ended (SIGTERM, later SIGKILL) once no program has looked anything up
-    for so long, with `limit_s` after so long. `progress(seconds, bytes)` is called about twice a second. A terminal's
-    Ctrl-C reaches the job by itself; other signals are passed on. Raises LauncherError if the
-    launcher cannot be started, TrialError if nothing of the job left a trace.
+    for so long, with `limit_s` after so long. `progress(seconds, bytes)` is called about twice a
+    second. A terminal's Ctrl-C reaches the job by itself; other signals are passed on, unless
+    `around` says otherwise. Raises LauncherError if the launcher cannot be started, TrialError if nothing of the job left a trace.
     """
     os.makedirs(folder, exist_ok=True)
     tracer = [str(native("brigade-trace")), "--behind-shell", "--out", os.path.abspath(folder)]
@@ -67,8 +69,8 @@ def run_traced(
             f"cannot start {command[0]}: {error.strerror}",
             hint="is its module loaded, and does it start without Brigade?",
         ) from error
-    with passing_on(child):
-        watch = _Watch(child, folder, start, progress)
+    with around(child):
+        watch = Watch(child, folder, start, progress)
         try:
             status = watch.wait(quiet_s, limit_s)
         finally:
@@ -83,22 +85,33 @@ def run_traced(
     return ran
 
 
-class _Watch:
-    """A job that runs."""
+class Watch:
+    """A job that runs, and that nothing is to be left of after `leave_s` once it is ended.
+    `start` None: it has begun when the first of its programs leaves a trace."""
 
     def __init__(
-        self, child: subprocess.Popen[bytes], folder: str, start: float, progress: Progress
+        self,
+        child: subprocess.Popen[bytes],
+        folder: str,
+        start: float | None,
+        progress: Progress,
+        leave_s: float = _LEAVE_S,
     ) -> None:
         self._child = child
         self._folder = folder
         self._start = start
         self._progress = progress
+        self._leave_s = leave_s
         self.ended_ns: int | None = None
 
     def wait(self, quiet_s: float | None, limit_s: float | None) -> int:
         """Until the end of the job, or of what was wanted of it."""
         heard, any_heard, shown, silent_s = Heard(self._folder), False, 0.0, 0.0
         while not self._over(_TICK_S):
+            if self._start is None:
+                if not traces(self._folder):
+                    continue
+                self._start = time.monotonic()
             passed = time.monotonic() - self._start
             if passed - shown >= 0.5:
                 shown = passed
@@ -127,7 +140,7 @@ class _Watch:
                 break
             self.ended_ns = self.ended_ns or time.time_ns()
             self._child.send_signal(signum)
-            self._over(_LEAVE_S)
+            self._over(self._leave_s)
         return self._child.wait()
 
 
