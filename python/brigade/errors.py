@@ -5,6 +5,7 @@ BrigadeError            what failed, where, and what to do: one message, no trac
 |-- LauncherError       the launcher (srun, mpirun, mpiexec) is missing or refused
 |-- ImageError          an image cannot be read, written, or is damaged
 |-- TrialError          the trial run gave nothing to make an image from
+|   `-- NoTraceError    a traced job has run, and what it left tells nothing of it
 |-- StageError          an image could not be brought into the nodes' memory
 |   |-- NoMpiError      because no MPI started there; there may be another way
 |   `-- LostNodeError   because a node that had begun is not heard of any more
@@ -44,6 +45,14 @@ class ImageError(BrigadeError):
 
 class TrialError(BrigadeError):
     exit_code = 5
+
+
+class NoTraceError(TrialError):
+    """`status`: how the job itself ended, as subprocess gives it."""
+
+    def __init__(self, message: str, hint: str | None = None, *, status: int = 0) -> None:
+        super().__init__(message, hint)
+        self.status = status
 
 
 class StageError(BrigadeError):

@@ -203,6 +203,39 @@ def test_bad_input_is_one_clear_error(tmp_path, words, said):
     assert said in seen.stderr.decode() and b"Traceback" not in seen.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--importtime", "nope"], "nope: No such file"),
+        (["--keep-trace", "/dev/null/kept"], "/dev/null/kept: Not a directory"),
+    ],
+)
+def test_what_cannot_be_read_or_kept_is_said_before_the_program_runs(tmp_path, words, said):
+    seen = profiled(tmp_path, *words, "--", "touch", "ran")
+    assert seen.returncode == 1 and not (tmp_path / "ran").exists()
+    assert said in seen.stderr.decode() and b"Traceback" not in seen.stderr
+
+
+def test_a_file_that_cannot_be_written_costs_neither_the_report_nor_the_others(tmp_path):
+    words = ["--html", "p.html", "--json", "/dev/full", "--csv", "p.csv"]
+    seen = profiled(tmp_path, *words, "--", "sh", "-c", "exit 4")
+    said = seen.stderr.decode()
+    assert seen.returncode == 4 and "/dev/full: No space left" in said
+    assert said.count("is written") == 2 and (tmp_path / "p.csv").stat().st_size > 0
+    assert "look-ups" in said or "calls" in said
+
+
+@pytest.mark.parametrize(
+    ("ruin", "said"),
+    [("echo other > $T/x.trace", "another format"), ("rm -f $T/*.trace", "left a trace")],
+)
+def test_a_trace_that_tells_nothing_leaves_the_program_its_status(tmp_path, ruin, said):
+    script = f"T=$(echo $TMPDIR/brigade-trace-*); {ruin}; exit 4"
+    seen = profiled(tmp_path, "--", "sh", "-c", script)
+    assert seen.returncode == 4
+    assert said in seen.stderr.decode() and b"Traceback" not in seen.stderr
+
+
 def test_ctrl_c_reaches_the_program_and_its_profile_is_still_made(tmp_path):
     program = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
     child = subprocess.Popen(

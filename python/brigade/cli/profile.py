@@ -43,7 +43,9 @@ _NO_PAGE = ("", "none")
 @click.option("--keep-trace", metavar="DIR", help="Keep the trace, for brigade explain.")
 @click.option("--after", is_flag=True, help="Run it again under Brigade: before and after.")
 @click.option("--warm", is_flag=True, help="Run it again: what reaches the servers when warm.")
-@click.option("--overhead", is_flag=True, help="Run it twice more, traced and untraced: what tracing cost.")
+@click.option(
+    "--overhead", is_flag=True, help="Run it twice more, traced and untraced: what tracing cost."
+)
 @click.option(
     "--from-strace",
     "straces",
@@ -134,17 +136,23 @@ def _from_straces(
 
 def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, Any]) -> int:
     from brigade.cli.observing import in_order
-    from brigade.job.observed import Settings
+    from brigade.errors import NoTraceError
+    from brigade.job.observed import Settings, import_times
     from brigade.job.profiled import profiled
-    from brigade.job.signals import die_of
 
-    with in_order():
-        seen = profiled(Settings(words=words, cover=cover, **options))
+    more = {name: value for name, value in options.items() if name != "importtime"}
+    times = import_times(options["importtime"])
+    try:
+        with in_order():
+            seen = profiled(Settings(words=words, cover=cover, importtimes=times, **more))
+    except NoTraceError as error:  # the program's own status is worth more
+        print(f"brigade: {error.message}\n  {error.hint}", file=sys.stderr)
+        return _as_ended(error.status)
     if seen.built.profile.cells:
         try:
             _report(seen.built.profile, seen.trace, outputs, options)
-        except BrigadeError as error:  # the program's own status is worth more
-            print(f"brigade: {error.message}", file=sys.stderr)
+        except (BrigadeError, OSError) as error:
+            print(f"brigade: {error}", file=sys.stderr)
     else:
         why = seen.built.profile.lost or ["the program did not start"]
         print(
@@ -152,9 +160,16 @@ def _run(words: list[str], cover: list[str], outputs: Any, options: dict[str, An
         )
     if seen.status and not options["quiet"]:
         _tell_failure(words, seen)
-    if seen.status < 0:
-        die_of(-seen.status)
-    return seen.status
+    return _as_ended(seen.status)
+
+
+def _as_ended(status: int) -> int:
+    """Ends as the program did, or returns its exit status."""
+    from brigade.job.signals import die_of
+
+    if status < 0:
+        die_of(-status)
+    return status
 
 
 def _tell_failure(words: list[str], seen: Any) -> None:
@@ -174,12 +189,15 @@ def _tell_failure(words: list[str], seen: Any) -> None:
 
 
 def _report(profile: Any, trace: Any, outputs: Any, options: dict[str, Any]) -> None:
+    """The report first: nothing that cannot be written costs it. Raises BrigadeError if a file
+    could not be written, once all others are."""
     from brigade.profile.outputs import show
 
-    written = outputs.write(profile, trace)
-    if options["quiet"]:
-        return
-    show(profile)
+    if not options["quiet"]:
+        show(profile)
+    written, failed = outputs.write(profile, trace)
     for path in written:
-        if path != "-":
+        if path != "-" and not options["quiet"]:
             print(f"brigade: {os.path.relpath(path)} is written", file=sys.stderr)
+    if failed:
+        raise BrigadeError("; ".join(failed))

@@ -1,5 +1,5 @@
-"""Runs that nobody looks at or types to: commands of ours, and what is started meanwhile, with other
-streams than this process's own."""
+"""Runs that nobody looks at or types to: commands of ours, and what is started meanwhile, with
+other streams than this process's own."""
 
 from __future__ import annotations
 

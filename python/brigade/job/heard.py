@@ -1,8 +1,8 @@
 """Whether the programs of a traced job still look something up, from what their traces have more.
 
-A *look-up* is what the reports count as one (`brigade.profile.sums`): an open, stat, link or exec by
-path, a change of the folder, the listing of one. What a program reads, writes or says is none, so
-one that prints as it works has ended its start-up all the same.
+A *look-up* is what the reports count as one (`brigade.profile.sums`): an open, stat, link or exec
+by path, a change of the folder, the listing of one. What a program reads, writes or says is none,
+so one that prints as it works has ended its start-up all the same.
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
-from brigade.errors import BrigadeError
+from brigade.errors import BrigadeError, NoTraceError
 from brigade.job.signals import passing_on
 from brigade.launch import Launch
 from brigade.paths import cache_dir
@@ -42,7 +42,7 @@ class Settings:
     warm: bool = False
     after: bool = False
     overhead: bool = False
-    importtime: str | None = None
+    importtimes: Sequence[Import] | None = None
     keep_trace: str | None = None
     quiet: bool = False
 
@@ -61,7 +61,8 @@ class Observed:
 def observe(
     settings: Settings, launch: Launch, folder: str, around: Around = passing_on
 ) -> Observed:
-    """One traced run of the job, as it is."""
+    """One traced run of the job, as it is. Raises NoTraceError if the job has run, and what it left
+    cannot be read."""
     from brigade.job.traced import run_traced
     from brigade.trace import native as traces
 
@@ -74,13 +75,16 @@ def observe(
             limit_s=settings.limit,
             around=around,
         )
-    trace = traces.load(folder)
+    try:
+        trace = traces.load(folder)
+    except BrigadeError as error:
+        raise NoTraceError(error.message, error.hint, status=ran.status) from error
     built = build.build(
         trace,
         command=settings.words,
         program=launch.program,
         launcher=None if launch.kind == "local" else launch.kind,
-        importtimes=import_times(settings.importtime),
+        importtimes=settings.importtimes,
         cover=settings.cover,
     )
     status = own_status(built, trace, ran.status, ran.ended_ns)

@@ -54,26 +54,42 @@ def profiled(settings: Settings) -> Observed:
         with _folder(settings, launch) as folder, launch.session():
             observed = observe(settings, launch, folder)
             profile = observed.built.profile
-            if settings.keep_trace:
-                save(profile, os.path.join(settings.keep_trace, PROFILE))
+            _keep(settings, profile, progress)
             if observed.status == 0:
                 _further(settings, launch, observed, progress)
             profile.insights = find(profile)
             if profile.after:
                 profile.after.insights = find(profile.after)
-            if settings.keep_trace:
-                save(profile, os.path.join(settings.keep_trace, PROFILE))
+            _keep(settings, profile, progress)
             return observed
     finally:
         progress.close()
+
+
+def _keep(settings: Settings, profile: Profile, progress: Progress) -> None:
+    """Beside a trace that is to be kept lies its profile, if there is room."""
+    if not settings.keep_trace:
+        return
+    path = os.path.join(settings.keep_trace, PROFILE)
+    try:
+        save(profile, path)
+    except OSError as error:
+        progress.warn(f"{path}: {error.strerror}")
 
 
 @contextmanager
 def _folder(settings: Settings, launch: Launch) -> Iterator[str]:
     """Where the trace of the run goes; removed unless it is to be kept."""
     if settings.keep_trace:
-        os.makedirs(settings.keep_trace, exist_ok=True)
-        if any(name.endswith(".trace") for name in os.listdir(settings.keep_trace)):
+        try:
+            os.makedirs(settings.keep_trace, exist_ok=True)
+            names = os.listdir(settings.keep_trace)
+        except OSError as error:
+            raise BrigadeError(
+                f"{settings.keep_trace}: {error.strerror}",
+                hint="--keep-trace names a folder that can be made, or is there",
+            ) from error
+        if any(name.endswith(".trace") for name in names):
             raise BrigadeError(
                 f"{settings.keep_trace} has a trace already",
                 hint="name a new folder with --keep-trace, or remove that one",
@@ -98,9 +114,10 @@ def _further(settings: Settings, launch: Launch, first: Observed, progress: Prog
         interrupt.check()
         try:
             run()
-        except BrigadeError as error:
-            progress.warn(f"--{name} is left out: {error.message}")
-            profile.lost.append(f"The run for --{name} failed: {error.message}.")
+        except (BrigadeError, OSError) as error:
+            why = error.message if isinstance(error, BrigadeError) else str(error)
+            progress.warn(f"--{name} is left out: {why}")
+            profile.lost.append(f"The run for --{name} failed: {why}.")
 
 
 def _once_more(settings: Settings, launch: Launch) -> Observed:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from brigade.errors import LauncherError, TrialError
+from brigade.errors import LauncherError, NoTraceError
 from brigade.job.heard import Heard, traces
 from brigade.job.signals import passing_on
 from brigade.launch import Launch, environment
@@ -52,7 +52,8 @@ def run_traced(
     With `quiet_s` the job is ended (SIGTERM, later SIGKILL) once no program has looked anything up
     for so long, with `limit_s` after so long. `progress(seconds, bytes)` is called about twice a
     second. A terminal's Ctrl-C reaches the job by itself; other signals are passed on, unless
-    `around` says otherwise. Raises LauncherError if the launcher cannot be started, TrialError if nothing of the job left a trace.
+    `around` says otherwise. Raises LauncherError if the launcher cannot be started,
+    NoTraceError if nothing of the job left a trace.
     """
     os.makedirs(folder, exist_ok=True)
     tracer = [str(native("brigade-trace")), "--behind-shell", "--out", os.path.abspath(folder)]
@@ -78,9 +79,10 @@ def run_traced(
     ran = Ran(status, time.monotonic() - start, watch.ended_ns)
     _settle(folder)
     if not traces(folder):
-        raise TrialError(
+        raise NoTraceError(
             f"no program of the job left a trace (its exit status: {status})",
             hint=f"is {os.path.abspath(folder)} visible on the nodes, and writable there?",
+            status=status,
         )
     return ran
 

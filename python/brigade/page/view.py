@@ -265,7 +265,8 @@ def overhead(profile: Profile) -> str:
     text = text if cost.stops else "How often the program was stopped is not known."
     if cost.traced_s and cost.plain_s:
         text += (
-            f" Run again traced, the job took {seconds(cost.traced_s)}, plain {seconds(cost.plain_s)}: "
+            f" Run again, the job took {seconds(cost.traced_s)} traced, {seconds(cost.plain_s)} "
+            "plain: "
             f"{cost.traced_s / cost.plain_s:.2f} times as long."
         )
     else:

@@ -24,32 +24,35 @@ class Outputs:
     def check(self) -> None:
         """Raise BrigadeError now if a file could not be written after the run."""
         for path in (self.html, self.json, self.csv, self.perfetto):
-            folder = os.path.dirname(os.path.abspath(path)) if path else ""
             if not path or path == "-":
                 continue
-            if not os.path.isdir(folder) or os.path.isdir(path):
+            folder = os.path.dirname(os.path.abspath(path))
+            writable = os.access(path if os.path.exists(path) else folder, os.W_OK)
+            if not os.path.isdir(folder) or os.path.isdir(path) or not writable:
                 raise BrigadeError(
                     f"{path} cannot be written", hint=f"is {folder} a folder that is yours?"
                 )
 
-    def write(self, profile: Profile, trace: Trace | None) -> list[str]:
-        """Write all that is wanted; returns the files. Raises BrigadeError."""
+    def write(self, profile: Profile, trace: Trace | None) -> tuple[list[str], list[str]]:
+        """Write all that is wanted; returns the files, and what went wrong with others."""
         wanted: list[tuple[str | None, Callable[[str], object]]] = [
             (self.html, lambda path: _page(profile, path)),
             (self.json, lambda path: save(profile, "/dev/stderr" if path == "-" else path)),
             (self.csv, lambda path: _export("csv", trace, path)),
             (self.perfetto, lambda path: _export("perfetto", trace, path)),
         ]
-        written = []
+        written, failed = [], []
         for path, write in wanted:
             if path is None:
                 continue
             try:
                 write(path)
+                written.append(path)
+            except BrigadeError as error:
+                failed.append(f"{error.message}; {error.hint}" if error.hint else error.message)
             except OSError as error:
-                raise BrigadeError(f"{path}: {error.strerror}") from error
-            written.append(path)
-        return written
+                failed.append(f"{path}: {error.strerror}")
+        return written, failed
 
 
 def _page(profile: Profile, path: str) -> None:

@@ -116,8 +116,8 @@ def slowed(sums: Sums) -> Iterator[Insight]:
     yield Insight(
         "info",
         f"Tracing made this run {cost.traced_s / cost.plain_s:.1f} times slower",
-        f"{cost.traced_s:.2f} s traced, {cost.plain_s:.2f} s plain, in runs after the first. Counts "
-        "are exact; seconds include the tracing.",
+        f"{cost.traced_s:.2f} s traced, {cost.plain_s:.2f} s plain, in runs after the first. "
+        "Counts are exact; seconds include the tracing.",
         "Compare seconds with each other, not with a clock.",
     )
 
