@@ -15,7 +15,7 @@ from brigade.trace.events import Event, Mechanism, Trace, TracedProcess
 CALLS = {
     "open": "openat", "stat": "newfstatat", "fstat": "newfstatat", "fread": "read",
     "fwrite": "write", "fmap": "mmap", "flist": "getdents64", "link": "readlink",
-    "exec": "execve", "access": "access",
+    "exec": "execve", "access": "access", "lstat": "lstat", "unlink": "unlink",
 }  # fmt: skip
 STEP_NS = 1_000_000  # from call to call
 TOOK_NS = 100_000

@@ -101,6 +101,24 @@ def test_a_link_that_the_trace_has_read_leads_to_its_mount():
     assert built(process(text)).profile.total(mount="/mnt/soft") >= 1
 
 
+def test_a_call_about_a_link_lies_where_the_link_does(tmp_path):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here/link").symlink_to("../there/file")
+    (tmp_path / "there/file").symlink_to("last")
+    (tmp_path / "there/last").touch()
+    link = f"{tmp_path}/here/link"
+    traced = process(
+        f"link 4 {link} ../there/file\nlstat 0 {link}\nstat 0 {link}\nopen 3 {link}\n"
+        f"unlink 0 {link}\nlink 9 /proc/self/exe {tmp_path}/there/last\nopen 3 /proc/self/exe\n"
+    )
+    cover = [f"{tmp_path}/here", f"{tmp_path}/there"]
+    profile = built(traced, cover=cover).profile
+    assert [profile.total(mount=mount) for mount in (*cover, "/proc")] == [3, 2, 2]
+    ways = [event._replace(flags=flag) for event in traced.events[2:4] for flag in (0x100, 1 << 17)]
+    assert [event.follows for event in ways] == [False, True, True, False]
+
+
 LOCAL = "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 
 

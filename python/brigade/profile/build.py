@@ -83,7 +83,7 @@ def build(
         tree=nodes,
         identical=identical(
             {rank.number: rank.stories for rank in ranks if rank.number >= 0},
-            lambda story, event: places.of(story.process.host, event.path).kind == SHARED,
+            lambda story, event: places.at(story.process.host, event).kind == SHARED,
         ),
         timelines=[_timeline(ranks, places)],
         files=_files(ranks, places),
@@ -188,7 +188,7 @@ def cells(ranks: list[Rank], places: Places) -> list[Cell]:
         key = (
             rank.number,
             story.marks[index].phase or "user",
-            places.of(story.process.host, event.path).point,
+            places.at(story.process.host, event).point,
             event.kind,
             bool(event.error),
             not event.by_fd,
@@ -207,7 +207,7 @@ def cells(ranks: list[Rank], places: Places) -> list[Cell]:
 def _mounts(ranks: list[Rank], places: Places) -> list[MountUse]:
     found = {}
     for _, story, _, event in _events(ranks):
-        use = places.of(story.process.host, event.path)
+        use = places.at(story.process.host, event)
         found[use.point] = use
     return [found[point] for point in sorted(found)]
 
@@ -218,7 +218,7 @@ def _files(ranks: list[Rank], places: Places) -> dict[str, int]:
     read: dict[str, int] = {}
     for _, story, _, event in _events(ranks):
         if event.kind in ("read", "map") and not event.error and event.path.startswith("/"):
-            if places.of(story.process.host, event.path).kind == SHARED:
+            if places.at(story.process.host, event).kind == SHARED:
                 path = places.resolve(event.path)
                 read[path] = max(read.get(path, 0), event.bytes)
     return {path: _size(path, least) for path, least in sorted(read.items())}
@@ -236,7 +236,7 @@ def _timeline(ranks: list[Rank], places: Places) -> Timeline:
     when = [
         (event.time_ns, event.kind)
         for _, story, _, event in _events(ranks)
-        if places.of(story.process.host, event.path).kind == SHARED
+        if places.at(story.process.host, event).kind == SHARED
     ]
     last = max((time for time, _ in when), default=0)
     step_s = next(

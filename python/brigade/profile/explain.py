@@ -151,7 +151,7 @@ def _steps(story: Story, search: Search, places: Places) -> tuple[list[Step], li
         place = os.path.dirname(event.path) if led else mark.place
         key = (place, mark.cause, mark.owner, mark.hwcaps, answer)
         if key not in steps:
-            shared = places.of(story.process.host, event.path).kind == SHARED
+            shared = places.at(story.process.host, event).kind == SHARED
             steps[key] = Step(*key, 0, 0.0, shared)
         steps[key].calls += 1
         steps[key].us += event.took_ns * _US

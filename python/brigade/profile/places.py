@@ -1,7 +1,10 @@
 """Where a path lies: on which mount, and whether that mount's answers come from elsewhere.
 
-Links are resolved as the trace shows them (a readlink that worked) and, beyond that, as the local
-file system has them afterwards: a trace of another machine keeps its paths as they were asked.
+A call about a link itself (readlink, lstat, unlink) lies where the link does, any other where the
+link leads. Links are resolved as the trace shows them (a readlink that worked) and, beyond that, as
+the local file system has them afterwards: a trace of another machine keeps its paths as they were
+asked.
+What is below /proc is the kernel's, and never followed: it leads elsewhere for each process.
 
 What counts as shared is decided as for an image (`brigade.trial.mounts.coverage`): shared file
 systems that were looked at, folders named with --cover, and if neither was seen, the program's own
@@ -15,7 +18,7 @@ import os
 from collections.abc import Iterable
 
 from brigade.profile.profile import KERNEL, LOCAL, MEMORY, SHARED, MountUse
-from brigade.trace.events import Trace
+from brigade.trace.events import Event, Trace
 from brigade.trial.mounts import Coverage, Mount, MountTable, coverage, is_under, parse, read
 
 KERNEL_TYPES = frozenset(
@@ -23,6 +26,8 @@ KERNEL_TYPES = frozenset(
     hugetlbfs pstore fusectl binfmt_misc efivarfs nsfs rpc_pipefs selinuxfs""".split()
 )
 MEMORY_TYPES = frozenset({"tmpfs", "ramfs"})
+_PROC = "/proc"
+_MOST_LINKS = 40  # in a row: as many as the kernel follows
 #: The mount of what has no path: pipes, sockets, anonymous memory.
 NOWHERE = MountUse("", "none", "pipes and sockets", KERNEL)
 
@@ -48,7 +53,10 @@ class Places:
         self._links = {
             event.path: event.other
             for _, event in trace.events()
-            if event.kind == "link" and not event.error and event.other
+            if event.kind == "link"
+            and not event.error
+            and event.other
+            and not is_under(event.path, _PROC)
         }
         self._foreign = {
             link: os.path.normpath(os.path.join(os.path.dirname(link), target))
@@ -65,7 +73,7 @@ class Places:
 
     def _covered(self, trace: Trace, cover: Iterable[str], prefixes: Iterable[str]) -> Coverage:
         folders = {
-            self.resolve(event.path).rpartition("/")[0] or "/"
+            self._where(event.path, event.follows).rpartition("/")[0] or "/"
             for _, event in trace.events()
             if event.path.startswith("/")
         }
@@ -82,19 +90,32 @@ class Places:
         return known
 
     def _resolve(self, path: str) -> str:
+        here = self._where(path, False)
+        name = path.rpartition("/")[2]
+        if name in ("", ".", "..") or is_under(here, _PROC):
+            return here
+        target = self._links.get(path)
+        if target is not None:
+            return os.path.normpath(os.path.join(os.path.dirname(here), target))
+        for _ in range(_MOST_LINKS):
+            if is_under(here, _PROC) or not os.path.islink(here):
+                break
+            here = self._where(os.path.join(os.path.dirname(here), os.readlink(here)), False)
+        return here
+
+    def _where(self, path: str, follows: bool) -> str:
+        """The path without links in its folders; `follows`: nor at its end."""
+        if follows:
+            return self.resolve(path)
+        if is_under(path, _PROC):
+            return os.path.normpath(path)
         folder, _, name = path.rpartition("/")
         found = self._folders.get(folder)
         if found is None:
             found = self._folders[folder] = self._real(folder or "/")
         if name in ("", "."):
             return found
-        if name == "..":
-            return os.path.dirname(found)
-        target = self._links.get(path)
-        here = f"{found.rstrip('/')}/{name}"
-        if target is not None:
-            return os.path.normpath(os.path.join(found, target))
-        return os.path.realpath(here) if os.path.islink(here) else here
+        return os.path.dirname(found) if name == ".." else f"{found.rstrip('/')}/{name}"
 
     def _real(self, folder: str) -> str:
         for link, target in self._foreign.items():
@@ -109,11 +130,15 @@ class Places:
         plain = os.path.normpath(path)
         return plain if self.resolve(plain) == self.resolve(path) else path
 
-    def of(self, host: str, path: str) -> MountUse:
+    def at(self, host: str, event: Event) -> MountUse:
+        """The mount that a call was about."""
+        return self.of(host, event.path, event.follows)
+
+    def of(self, host: str, path: str, follows: bool = True) -> MountUse:
         """The mount that a path lies on, as the process on `host` meant it."""
         if not path.startswith("/"):
             return NOWHERE
-        where = self.resolve(path)
+        where = self._where(path, follows)
         key = (host, where if where in self._points else where.rpartition("/")[0])
         known = self._known.get(key)
         if known is None:

@@ -15,9 +15,12 @@ path that does not start with "/" is on no mount. Anonymous mmap is no event.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from brigade.trace.flags import AT_SYMLINK_NOFOLLOW
 
 # The kinds of the reports. What each stands for at a metadata server is the model's business.
 KINDS: dict[str, tuple[str, ...]] = {
@@ -43,6 +46,15 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 KIND_OF: dict[str, str] = {call: kind for kind, calls in KINDS.items() for call in calls}
 
+# Calls that never follow a link at their path's end. Of fchownat and utimensat nothing is known.
+_OF_THE_LINK = frozenset(
+    (
+        *("readlink", "readlinkat", "lstat", "lgetxattr", "llistxattr", "lsetxattr", "lchown"),
+        *("mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2"),
+        *("link", "linkat", "symlink", "symlinkat", "mknod", "mknodat"),
+    )
+)
+
 
 class Event(NamedTuple):
     """One system call that named a file, or used a descriptor of one."""
@@ -55,12 +67,21 @@ class Event(NamedTuple):
     result: int  # what it returned: bytes of a read, descriptor of an open; -1 on error
     path: str  # of a call by descriptor: the file's; "" if not known
     by_fd: bool = False  # asked about a descriptor (fstat, read): no path was searched
-    flags: int = 0  # of open, mode of access, length of mmap
+    flags: int = 0  # of open, newfstatat, statx; mode of access, length of mmap
     other: str = ""  # second path of rename, link, symlink; target of readlink that worked
 
     @property
     def kind(self) -> str:
         return KIND_OF[self.call]
+
+    @property
+    def follows(self) -> bool:
+        """Whether the call is about what a link at the path's end leads to, not about the link."""
+        if self.call in ("newfstatat", "statx"):
+            return not self.flags & AT_SYMLINK_NOFOLLOW
+        if self.call in KINDS["open"]:
+            return not self.flags & os.O_NOFOLLOW
+        return self.call not in _OF_THE_LINK
 
     @property
     def bytes(self) -> int:

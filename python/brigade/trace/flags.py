@@ -5,8 +5,16 @@ from __future__ import annotations
 import os
 import re
 
+AT_SYMLINK_NOFOLLOW = 0x100  # of newfstatat and statx
 _OPEN = {name: getattr(os, name) for name in dir(os) if name.startswith("O_")}
 _ACCESS = {"F_OK": os.F_OK, "R_OK": os.R_OK, "W_OK": os.W_OK, "X_OK": os.X_OK}
+_AT = {
+    "AT_SYMLINK_NOFOLLOW": AT_SYMLINK_NOFOLLOW,
+    "AT_NO_AUTOMOUNT": 0x800,
+    "AT_EMPTY_PATH": 0x1000,
+    "AT_STATX_FORCE_SYNC": 0x2000,
+    "AT_STATX_DONT_SYNC": 0x4000,
+}
 _HOW = re.compile(r"flags=([^,}]*)")
 
 
@@ -19,6 +27,11 @@ def open_flags(word: str) -> int:
 def access_mode(word: str) -> int:
     """Of "R_OK|X_OK"."""
     return _sum(word, _ACCESS)
+
+
+def at_flags(word: str) -> int:
+    """Of "AT_SYMLINK_NOFOLLOW|AT_EMPTY_PATH"."""
+    return _sum(word, _AT)
 
 
 def _sum(word: str, names: dict[str, int]) -> int:

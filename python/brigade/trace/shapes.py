@@ -30,10 +30,7 @@ _BY_PATH = (
     *("execve", "mkdir", "rmdir", "unlink", "truncate", "chmod", "chown", "lchown", "mknod"),
     *("setxattr", "lsetxattr", "chdir"),
 )
-_BY_AT = (
-    *("newfstatat", "statx", "execveat", "mkdirat", "unlinkat", "fchmodat", "fchownat"),
-    *("utimensat", "mknodat"),
-)
+_BY_AT = (*("execveat", "mkdirat", "unlinkat", "fchmodat", "fchownat", "utimensat", "mknodat"),)
 
 SHAPES: dict[str, Shape] = {
     **{call: Shape(fd=0) for call in _BY_FD},
@@ -42,6 +39,8 @@ SHAPES: dict[str, Shape] = {
     "open": Shape(path=0, flags=1),
     "openat": Shape(fd=0, path=1, flags=2),
     "openat2": Shape(fd=0, path=1, flags=2),  # the flags are the first word of a struct
+    "newfstatat": Shape(fd=0, path=1, flags=3),
+    "statx": Shape(fd=0, path=1, flags=2),
     "access": Shape(path=0, flags=1),
     "faccessat": Shape(fd=0, path=1, flags=2),
     "faccessat2": Shape(fd=0, path=1, flags=2),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from brigade.errors import BrigadeError
 from brigade.trace.events import KIND_OF, Event, Mechanism, Trace, TracedProcess
-from brigade.trace.flags import access_mode, open_flags
+from brigade.trace.flags import access_mode, at_flags, open_flags
 from brigade.trace.ranks import rank_of, searching
 from brigade.trace.shapes import SHAPES, Shape
 from brigade.trace.strace_lines import Line, arguments, descriptor, lines, string
@@ -308,6 +308,8 @@ def _flags(call: str, word: str) -> int:
         return open_flags(word)
     if call == "mmap":
         return int(word, 0) if word[:1].isdigit() else 0
+    if call in ("newfstatat", "statx"):
+        return at_flags(word)
     return access_mode(word)
 
 
