@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from made_traces import PYTHON, STEP_NS, built, events, process, python
+import pytest
+from made_traces import PYTHON, STEP_NS, built, events, process, python, trace
 
+from brigade.profile.build import prefixes
 from brigade.profile.profile import SHARED, as_dict, from_dict
+from brigade.profile.syspath import script_of
 
 
 def test_every_call_of_a_trace_is_in_exactly_one_cell():
@@ -34,6 +37,35 @@ def test_a_script_that_was_called_with_a_dot_is_the_script():
     plain, other = (built(python(text, argv=["python3", "./app.py"])) for text in (PYTHON, dotted))
     assert [c.calls for c in other.profile.cells] == [c.calls for c in plain.profile.cells]
     assert [node.name for node in other.profile.tree] == [node.name for node in plain.profile.tree]
+
+
+@pytest.mark.parametrize(
+    ("words", "script"),
+    [
+        ("python3 app.py x", "/scratch/run/app.py"),
+        ("python3 -W ignore -X faulthandler app.py", "/scratch/run/app.py"),
+        ("python3.11 -Wignore -u -- /a/b.py", "/a/b.py"),
+        ("python3 -uc print() x", ""),
+        ("python3 -Im json.tool x", ""),
+        ("bash -o pipefail x.sh", "/scratch/run/x.sh"),
+        ("sh -ec a b", ""),
+        ("perl -w x.pl", "/scratch/run/x.pl"),
+        ("perl -we print(1) y", ""),
+        ("ruby -W x.rb", "/scratch/run/x.rb"),
+        ("pvpython -v x.py", "/scratch/run/x.py"),
+    ],
+)
+def test_a_script_is_what_an_interpreter_runs_and_no_value_of_its_options(words, script):
+    argv = words.split()
+    assert script_of(process("", exe=f"/usr/bin/{argv[0]}", argv=argv)) == script
+
+
+def test_a_folder_that_a_program_is_given_something_in_is_not_its_own():
+    tar = process("", exe="/usr/bin/tar", argv=["tar", "/mnt/soft/data/x"])
+    assert prefixes(trace(tar)) == []
+    assert prefixes(trace(process("", exe="/bin/sh", argv=["sh", "/mnt/soft/a/x"]))) == [
+        "/mnt/soft/a"
+    ]
 
 
 def test_the_entry_point_that_was_measured_ends_ld_so():

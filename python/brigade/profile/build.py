@@ -21,7 +21,7 @@ from brigade.profile.profile import SHARED, Cell, MountUse, Overhead, Profile, T
 from brigade.profile.ranks import Rank, numbers
 from brigade.profile.searched import searches
 from brigade.profile.story import Story
-from brigade.profile.syspath import script_of
+from brigade.profile.syspath import interprets, script_of
 from brigade.profile.tree import tree, unattributed
 from brigade.trace.events import KINDS, Event, Trace
 from brigade.trial.mounts import NOT_A_PREFIX, is_under
@@ -140,7 +140,8 @@ def prefixes(trace: Trace) -> list[str]:
     for process in trace.processes:
         folder = os.path.dirname(process.exe)
         wanted[os.path.dirname(folder) if os.path.basename(folder) == "bin" else folder] = None
-        wanted[os.path.dirname(script_of(process))] = None
+        if interprets(process.exe):
+            wanted[os.path.dirname(script_of(process))] = None
     return _own(wanted)
 
 

@@ -24,9 +24,8 @@ import re
 from collections.abc import Iterable
 
 from brigade.profile.story import Story
-from brigade.profile.syspath import is_script, script_of
+from brigade.profile.syspath import interprets, is_script, script_of
 from brigade.trace.events import Event
-from brigade.trial.invocation import SHELLS
 from brigade.trial.mounts import is_under
 
 #: What an interpreter reads before its script whatever the script is. -c and -m have no script
@@ -44,9 +43,6 @@ _MPI = re.compile(
 #: Never the user's own, wherever a program looks.
 _SYSTEM = re.compile(r"/(?:usr|lib\d*|bin|sbin|etc|proc|sys|dev|run|opt|var)(?:/.*)?|/")
 _LOADER = re.compile(r"/etc/ld\.so\.[a-z.]+|.*\.so[.\d]*|.*/glibc-hwcaps(?:/.*)?")
-_INTERPRETERS = re.compile(
-    r"(?:python|pypy|perl|ruby|Rscript|R|julia|node|lua|luajit|tclsh|php|octave|guile)[\d.]*"
-)
 #: A user's file among installed software is told from it by these folders.
 _INSTALLED = re.compile(r".*/(?:site-packages|dist-packages|lib/python\d[\d.]*)(?:/.*)?")
 
@@ -75,10 +71,6 @@ def _by_loader(event: Event) -> bool:
         or bool(_LOADER.fullmatch(event.path))
         or (event.kind == "stat" and "." not in os.path.basename(event.path))
     )
-
-
-def is_shell(exe: str) -> bool:
-    return os.path.basename(exe) in SHELLS
 
 
 def assign(story: Story, software: Iterable[str] = ()) -> None:
@@ -125,9 +117,8 @@ class _Bounds:
 
     def _find_imports(self) -> int | None:
         """Where the interpreter has its script; None: the program interprets none."""
-        exe = os.path.basename(self._story.process.exe)
-        interprets = is_shell(exe) or _INTERPRETERS.fullmatch(exe)
-        script = script_of(self._story.process) if interprets else ""
+        process = self._story.process
+        script = script_of(process) if interprets(process.exe) else ""
         events = self._story.process.events
         for index in range(self._main, self._end):
             if script and is_script(events[index].path, script) and not events[index].by_fd:

@@ -52,6 +52,14 @@ def is_python(path: str) -> bool:
 def invocation(program: list[str], cwd: str = "") -> Invocation:
     """Of a program and its arguments, in the folder `cwd` ("": this process's); nothing of one
     that is no known interpreter."""
+    found = as_called(program)
+    if len(found.script) == 1:
+        found.script[:] = [os.path.abspath(os.path.join(cwd, found.script[0]))]
+    return found
+
+
+def as_called(program: list[str]) -> Invocation:
+    """The same with a script's path as it was given."""
     name = interpreter_of(program[0])
     found = Invocation([], [])
     i = 1 if name else len(program)
@@ -80,5 +88,5 @@ def invocation(program: list[str], cwd: str = "") -> Invocation:
     if i < len(program) and name in SHELLS and ("c", "") in found.options:
         found.script[:] = ["-c", program[i]]
     elif i < len(program):
-        found.script.append(os.path.abspath(os.path.join(cwd, program[i])))
+        found.script.append(program[i])
     return found
