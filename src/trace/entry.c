@@ -3,10 +3,13 @@
 #include "trace/remote.h"
 
 #include <elf.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -64,6 +67,19 @@ void trace_entry_clear(pid_t tid)
 }
 #endif
 
+/* Whether a task executes ld.so itself, which is to load the program (Nix, AppImage). */
+static int is_loader(pid_t tid)
+{
+    char path[32], target[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)tid);
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    target[n > 0 ? n : 0] = '\0';
+    const char *slash = strrchr(target, '/');
+    return slash && strncmp(slash + 1, "ld", 2) == 0 && strstr(slash, ".so");
+}
+
+/* 0: not known. The kernel tells a program's with ld.so's base; without one it is that of the file
+ * executed: a static program's, or ld.so's own. */
 static uint64_t entry_of(pid_t tid)
 {
     union {
@@ -71,10 +87,12 @@ static uint64_t entry_of(pid_t tid)
         Elf64_auxv_t values[1];
     } auxv;
     long n = remote_file(tid, "auxv", auxv.bytes, sizeof auxv);
-    for (long i = 0; (i + 1) * (long)sizeof *auxv.values <= n; i++)
-        if (auxv.values[i].a_type == AT_ENTRY)
-            return auxv.values[i].a_un.a_val;
-    return 0;
+    uint64_t entry = 0, base = 0;
+    for (long i = 0; (i + 1) * (long)sizeof *auxv.values <= n; i++) {
+        entry = auxv.values[i].a_type == AT_ENTRY ? auxv.values[i].a_un.a_val : entry;
+        base = auxv.values[i].a_type == AT_BASE ? auxv.values[i].a_un.a_val : base;
+    }
+    return base || !is_loader(tid) ? entry : 0;
 }
 
 void trace_entry_prepare(void)

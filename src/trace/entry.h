@@ -2,7 +2,8 @@
  *
  * A hardware breakpoint of the one thread that gets there: the program's text is not touched, and
  * neither forks nor threads have it. Where the processor or the kernel gives none, or the program
- * ignores or blocks SIGTRAP (the kernel would undo that), the moment is not known. */
+ * ignores or blocks SIGTRAP (the kernel would undo that), or is started through ld.so itself (its
+ * entry point is then known to ld.so alone), the moment is not known. */
 #ifndef BRG_TRACE_ENTRY_H
 #define BRG_TRACE_ENTRY_H
 

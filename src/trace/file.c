@@ -323,7 +323,7 @@ static void end(struct trace_sink *sink, const struct trace_image *image, uint64
 static void flush(struct trace_sink *sink, const struct trace_stops *stops, int last)
 {
     struct trace_file *f = of(sink);
-    char text[120];
+    char text[200];
     if (stops && (f->used || last)) {
         put(f, "S");
         put_number(f, (int64_t)stops->count);
@@ -336,9 +336,11 @@ static void flush(struct trace_sink *sink, const struct trace_stops *stops, int 
         put_lost(f, text);
     }
     if (last && f->blind) {
-        snprintf(text, sizeof text,
-                 "when %llu programs had loaded their libraries: no breakpoint, or SIGTRAP ignored",
-                 (unsigned long long)f->blind);
+        snprintf(
+            text, sizeof text,
+            "when %llu programs had loaded their libraries: no breakpoint, SIGTRAP ignored, or "
+            "started through ld.so itself",
+            (unsigned long long)f->blind);
         put_lost(f, text);
     }
     if (last)

@@ -48,6 +48,8 @@ unsigned text_sum(void);
 int main(void) { access("/in/main", F_OK); printf("%u\\n", text_sum()); return 0; }
 """
 
+STARTED = '#include <unistd.h>\nint main(){return access("/in/main", F_OK) != -1;}'
+
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -72,8 +74,7 @@ def test_it_lies_between_the_constructors_and_main_and_changes_nothing(
 
 
 def test_of_a_static_program_it_is_the_start(tmp_path: Path) -> None:
-    source = '#include <unistd.h>\nint main(){return access("/in/main", F_OK) != -1;}'
-    trace, done = traced(tmp_path, compile_c(source, tmp_path / "p", "-static"))
+    trace, done = traced(tmp_path, compile_c(STARTED, tmp_path / "p", "-static"))
     (process,) = trace.processes
     assert done.returncode == 0
     if process.entry_ns is None:
@@ -102,3 +103,14 @@ def test_where_the_program_ignores_sigtrap_it_is_not_known(tmp_path: Path) -> No
     assert "here" in done.stdout
     assert trace.processes[1].entry_ns is None
     assert any("had loaded their libraries" in text for text in trace.mechanism.lost)
+
+
+def test_of_a_program_started_through_ld_so_itself_it_is_not_known(tmp_path: Path) -> None:
+    """The entry point that the kernel tells is ld.so's, before anything is loaded."""
+    program = compile_c(STARTED, tmp_path / "p")
+    headers = subprocess.check_output(["readelf", "-l", program], text=True)
+    loader = headers.partition("interpreter: ")[2].partition("]")[0]
+    trace, done = traced(tmp_path, loader, program)
+    assert done.returncode == 0 and "/in/main" in [e.path for e in trace.processes[0].events]
+    assert trace.processes[0].entry_ns is None
+    assert any("through ld.so itself" in text for text in trace.mechanism.lost)
