@@ -214,6 +214,13 @@ def test_what_all_ranks_ask_alike_is_counted_with_the_same_answer_only():
     assert built(process(one, rank=0)).profile.identical is None
 
 
+def test_the_files_that_are_loaded_are_not_the_users_input():
+    text = PYTHON + "open 3 /mnt/soft/site/late.bin\nfmap 9000 /mnt/soft/site/late.bin\n"
+    files = built(python(text)).profile.files
+    assert "/mnt/soft/py/lib/python3.11/json.py" in files and "/scratch/run/app.py" in files
+    assert not {"/scratch/run/input.dat", "/mnt/soft/site/late.bin"} & set(files)
+
+
 def test_the_timeline_has_every_call_on_a_shared_mount():
     profile = built(python()).profile
     kinds = Counter()

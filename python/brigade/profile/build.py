@@ -214,14 +214,18 @@ def _mounts(ranks: list[Rank], places: Places) -> list[MountUse]:
 
 
 def _files(ranks: list[Rank], places: Places) -> dict[str, int]:
-    """Files on shared mounts that were read or mapped, with their size: as it is now, or what was
-    read at most."""
+    """Files on shared mounts that were read or mapped to be loaded, with their size: as it is now,
+    or what was read at most. The user's own input is none of them."""
     read: dict[str, int] = {}
-    for _, story, _, event in _events(ranks):
-        if event.kind in ("read", "map") and not event.error and event.path.startswith("/"):
-            if places.at(story.process.host, event).kind == SHARED:
-                path = places.resolve(event.path)
-                read[path] = max(read.get(path, 0), event.bytes)
+    for _, story, index, event in _events(ranks):
+        mark = story.marks[index]
+        if event.kind not in ("read", "map") or event.error or not event.path.startswith("/"):
+            continue
+        if mark.phase == "user" and mark.search < 0:
+            continue
+        if places.at(story.process.host, event).kind == SHARED:
+            path = places.resolve(event.path)
+            read[path] = max(read.get(path, 0), event.bytes)
     return {path: _size(path, least) for path, least in sorted(read.items())}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from brigade.printable import size
 from brigade.profile.profile import SHARED, Insight
-from brigade.profile.sums import Sums, again
+from brigade.profile.sums import STARTUP, Sums, again
 from brigade.profile.words import count, listed, many, percent
 
 COMPONENTS = 20  # libraries named mca_*
@@ -167,9 +167,8 @@ def big_bytes(sums: Sums) -> Iterator[Insight]:
 
 def opened_again(sums: Sums) -> Iterator[Insight]:
     """The same files are opened over and over."""
-    opens = sums.per_rank(place=SHARED, kind="open", failed=False) - sums.per_rank(
-        place=SHARED, kind="list", failed=False
-    )
+    worked = {"place": SHARED, "phase": STARTUP, "failed": False}
+    opens = sums.per_rank(kind="open", **worked) - sums.per_rank(kind="list", **worked)
     files = len(sums.profile.files)
     if files < 20 or opens < 1.5 * files or opens - files < 100:
         return
