@@ -63,8 +63,8 @@ def with_after(calls: int) -> Profile:
     return startups.quiet(cells=startups.cells(LOOKUPS.format(4000), 2), after=after)
 
 
-def with_server(warm: int) -> Profile:
-    server = [ServerCount("nfs", "/mnt/site", "cold", 1000, None)]
+def with_server(warm: int, first: int = 1000, state: str = "as found") -> Profile:
+    server = [ServerCount("nfs", "/mnt/site", state, first, None)]
     server.append(ServerCount("nfs", "/mnt/site", "warm", warm, None))
     return startups.quiet(server=server, cells=startups.cells(LOOKUPS.format(500), 2))
 
@@ -128,7 +128,7 @@ CASES = [
     ),
     (
         search.relative_entry,
-        with_searches(E("LD_LIBRARY_PATH", "", 3)),
+        with_searches(E("LD_LIBRARY_PATH", SITE, 3, relative=True)),
         with_searches(E("LD_LIBRARY_PATH", SITE, 3)),
         *("warning", "empty or relative"),
     ),
@@ -224,6 +224,7 @@ CASES = [
     (scale.improved, with_after(4), startups.quiet(), "good", "1,000 times fewer"),
     (scale.improved, with_after(3000), startups.quiet(), "warning", "still asks 3,000"),
     (scale.absorbed, with_server(900), with_server(100), "info", "90%"),
+    (scale.absorbed, with_server(900, state="cold"), with_server(90, 90), "info", "90%"),
     (
         *(scale.slowed, startups.quiet(overhead=Overhead(9, 1.0, 4.0, 2.0))),
         *(startups.quiet(overhead=Overhead(9, 1.0, 2.2, 2.0)), "info", "2.0 times slower"),
@@ -278,8 +279,8 @@ def test_the_command_for_a_path_variable_takes_out_these_places_and_keeps_the_or
 
 
 def test_the_command_for_empty_entries_leaves_none():
-    (found,) = said(search.relative_entry, with_searches(E("PATH", "", 3)))
-    for given in (":/bin:/usr/bin", "/bin::/usr/bin:", "/bin:/usr/bin"):
+    (found,) = said(search.relative_entry, with_searches(E("PATH", "/a", 3, relative=True)))
+    for given in (":/bin:/usr/bin", "/bin::a/b:/usr/bin:", "/bin:/usr/bin"):
         done = subprocess.run(
             ["/bin/sh", "-c", f'{found.command}; printf %s "$PATH"'],
             env={"PATH": given},

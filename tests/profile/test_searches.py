@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from made_traces import PYTHON, built, process, python
+from profile_tools import brigade
+
+from brigade.profile.insights import find
+from brigade.profile.profile import load
 
 
 def entry(profile, place, hwcaps=False):
@@ -151,3 +157,23 @@ def test_a_look_for_a_folder_of_libraries_belongs_to_the_search(end):
     profile = built(process(text, exe="/bin/true", env={"LD_LIBRARY_PATH": "/soft/lib"})).profile
     found = [(e.place, e.cause, e.wasted) for e in profile.searches if e.wasted]
     assert found == [("/soft/lib", "LD_LIBRARY_PATH", 2)]
+
+
+@pytest.mark.parametrize("path", ["/mnt/soft/bin/:sub", "/mnt/soft/bin//::sub/.:"])
+def test_entries_of_a_variable_are_known_however_they_are_written(path):
+    text = "stat ENOENT /mnt/soft/bin/tool\nstat ENOENT /mnt/soft/run/sub/tool\n"
+    text += "exec 0 /usr/bin/tool\n"
+    profile = built(process(text, env={"PATH": path}, cwd="/mnt/soft/run")).profile
+    found = {e.place: e.relative for e in profile.searches if e.cause == "PATH"}
+    assert found == {"/mnt/soft/bin": False, "/mnt/soft/run/sub": True}
+    assert any("relative entry" in one.title for one in find(profile))
+
+
+def test_an_empty_entry_is_told_of_a_real_program(tmp_path):
+    """The loader looks into the working folder first."""
+    env = {"LD_LIBRARY_PATH": "/usr/lib/no-such:"}
+    out = tmp_path / "p.json"
+    words = ["profile", "-q", "--html", "none", "--json", str(out), "--", "/usr/bin/env", "true"]
+    assert brigade(*words, **env).returncode == 0
+    found = [e for e in load(out).searches if e.cause == "LD_LIBRARY_PATH" and e.relative]
+    assert {e.place for e in found if not e.hwcaps} == {os.getcwd()}

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Callable, NamedTuple
 
 from brigade.profile.story import Search, Story
+from brigade.profile.variables import folders
 from brigade.trace.events import Event, TracedProcess
 
 _LOCALE = re.compile(
@@ -38,8 +39,8 @@ def in_path(process: TracedProcess, event: Event) -> Reason | None:
     folder = os.path.dirname(event.path)
     if event.kind not in ("exec", "stat") or not folder:
         return None
-    told = process.env.get("PATH", "").split(":")
-    if folder in told or (event.kind == "exec" and event.error):
+    told = folders("PATH", process.env.get("PATH", ""), process.cwd)
+    if os.path.normpath(folder) in told or (event.kind == "exec" and event.error):
         return Reason("PATH", folder, "PATH")
     return None
 

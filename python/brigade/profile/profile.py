@@ -88,6 +88,7 @@ class SearchEntry:
     found: int  # libraries or modules that were found there
     seconds_wasted: float
     names: dict[str, int] = field(default_factory=dict)  # what was sought in vain -> calls
+    relative: bool = False  # an empty or relative entry of a variable: another folder elsewhere
 
 
 @dataclass

@@ -6,6 +6,7 @@ calls by path.
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from typing import NamedTuple
 from brigade.profile.places import Places
 from brigade.profile.profile import SearchEntry
 from brigade.profile.ranks import Rank
+from brigade.profile.story import Mark, Story
+from brigade.profile.variables import folders
 
 _NS = 1e-9
 _NAMES = 200  # of one entry, the most frequent
@@ -24,6 +27,7 @@ class Key(NamedTuple):
     place: str
     hwcaps: bool
     owner: str
+    relative: bool
 
 
 @dataclass
@@ -54,6 +58,7 @@ def searches(ranks: list[Rank], places: Places) -> list[SearchEntry]:
                 found=statistics.median_high(len(one.found) for one in of_ranks),
                 seconds_wasted=statistics.median(one.wasted_ns for one in of_ranks) * _NS,
                 names=dict(shown.names.most_common(_NAMES)),
+                relative=key.relative,
             )
         )
     entries = [entry for entry in entries if entry.calls]
@@ -70,7 +75,8 @@ def _of_rank(rank: Rank, places: Places) -> dict[Key, _Count]:
             failed += bool(event.error)
             if not mark.cause:
                 continue
-            key = Key(mark.cause, places.tidy(mark.place), mark.hwcaps, mark.owner)
+            relative = _is_relative(story, mark)
+            key = Key(mark.cause, places.tidy(mark.place), mark.hwcaps, mark.owner, relative)
             count = counts.setdefault(key, _Count())
             count.calls += 1
             if event.error:
@@ -82,3 +88,12 @@ def _of_rank(rank: Rank, places: Places) -> dict[Key, _Count]:
     wasted = sum(count.wasted for count in counts.values())
     assert wasted == failed, f"rank {rank.number}: {wasted} calls have a cause, {failed} failed"
     return counts
+
+
+def _is_relative(story: Story, mark: Mark) -> bool:
+    """Whether a place was searched because a path variable has it as an empty or relative entry."""
+    if mark.cause not in ("PATH", "LD_LIBRARY_PATH"):
+        return False
+    process = story.process
+    told = folders(mark.cause, process.env.get(mark.cause, ""), process.cwd)
+    return told.get(os.path.normpath(mark.place), False)

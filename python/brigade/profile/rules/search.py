@@ -157,7 +157,7 @@ def relative_entry(sums: Sums) -> Iterator[Insight]:
         entry
         for entry in sums.profile.searches
         if entry.cause in ("LD_LIBRARY_PATH", "PATH", "RPATH", "RUNPATH")
-        and not entry.place.startswith("/")
+        and (entry.relative or not entry.place.startswith("/"))
     ]
     if not found:
         return
@@ -168,9 +168,9 @@ def relative_entry(sums: Sums) -> Iterator[Insight]:
         f"{many(sum(e.wasted for e in found), 'call')} in vain on each rank, and whatever lies "
         "in the "
         "folder from which the job is started may be loaded.",
-        "Take out leading, trailing and double colons.",
-        f'export {names[0]}="$(printf %s "${names[0]}" | tr -s : | sed "s/^://; s/:$//")"'
-        if names[0] in ("LD_LIBRARY_PATH", "PATH")
+        "Take out leading, trailing and double colons; name other folders from / on.",
+        f'export {names[0]}="$(printf %s "${names[0]}" | tr : \'\\n\' | grep ^/ | paste -sd:)"'
+        if names[0] in ("LD_LIBRARY_PATH", "PATH") and not any(e.found for e in found)
         else "",
     )
 
