@@ -227,7 +227,9 @@ static int on_exec(struct engine *e, struct trace_task *task)
     if (!first)
         e->sink->end(e->sink, before, image->start_ns, -1);
     e->started = 1;
+    image->executed = task->call ? task->path : NULL;
     int let_go = e->sink->begin(e->sink, image, first ? NULL : before, 1);
+    image->executed = NULL;
     trace_task_move(task, image);
     struct ptrace_syscall_info info;
     if (e->sink->entry && !let_go && trace_call_info(task->tid, 0, task->inside, &info) > 0 &&

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -221,17 +222,20 @@ static void put_environment(struct trace_file *f, const struct trace_image *imag
     put(f, "\n");
 }
 
-/* Programs that would have other rights than who started them do not get these while traced. */
-static void note_privilege(struct trace_file *f, const struct trace_image *image)
+/* Programs that would have other rights than who started them do not get these while traced. What
+ * such a program may let nobody look at is /proc/PID/exe, not the file. */
+static void note_privilege(struct trace_file *f, const char *path)
 {
-    char path[32], text[PATH_MAX + 100], name[PATH_MAX];
+    char text[2 * PATH_MAX + 100];
     struct stat st;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)image->pid);
-    if (geteuid() == 0 || stat(path, &st) != 0 || !(st.st_mode & (S_ISUID | S_ISGID)))
+    if (geteuid() == 0 || !path || stat(path, &st) != 0)
         return;
-    ssize_t n = readlink(path, name, sizeof name - 1);
-    name[n > 0 ? n : 0] = '\0';
-    snprintf(text, sizeof text, "the rights that %s has by its set-uid or set-gid bit", name);
+    const char *by = st.st_mode & (S_ISUID | S_ISGID)                     ? "set-uid or set-gid bit"
+                     : getxattr(path, "security.capability", NULL, 0) > 0 ? "file capabilities"
+                                                                          : NULL;
+    if (!by)
+        return;
+    snprintf(text, sizeof text, "the rights that %s has by its %s", path, by);
     put_lost(f, text);
 }
 
@@ -256,7 +260,7 @@ static int begin(struct trace_sink *sink, const struct trace_image *image,
     if (by_exec) {
         put_program(f, image);
         put_environment(f, image);
-        note_privilege(f, image);
+        note_privilege(f, image->executed);
     }
     return 0;
 }

@@ -6,17 +6,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum {
+    SPARE = 8 /* descriptors: one at a time is used */
+};
 
 static char environment[2 << 20];
 static size_t environment_bytes;
 
-/* /proc/TID of a task, kept open: its links are asked for all the time. */
+/* /proc/TID of a task, kept open: its links are asked for all the time. -1 where there are more
+ * tasks than descriptors; a few of these are left for all else that is read. */
 static int folder_of(struct trace_task *task)
 {
     char path[32];
     if (task->folder < 0) {
         snprintf(path, sizeof path, "/proc/%d", (int)task->tid);
-        task->folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        long most = sysconf(_SC_OPEN_MAX);
+        if (most < 0 || folder < most - SPARE)
+            task->folder = folder;
+        else
+            close(folder);
     }
     return task->folder;
 }
@@ -39,8 +50,8 @@ static int resolve(struct trace_task *task, int fd, int path, char *out)
     }
     if (fd < 0 && n == 0)
         return 0;
-    long base =
-        remote_link(folder_of(task), fd < 0 ? AT_FDCWD : (int)task->args[fd], out, PATH_MAX);
+    int from = fd < 0 ? AT_FDCWD : (int)task->args[fd];
+    long base = remote_link(task->tid, folder_of(task), from, out, PATH_MAX);
     if (base < 0)
         *out = '\0';
     else if (n > 0 && remote_join(out, (size_t)base, given, (size_t)n, 2 * PATH_MAX) < 0)

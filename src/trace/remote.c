@@ -71,11 +71,14 @@ static long tidy(char *path, size_t n)
     return (long)n;
 }
 
-long remote_link(int folder, int fd, char *buf, size_t size)
+long remote_link(pid_t tid, int folder, int fd, char *buf, size_t size)
 {
-    char name[24] = "cwd";
-    if (fd != AT_FDCWD)
-        snprintf(name, sizeof name, "fd/%u", (unsigned)fd);
+    char name[48];
+    int n_base = folder < 0 ? snprintf(name, sizeof name, "/proc/%d/", (int)tid) : 0;
+    if (fd == AT_FDCWD)
+        snprintf(name + n_base, sizeof name - (size_t)n_base, "cwd");
+    else
+        snprintf(name + n_base, sizeof name - (size_t)n_base, "fd/%u", (unsigned)fd);
     long n = readlinkat(folder, name, buf, size - 1);
     if (n < 0)
         return -errno;

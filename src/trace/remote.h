@@ -14,9 +14,9 @@ long remote_read(pid_t tid, uint64_t at, void *buf, size_t n);
 long remote_string(pid_t tid, uint64_t at, char *buf, size_t size);
 
 /* What descriptor `fd` of a task (AT_FDCWD: its working directory) refers to, as the kernel says
- * it; of a file without a name the one that it had. `folder` is /proc/TID, opened. The length, or
- * -errno. */
-long remote_link(int folder, int fd, char *buf, size_t size);
+ * it; of a file without a name the one that it had. `folder` is /proc/TID, opened, or -1. The
+ * length, or -errno. */
+long remote_link(pid_t tid, int folder, int fd, char *buf, size_t size);
 
 /* A file of /proc/TID, cut at size - 1 bytes, with a NUL behind. The length, or -errno. */
 long remote_file(pid_t tid, const char *name, char *buf, size_t size);

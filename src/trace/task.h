@@ -12,14 +12,15 @@
 struct trace_image {
     uint32_t number; /* from 1 on, in the order of their start */
     pid_t pid, parent;
-    int32_t rank;      /* -1: none */
-    uint64_t start_ns; /* CLOCK_MONOTONIC, as all times here */
-    uint64_t foreign;  /* calls of another architecture's */
-    uint64_t rings;    /* of io_uring, that were asked for */
-    uint64_t entry;    /* address of its entry point while a breakpoint waits there */
-    int blind;         /* nothing can wait at its entry point */
-    unsigned living;   /* threads that have not begun to exit */
-    unsigned tasks;    /* that point here */
+    int32_t rank;         /* -1: none */
+    uint64_t start_ns;    /* CLOCK_MONOTONIC, as all times here */
+    uint64_t foreign;     /* calls of another architecture's */
+    uint64_t rings;       /* of io_uring, that were asked for */
+    uint64_t entry;       /* address of its entry point while a breakpoint waits there */
+    const char *executed; /* while it begins by an exec: the path that was given; else NULL */
+    int blind;            /* nothing can wait at its entry point */
+    unsigned living;      /* threads that have not begun to exit */
+    unsigned tasks;       /* that point here */
 };
 
 /* One thread, and the call that it is in. */

@@ -243,7 +243,7 @@ def test_kill_minus_nine_of_the_tracer(tmp_path: Path, options: tuple[str, ...])
     ended = child.wait(60)
     assert (ended, out) == ((0, "as ever\n") if options else (-signal.SIGKILL, ""))
     trace = native_load(tmp_path / "trace")
-    assert paths(trace) and any("tracer ended" in text for text in trace.mechanism.lost)
+    assert paths(trace) and any("tracer was killed" in text for text in trace.mechanism.lost)
 
 
 def native_load(folder: Path):

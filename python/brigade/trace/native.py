@@ -25,7 +25,10 @@ SEEN = {
     "ptrace": "system calls, by ptrace; every call was stopped",
 }
 
-_CUT = "what came after its tracer ended: a program was still running then"
+_CUT = (
+    "what came after the end of a trace: its program still runs, its tracer was killed, or there "
+    "was no room for more"
+)
 _NOT_BEGUN = "all that a program did: its trace has no beginning"
 
 
