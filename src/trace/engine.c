@@ -205,6 +205,7 @@ static void take_over(struct engine *e, struct trace_task *leader)
     leader->at_ns = caller->at_ns;
     leader->flags = caller->flags;
     leader->by_fd = caller->by_fd;
+    leader->unread = caller->unread;
     memcpy(leader->args, caller->args, sizeof leader->args);
     strcpy(leader->path, caller->path);
     strcpy(leader->other, caller->other);

@@ -32,16 +32,26 @@ static int folder_of(struct trace_task *task)
     return task->folder;
 }
 
+/* Whether a call may be about the working folder itself, asked by an empty path. */
+static int may_be_empty(const struct trace_task *task)
+{
+    enum trace_call_id id = task->call->id;
+    return (id == TRACE_newfstatat || id == TRACE_statx) &&
+           (task->args[task->call->flags] & AT_EMPTY_PATH);
+}
+
 /* Makes `out` the absolute path that arguments `fd` and `path` mean; returns whether only the
- * descriptor means it. */
+ * descriptor means it. An empty path is none, unless a descriptor stands beside it. */
 static int resolve(struct trace_task *task, int fd, int path, char *out)
 {
     char given[PATH_MAX];
     long n = 0;
+    int from = fd < 0 ? AT_FDCWD : (int)task->args[fd];
     *out = '\0';
     if (path >= 0 && task->args[path]) {
         n = remote_string(task->tid, task->args[path], given, sizeof given);
-        if (n < 0)
+        task->unread |= n < 0;
+        if (n < 0 || (n == 0 && from == AT_FDCWD && !may_be_empty(task)))
             return 0;
         if (n > 0 && given[0] == '/') {
             memcpy(out, given, (size_t)n + 1);
@@ -50,18 +60,18 @@ static int resolve(struct trace_task *task, int fd, int path, char *out)
     }
     if (fd < 0 && n == 0)
         return 0;
-    int from = fd < 0 ? AT_FDCWD : (int)task->args[fd];
     long base = remote_link(task->tid, folder_of(task), from, out, PATH_MAX);
-    if (base < 0)
+    if (base < 0 || (n > 0 && remote_join(out, (size_t)base, given, (size_t)n, 2 * PATH_MAX) < 0)) {
         *out = '\0';
-    else if (n > 0 && remote_join(out, (size_t)base, given, (size_t)n, 2 * PATH_MAX) < 0)
-        *out = '\0';
+        task->unread = 1;
+    }
     return n == 0;
 }
 
 void trace_look_entry(struct trace_task *task)
 {
     const struct trace_call *call = task->call;
+    task->unread = 0;
     task->by_fd = resolve(task, call->fd, call->path, task->path);
     task->flags = call->flags >= 0 ? task->args[call->flags] : 0;
     task->other[0] = '\0';

@@ -5,7 +5,7 @@
 #include "trace/task.h"
 
 /* Before the kernel does the call in task->call: fills path, other, flags and by_fd. What cannot be
- * read is "". */
+ * read is "", and `unread` says so. */
 void trace_look_entry(struct trace_task *task);
 
 /* After it: the target that a readlink gave goes to `other`. */

@@ -34,6 +34,7 @@ struct trace_task {
     uint64_t args[6];
     uint64_t at_ns, flags;
     int by_fd;
+    int unread; /* of path or other */
     char path[2 * PATH_MAX], other[2 * PATH_MAX];
     struct trace_task *next;
 };

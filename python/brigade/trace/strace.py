@@ -182,6 +182,8 @@ class _Build:
             return given, False
         if given is None and fd < 0:
             return "", False
+        if given == "" and number is None and not any("AT_EMPTY_PATH" in word for word in words):
+            return "", False  # it names nothing
         if not base:
             base = files.cwd if number is None else files.fds.get(number, ("", False))[0]
         if not given:
