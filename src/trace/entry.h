@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* For the tracer, before the program starts: the kernel takes some 15 ms to turn on what
+/* For the tracer, before the program starts: the kernel takes a few ms to turn on what
  * breakpoints need, once; kept on from here, as long as this process lives. */
 void trace_entry_prepare(void);
 

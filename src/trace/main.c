@@ -29,7 +29,7 @@ static const char usage[] =
     "  --out FOLDER   where the trace goes; must exist\n"
     "  --rank N       the rank, where the environment has none (auto: what it has)\n"
     "  --all-stops    no seccomp filter: slower; the program outlives its tracer\n"
-    "  --no-entry     do not find out when libraries are loaded: starts some 15 ms sooner\n"
+    "  --no-entry     do not find out when libraries are loaded: starts a few ms sooner\n"
     "  --behind-shell give PROGRAM the variables that BRIGADE_KEPT keeps from a shell\n"
     "  --search-last  word, whole: look for PROGRAM in the working directory after PATH\n";
 

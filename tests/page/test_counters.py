@@ -206,6 +206,17 @@ def test_a_long_job_has_fewer_readings_and_the_same_sum(monkeypatch):
     assert sampler.counts()[0].requests == 40
 
 
+def test_readings_are_bounded_where_the_first_client_has_ended(monkeypatch):
+    monkeypatch.setattr(counters, "MOST", 10)
+    dead, alive = Clock(OSError("gone")), Clock(Reading({"a": 1}))
+    sampler = Sampler([dead.client(), alive.client()], step_s=0.1)
+    sampler._series = [counters._Series(client) for client in sampler.clients]
+    sampler._zero = time.monotonic()
+    for _ in range(100):
+        sampler._read()
+    assert len(sampler._series[1].readings) <= 11
+
+
 def test_without_clients_nothing_runs_and_nothing_is_said():
     with Sampler([]) as sampler:
         assert sampler._thread is None

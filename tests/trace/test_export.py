@@ -9,8 +9,10 @@ from pathlib import Path
 
 from tracing import traced
 
+from brigade.trace import strace
 from brigade.trace.events import Event, Mechanism, Trace, TracedProcess
 from brigade.trace.export import COLUMNS, csv_text, write_perfetto
+from brigade.trace.merge import merged
 
 ODD = '/p, "q"\n\udcff'
 
@@ -64,6 +66,17 @@ def test_every_event_is_a_slice_on_the_track_of_its_process() -> None:
     assert next(e for e in made if e["name"] == "readlink")["args"]["other"] == "to"
     assert {e["name"]: e["dur"] for e in made if e.get("cat") == "process"}["sh -c"] == 0.2
     assert sum(e.get("cat") in ("open", "read", "link") for e in made) == 3
+
+
+def test_processes_of_several_straces_with_one_number_have_tracks_of_their_own(
+    tmp_path: Path,
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text('7 1.000000 open("/x", O_RDONLY) = 3 <0.000100>\n')
+    whole = merged([strace.load(tmp_path / name) for name in ("a", "b")])
+    assert [process.host for process in whole.processes] == ["unknown", "unknown 1"]
+    made = exported(whole)["traceEvents"]
+    assert len({e["pid"] for e in made if e["name"] == "open"}) == 2
 
 
 def test_slices_of_one_track_do_not_cut_each_other(tmp_path: Path) -> None:

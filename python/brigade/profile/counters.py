@@ -2,7 +2,7 @@
 
     with Sampler() as sampler:
         run()
-    profile.server += sampler.counts("cold")
+    profile.server += sampler.counts()
     profile.timelines += sampler.timelines(zero_ns=trace.start_ns)
     profile.seen += sampler.notes
 
@@ -91,7 +91,7 @@ class Sampler:
         begin = time.monotonic()
         for one in self._series:
             one.take(begin - self._zero)
-        if self._series and len(self._series[0].readings) > MOST:
+        if any(len(one.readings) > MOST for one in self._series):
             self.step_s *= 2
             for one in self._series:
                 del one.readings[1:-1:2]

@@ -6,22 +6,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from brigade.trace.events import Mechanism, Trace, TracedProcess
+from brigade.trace.strace import UNKNOWN
 
 
 def merged(traces: Sequence[Trace]) -> Trace:
     """One trace; processes without a rank get the number of theirs. Times are those of the
-    earliest trace."""
+    earliest trace. Where a host is not known and a process number comes again, it is another."""
     if len(traces) == 1:
         return traces[0]
     start_ns = min(trace.start_ns for trace in traces)
     mechanism = Mechanism(traces[0].mechanism.name)
     processes: list[TracedProcess] = []
     mountinfo: dict[str, str] = {}
+    taken: set[tuple[str, int]] = set()
     for number, trace in enumerate(traces):
         later_ns = trace.start_ns - start_ns
+        own = {(process.host, process.pid) for process in trace.processes}
+        again = {host for host, _ in own & taken if host == UNKNOWN}
         for process in trace.processes:
             rank = number if process.rank is None else process.rank
-            processes.append(_shifted(replace(process, rank=rank), later_ns))
+            host = f"{process.host} {number}" if process.host in again else process.host
+            taken.add((host, process.pid))
+            processes.append(_shifted(replace(process, rank=rank, host=host), later_ns))
         mountinfo.update(trace.mountinfo)
         mechanism.seen += [one for one in trace.mechanism.seen if one not in mechanism.seen]
         mechanism.lost += [one for one in trace.mechanism.lost if one not in mechanism.lost]

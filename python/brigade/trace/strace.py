@@ -23,6 +23,7 @@ from brigade.trace.ranks import rank_of, searching
 from brigade.trace.shapes import SHAPES, Shape
 from brigade.trace.strace_lines import Line, arguments, descriptor, lines, string
 
+UNKNOWN = "unknown"  # the host: strace does not say it
 _CLONES = ("clone", "clone3", "fork", "vfork")
 _SUFFIX = re.compile(r"\.(\d+)$")
 _DAY_NS = 86_400_000_000_000
@@ -122,7 +123,7 @@ class _Build:
         parent = self._leader(made[0]) if made else 0
         before = self._current.get(parent)
         found = TracedProcess(
-            *("unknown", pid, parent, before.rank if before else None, at),
+            *(UNKNOWN, pid, parent, before.rank if before else None, at),
             exe=before.exe if before else "",
             argv=list(before.argv) if before else [],
             cwd=self._files[parent].cwd if parent in self._files else "",
@@ -207,7 +208,7 @@ class _Build:
             rank = found if found is not None else rank
         files.fds = {fd: one for fd, one in files.fds.items() if not one[1]}
         new = TracedProcess(
-            *("unknown", old.pid, old.parent, rank, event.time_ns, event.path, argv),
+            *(UNKNOWN, old.pid, old.parent, rank, event.time_ns, event.path, argv),
             cwd=files.cwd,
             env=env,
         )
