@@ -62,13 +62,12 @@ void direct_end(const struct file *f, struct desc *d, int fd)
         set_flag(f, fd, 0);
 }
 
-int direct_refused(struct file *f, long r, int *gone)
+int direct_refused(struct file *f, long r)
 {
-    *gone = 0;
     if (r != -EINVAL || !f->rule.direct)
         return 0;
     f->past_cache = 0;
-    while (f->n_busy && !*gone)
-        *gone = file_wait(f) != 0;
-    return !*gone;
+    while (f->n_busy)
+        file_wait(f);
+    return 1;
 }

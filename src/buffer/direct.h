@@ -8,8 +8,8 @@
  * call on the same description could break meanwhile. And only of descriptions that cannot write.
  *
  * The descriptor is the program's own: a second one would be seen in /proc/self/fd, and cost a
- * request to open it. It has the flag only while bytes are being filled, and nobody who waits until
- * `n_busy` is 0 (drop, close, fork, exec) finds it; the hook of fcntl hides it. A file system that
+ * request to open it. It has the flag only while bytes are being filled, and nobody who waits for
+ * file_quiet (drop, close, fork, exec) finds it; the hook of fcntl hides it. A file system that
  * refuses such reads is read through the cache from then on: direct_refused().
  */
 #ifndef BRG_BUFFER_DIRECT_H
@@ -26,8 +26,7 @@ int direct_begin(struct file *f, struct desc *d, int fd, const struct read_block
 void direct_end(const struct file *f, struct desc *d, int fd);
 
 /* Of a locked file: whether `r`, what a read into the program's own memory returned, may be due to
- * the flag that another fill needed. Then there is none any more, and the read is made once more;
- * unless the file was dropped meanwhile (*gone). */
-int direct_refused(struct file *f, long r, int *gone);
+ * the flag that another fill needed. Then there is none any more; the read is made again. */
+int direct_refused(struct file *f, long r);
 
 #endif

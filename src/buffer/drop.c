@@ -10,22 +10,10 @@ static void tell_position(const struct desc *d)
     sys_call(SYS_lseek, d->fd, (long)d->position, 0 /* SEEK_SET */, 0, 0, 0);
 }
 
-static int any_busy(const struct file *f)
-{
-    if (f->n_busy || f->open || f->n_queued)
-        return 1;
-    for (int fd = 0; fd < (int)fds_end; fd++)
-        if (table[fd] && table[fd]->file == f && table[fd]->busy)
-            return 1;
-    return 0;
-}
-
 void file_drop_locked(struct file *f, const char *why)
 {
-    uint32_t generation = f->generation;
-    while (any_busy(f))
-        if (file_drain(f) || f->generation != generation || (any_busy(f) && file_wait(f)))
-            return;
+    if (file_quiet(f))
+        return;
     for (int fd = 0; fd < (int)fds_end; fd++) {
         struct desc *d = table[fd];
         if (!d || d == &owing || d->file != f)
@@ -85,12 +73,13 @@ struct drop_order {
 
 static void drain_one(struct file *f, const void *positions)
 {
-    if (file_drain(f) || !positions)
+    if (!positions) {
+        file_drain(f);
         return;
-    f->past_cache = 0;
-    while (f->rule.direct && f->n_busy) /* a flag of ours may be on what the next program gets */
-        if (file_wait(f))
-            return;
+    }
+    f->past_cache = 0; /* no flag of ours is on what the next program gets */
+    if (file_quiet(f))
+        return;
     for (int fd = 0; fd < (int)fds_end; fd++)
         if (table[fd] && table[fd]->file == f && table[fd]->fd == fd)
             tell_position(table[fd]);

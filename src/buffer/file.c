@@ -78,6 +78,57 @@ int file_wait(struct file *f)
     return f->generation == generation ? 0 : REAL_CALL;
 }
 
+/* The same, for the end of a call. */
+static int wait_for_calls(struct file *f)
+{
+    f->wanted = 1;
+    return file_wait(f);
+}
+
+static void tell_of_calls(struct file *f)
+{
+    if (__builtin_expect(f->wanted, 0)) {
+        f->wanted = 0;
+        event_tell(&f->event);
+    }
+}
+
+int call_begin(struct desc *d, int call)
+{
+    struct file *f = d->file;
+    while (f->n_gates || ((call & CALL_POSITION) && d->busy) || ((call & CALL_WRITE) && f->writing))
+        if (wait_for_calls(f) || d->file != f || !d->n_fds)
+            return REAL_CALL;
+    f->n_calls++;
+    if (call & CALL_POSITION)
+        d->busy = 1;
+    if (call & CALL_WRITE)
+        f->writing = 1;
+    return 0;
+}
+
+void call_end(struct desc *d, int call)
+{
+    struct file *f = d->file;
+    f->n_calls--;
+    if (call & CALL_POSITION)
+        d->busy = 0;
+    if (call & CALL_WRITE)
+        f->writing = 0;
+    tell_of_calls(f);
+}
+
+int file_quiet(struct file *f)
+{
+    f->n_gates++;
+    while (f->n_calls || f->n_busy || file_pending(f))
+        if (file_drain(f) || ((f->n_calls || f->n_busy) && wait_for_calls(f)))
+            return REAL_CALL;
+    f->n_gates--;
+    tell_of_calls(f);
+    return 0;
+}
+
 int file_take_error(struct file *f)
 {
     int err = f->error;
@@ -145,8 +196,8 @@ static struct file *new_file(const struct rule *rule, const char *path, dev_t de
     f->dev = dev;
     f->ino = ino;
     f->rule = *rule;
-    f->n_descs = f->n_busy = f->n_queued = f->n_filled = 0;
-    f->shared_append = f->appending = f->counted = 0;
+    f->n_descs = f->n_busy = f->n_calls = f->n_gates = f->n_queued = f->n_filled = 0;
+    f->writing = f->wanted = f->shared_append = f->appending = f->counted = 0;
     f->error = 0;
     f->open = NULL;
     f->low = UINT64_MAX;
@@ -244,12 +295,7 @@ int file_closing(int fd)
     if (!d)
         return -err;
     struct file *f = d->file;
-    if (file_drain(f) == 0) {
-        while (f->n_busy && table[fd] == d && d->file == f)
-            if (file_wait(f))
-                break;
-    }
-    if (table[fd] == d && d->file == f && f->used) {
+    if (file_quiet(f) == 0 && table[fd] == d && d->file == f) {
         err = f->error;
         f->error = 0;
         if (err && f->n_descs > 1)

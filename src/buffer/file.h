@@ -73,7 +73,12 @@ struct file {
     uint32_t generation;
     dev_t dev;
     ino_t ino;
-    unsigned n_descs, n_busy;
+    unsigned n_descs;
+    unsigned n_busy;  /* reads of blocks under way, in the background too */
+    unsigned n_calls; /* calls under way: see call_begin */
+    unsigned n_gates; /* threads that wait for the end of all calls: none begins */
+    char writing;     /* one of the calls writes */
+    char wanted;      /* somebody waits for the end of a call */
     struct rule rule;
     int error;          /* met in the background, not told yet */
     struct block *open; /* being filled */
@@ -93,7 +98,8 @@ struct desc {
     int fd; /* one of the descriptors that lead here */
     unsigned n_fds;
     int mode; /* O_ACCMODE */
-    char append, direct_writes, busy;
+    char append, direct_writes;
+    char busy; /* a call under way goes by the position, or changes it */
     char slow; /* storage, when last read from */
     uint64_t position;
     uint64_t next_read; /* where the last read ended */
@@ -156,8 +162,22 @@ void file_drain_all(int positions);
 /* The file of an inode is written out, if it is buffered; returns whether it is. */
 int file_drain_inode(dev_t dev, ino_t ino);
 
-/* For a locked file. Both may let go of the lock meanwhile: see file_wait. */
+/* A call on a locked file begins and ends; between, the lock may be let go of, but the file and the
+ * desc stay: close and drop wait. As in the kernel, one call at a time goes by the position of a
+ * desc, and one at a time writes to a file. It waits until it may begin: 0, or REAL_CALL if the
+ * file was dropped, or the desc closed, meanwhile. Who is in a call neither begins another on the
+ * file nor drops it. */
+enum call {
+    CALL_AT = 0,
+    CALL_POSITION = 1,
+    CALL_WRITE = 2
+};
+int call_begin(struct desc *d, int call);
+void call_end(struct desc *d, int call);
+
+/* For a locked file. All may let go of the lock meanwhile: see file_wait. */
 int file_drain(struct file *f); /* 0, or REAL_CALL if the file was dropped meanwhile */
+int file_quiet(struct file *f); /* the same; then nothing is pending and no call is under way */
 void file_drop_locked(struct file *f, const char *why);
 int file_take_error(struct file *f); /* 0 or -errno, and forgets it */
 
@@ -171,6 +191,7 @@ int file_pending(const struct file *f);
  * was done, make the real call. */
 #define AT_POSITION INT64_MIN
 #define REAL_CALL (-100000)
+#define ERROR_FIRST (-100001) /* inside: nothing was done, an error of the background is told */
 ssize_t file_write(struct desc *d, const struct iovec *iov, int n, off_t at);
 ssize_t file_read(struct desc *d, const struct iovec *iov, int n, off_t at);
 

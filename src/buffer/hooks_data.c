@@ -107,9 +107,7 @@ ssize_t hook___pread_chk(int fd, void *buf, size_t n, off_t at, size_t room)
 /* Where the kernel must be asked: what is pending is in the file first. */
 static off_t seek_by_kernel(struct desc *d, off_t at, int whence)
 {
-    struct file *f = d->file;
-    if (file_drain(f))
-        return REAL_CALL;
+    file_drain(d->file);
     if (whence == SEEK_CUR)
         sys_call(SYS_lseek, d->fd, (long)d->position, SEEK_SET, 0, 0, 0);
     long r = sys_call(SYS_lseek, d->fd, at, whence, 0, 0, 0);
@@ -120,11 +118,7 @@ static off_t seek_by_kernel(struct desc *d, off_t at, int whence)
 
 static off_t seek(struct desc *d, off_t at, int whence)
 {
-    struct file *f = d->file;
-    while (d->busy)
-        if (file_wait(f))
-            return REAL_CALL;
-    f->record->seeks++;
+    d->file->record->seeks++;
     int64_t to = whence == SEEK_SET ? at : (int64_t)d->position + at;
     if ((whence != SEEK_SET && whence != SEEK_CUR) || to < 0 || to > ((int64_t)1 << 42) ||
         at > ((int64_t)1 << 42))
@@ -140,7 +134,11 @@ static off_t seek_ours(int fd, off_t at, int whence)
     if (!d)
         return done < 0 ? -1 : REAL_CALL;
     struct file *f = d->file;
-    off_t r = seek(d, at, whence);
+    off_t r = call_begin(d, CALL_POSITION);
+    if (r == 0) {
+        r = seek(d, at, whence);
+        call_end(d, CALL_POSITION);
+    }
     file_leave(f);
     return r == REAL_CALL ? r : told(r);
 }

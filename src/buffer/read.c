@@ -63,7 +63,7 @@ static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
     struct iovec one[1];
     struct file *f = d->file;
     struct iovec *pieces = c->n == 1 ? one : rest;
-    int n = cursor_rest(c, pieces, c->n == 1 ? 1 : 1024), fd = d->fd, gone = 0, again = 0;
+    int n = cursor_rest(c, pieces, c->n == 1 ? 1 : 1024), fd = d->fd, again = 0;
     long r;
     f->record->direct_reads++;
     do {
@@ -73,8 +73,8 @@ static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
         lock_take(&f->lock);
         f->n_busy--;
         event_tell(&f->event);
-    } while (!again++ && direct_refused(f, r, &gone));
-    return gone ? REAL_CALL : r;
+    } while (!again++ && direct_refused(f, r));
+    return r;
 }
 
 /* Bytes from blocks, filling them if the program reads on and on. Returns how many; *end: it was
@@ -82,7 +82,7 @@ static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
 static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint64_t total, int *end)
 {
     struct file *f = d->file;
-    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes && !file_pending(f);
+    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes;
     uint64_t done = 0;
     *end = 0;
     while (done < total) {
@@ -91,8 +91,7 @@ static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint6
             f->record->waits++;
             if (r->ahead == 1 && d->depth < READ_BLOCKS - 1) /* more of them at a time, then */
                 d->depth = (d->depth ? d->depth : f->rule.prefetch) + 1;
-            if (file_wait(f))
-                return done;
+            file_wait(f);
             continue;
         }
         if (r && !is_fresh(f, r)) {
@@ -114,7 +113,7 @@ static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint6
             done += now;
             continue;
         }
-        if (!may_fill)
+        if (!may_fill || file_pending(f)) /* the file has not yet what is pending */
             return done;
         int64_t got = read_window(d, at + done, total);
         if (got <= 0) {
@@ -142,30 +141,25 @@ static ssize_t read_at(struct desc *d, struct cursor *c, uint64_t at, uint64_t t
             f->record->read_hits++;
             return (ssize_t)total;
         }
-        if (file_drain(f))
-            return REAL_CALL;
-        if (f->error) {
-            d->busy = 0; /* whoever drops the file waits for us else */
-            return file_take_error(f);
-        }
+        file_drain(f);
+        if (f->error)
+            return ERROR_FIRST;
     }
-    uint32_t generation = f->generation;
     uint64_t fills = f->record->fills;
     uint64_t done = from_blocks(d, c, at, total, &end);
     f->record->read_hits += done == total && fills == f->record->fills;
-    if (done == total || end || f->generation != generation)
-        return f->generation == generation ? (ssize_t)done : REAL_CALL;
+    if (done == total || end)
+        return (ssize_t)done;
     for (;;) {
         /* what is written beyond makes the file longer than the kernel knew when it was asked */
         uint64_t high = file_pending(f) ? f->high : 0;
         long r = read_rest(d, c, at + done);
         if (r >= 0 && (uint64_t)r < total - done && high > at + done + (uint64_t)r) {
-            if (file_drain(f))
-                return REAL_CALL;
+            file_drain(f);
             continue;
         }
         if (r < 0)
-            return done && r != REAL_CALL ? (ssize_t)done : r;
+            return done ? (ssize_t)done : r;
         return (ssize_t)done + r;
     }
 }
@@ -178,8 +172,7 @@ static ssize_t read_locked(struct desc *d, const struct iovec *iov, int n, off_t
     if (d->mode == O_WRONLY || total == 0 || (at < 0 && at != AT_POSITION)) {
         if (at != AT_POSITION)
             return sys_call(SYS_preadv, d->fd, (long)iov, n, (long)at, 0, 0);
-        if (file_drain(f))
-            return REAL_CALL;
+        file_drain(f);
         ssize_t r = sys_call(SYS_preadv, d->fd, (long)iov, n, (long)d->position, 0, 0);
         d->position += r > 0 ? (uint64_t)r : 0;
         return r;
@@ -194,7 +187,7 @@ static ssize_t read_locked(struct desc *d, const struct iovec *iov, int n, off_t
             file_discard_reads(f, 0, UINT64_MAX);
     }
     ssize_t r = read_at(d, &c, where, total);
-    if (r >= 0 && d->file == f) {
+    if (r >= 0) {
         d->next_read = where + (uint64_t)r;
         if (at == AT_POSITION)
             d->position = where + (uint64_t)r;
@@ -205,29 +198,24 @@ static ssize_t read_locked(struct desc *d, const struct iovec *iov, int n, off_t
 ssize_t file_read(struct desc *d, const struct iovec *iov, int n, off_t at)
 {
     struct file *f = d->file;
+    struct record *record = f->record;
     uint64_t begin = report_wanted ? brg_clock_ns() : 0;
-    uint32_t generation = f->generation;
-    ssize_t r = 0;
-    while (at == AT_POSITION && d->busy && r == 0)
-        r = file_wait(f);
-    if (r == 0)
-        r = file_take_error(f);
+    int call = at == AT_POSITION ? CALL_POSITION : CALL_AT;
+    ssize_t r = call_begin(d, call);
     if (r == 0) {
-        d->busy = at == AT_POSITION;
-        r = read_locked(d, iov, n, at);
-        if (at == AT_POSITION && f->generation == generation) {
-            d->busy = 0;
-            event_tell(&f->event);
-        }
+        r = f->error ? ERROR_FIRST : read_locked(d, iov, n, at);
+        call_end(d, call);
+        if (r == ERROR_FIRST)
+            r = file_take_error(f);
     }
     if (r != REAL_CALL) {
-        f->record->reads++;
+        record->reads++;
         if (r > 0) {
-            f->record->read_bytes += (uint64_t)r;
-            f->record->read_sizes[report_size((uint64_t)r)]++;
+            record->read_bytes += (uint64_t)r;
+            record->read_sizes[report_size((uint64_t)r)]++;
         }
         if (begin)
-            f->record->read_ns += brg_clock_ns() - begin;
+            record->read_ns += brg_clock_ns() - begin;
     }
     file_leave(f);
     return r;

@@ -127,7 +127,8 @@ int file_drain(struct file *f)
     return 0;
 }
 
-/* Opens a block for bytes at `at`. 0; REAL_CALL: dropped meanwhile; -ENOMEM: no room. */
+/* Opens a block for bytes at `at`. Others may open none meanwhile: one call at a time writes. 0, or
+ * -ENOMEM: no room. */
 static int open_block(struct file *f, const struct desc *d, uint64_t at)
 {
     const uint64_t size = f->rule.size_bytes;
@@ -136,8 +137,7 @@ static int open_block(struct file *f, const struct desc *d, uint64_t at)
         if (report_wanted && !begin)
             begin = brg_clock_ns();
         f->record->waits += !begin;
-        if (file_wait(f))
-            return REAL_CALL;
+        file_wait(f);
     }
     if (begin) {
         f->record->wait_ns += brg_clock_ns() - begin;
@@ -163,11 +163,9 @@ static int open_block(struct file *f, const struct desc *d, uint64_t at)
 static ssize_t write_direct(struct desc *d, const struct iovec *iov, int n, off_t at)
 {
     struct file *f = d->file;
-    if (file_drain(f))
-        return REAL_CALL;
-    int err = file_take_error(f);
-    if (err)
-        return err;
+    file_drain(f);
+    if (f->error)
+        return ERROR_FIRST;
     int at_position = at == AT_POSITION;
     long r;
     f->record->direct_writes++;
@@ -186,12 +184,12 @@ static ssize_t write_direct(struct desc *d, const struct iovec *iov, int n, off_
     return r;
 }
 
-/* Where a write of this desc goes; REAL_CALL if the file was dropped meanwhile. */
+/* Where a write of this desc goes, or -errno. */
 static int64_t place(struct desc *d, off_t at)
 {
     struct file *f = d->file;
-    if (file_pending(f) && d->append != f->appending && file_drain(f))
-        return REAL_CALL;
+    if (file_pending(f) && d->append != f->appending)
+        file_drain(f);
     if (!d->append)
         return at == AT_POSITION ? (int64_t)d->position : (int64_t)at;
     if (file_pending(f))
@@ -221,6 +219,7 @@ static uint64_t put(struct desc *d, struct cursor *c, uint64_t at, uint64_t tota
         } else
             f->record->write_hits += done == 0;
         uint64_t room = b->start + b->cap - here, now = left < room ? left : room;
+        file_discard_reads(f, here, here + now); /* here, as a wait lets others read */
         if (copy_in(b->data + (here - b->start), c, now)) {
             *rc = -EFAULT;
             return done;
@@ -237,19 +236,6 @@ static uint64_t put(struct desc *d, struct cursor *c, uint64_t at, uint64_t tota
     return done;
 }
 
-/* The rest of a write whose file was left to the kernel in the middle: as if it had been one. */
-static ssize_t finish(int fd, const struct cursor *c, uint64_t where, uint64_t done, int moves)
-{
-    struct iovec rest[1024];
-    int n = cursor_rest(c, rest, 1024);
-    uint64_t at = where + done;
-    long r = sys_call(SYS_pwritev, fd, (long)rest, n, (long)at, 0, 0);
-    at += r > 0 ? (uint64_t)r : 0;
-    if (moves)
-        sys_call(SYS_lseek, fd, (long)at, 0 /* SEEK_SET */, 0, 0, 0);
-    return (ssize_t)(at - where);
-}
-
 static ssize_t write_locked(struct desc *d, const struct iovec *iov, int n, off_t at)
 {
     struct file *f = d->file;
@@ -264,8 +250,7 @@ static ssize_t write_locked(struct desc *d, const struct iovec *iov, int n, off_
     uint64_t end = (uint64_t)where + total;
     if (end > FURTHEST_BYTES || end > file_limit_bytes)
         return write_direct(d, iov, n, at);
-    file_discard_reads(f, (uint64_t)where, end);
-    int rc, fd = d->fd;
+    int rc;
     uint64_t done = put(d, &c, (uint64_t)where, total, &rc);
     if (f->open && f->open->len == 0) { /* of a fault: nothing was to be written */
         struct block *b = f->open;
@@ -274,8 +259,6 @@ static ssize_t write_locked(struct desc *d, const struct iovec *iov, int n, off_
         block_give(b);
         count_pending(f);
     }
-    if (rc == REAL_CALL)
-        return done ? finish(fd, &c, (uint64_t)where, done, at == AT_POSITION) : rc;
     if (done && at == AT_POSITION)
         d->position = (uint64_t)where + done;
     if (done == total)
@@ -293,21 +276,26 @@ static ssize_t write_locked(struct desc *d, const struct iovec *iov, int n, off_
 ssize_t file_write(struct desc *d, const struct iovec *iov, int n, off_t at)
 {
     struct file *f = d->file;
+    struct record *record = f->record;
     uint64_t begin = report_wanted ? brg_clock_ns() : 0;
-    ssize_t r = file_take_error(f);
-    if (r == 0 && f->shared_append) {
-        file_drop_locked(f, "another process appends to it too");
-        r = REAL_CALL;
-    } else if (r == 0)
-        r = write_locked(d, iov, n, at);
+    int call = CALL_WRITE | (at == AT_POSITION ? CALL_POSITION : CALL_AT);
+    ssize_t r = call_begin(d, call);
+    if (r == 0) {
+        r = f->error ? ERROR_FIRST : f->shared_append ? REAL_CALL : write_locked(d, iov, n, at);
+        call_end(d, call);
+        if (r == ERROR_FIRST)
+            r = file_take_error(f);
+        else if (r == REAL_CALL)
+            file_drop_locked(f, "another process appends to it too");
+    }
     if (r != REAL_CALL) {
-        f->record->writes++;
+        record->writes++;
         if (r > 0) {
-            f->record->write_bytes += (uint64_t)r;
-            f->record->write_sizes[report_size((uint64_t)r)]++;
+            record->write_bytes += (uint64_t)r;
+            record->write_sizes[report_size((uint64_t)r)]++;
         }
         if (begin)
-            f->record->write_ns += brg_clock_ns() - begin;
+            record->write_ns += brg_clock_ns() - begin;
     }
     file_leave(f);
     return r;
