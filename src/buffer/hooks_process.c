@@ -200,12 +200,13 @@ void hook_quick_exit(int status)
 }
 
 /* vfork cannot be wrapped in C: it returns twice into the caller's frame. So what must be done
- * before is done, then the real one is jumped to as if the caller had called it. */
+ * before is done, then the real one is jumped to as if the caller had called it. All files are
+ * left, as by fork: a child may give on, or use, also those that exec closes. */
 void *vfork_begin(void);
 void *vfork_begin(void)
 {
     int saved = errno;
-    file_drop_all("given to another program", 1);
+    file_drop_all("vfork: parent and child share the position", 0);
     file_vforked();
     errno = saved;
     return real_find("vfork");
