@@ -53,8 +53,7 @@ int file_drop(int fd, const char *why)
 /* For each file in use: locked, `act`, left. */
 static void each_file(void (*act)(struct file *f, const void *argument), const void *argument)
 {
-    if (!__atomic_load_n(&n_files, __ATOMIC_ACQUIRE) || me.inside ||
-        (__builtin_expect(vforks, 0) && file_in_vforked_child()))
+    if (!__atomic_load_n(&n_files, __ATOMIC_ACQUIRE) || me.inside || file_in_vforked_child())
         return;
     for (struct file *f = files; f < files + FILES_MOST; f++) {
         if (!__atomic_load_n(&f->used, __ATOMIC_ACQUIRE))
@@ -135,6 +134,7 @@ void file_fork_end(int in_child)
     worker_fork_end(in_child);
     if (in_child) {
         file_forked();
+        report_forked();
         for (struct file *f = files; f < files + FILES_MOST; f++)
             f->lock = (struct lock){0};
     }

@@ -21,7 +21,7 @@ struct lock files_lock;
 
 int file_in_vforked_child(void)
 {
-    return sys_getpid() != own_pid;
+    return __builtin_expect(vforks, 0) && sys_getpid() != own_pid;
 }
 
 void file_vforked(void)
@@ -51,7 +51,7 @@ struct desc *file_enter(int fd, int *err)
             __atomic_store_n(&table[fd], NULL, __ATOMIC_RELEASE);
             break;
         }
-        if (__builtin_expect(vforks, 0) && file_in_vforked_child())
+        if (file_in_vforked_child())
             break;
         struct file *f = d->file;
         lock_take(&f->lock);
@@ -222,7 +222,7 @@ void file_opened(int fd, const char *path, int flags)
     dev_t dev;
     ino_t ino;
     if ((unsigned)fd >= TABLE_FDS || !buffer_active || file_stopped || me.inside ||
-        (__builtin_expect(vforks, 0) && file_in_vforked_child()))
+        file_in_vforked_child())
         return;
     const struct rule *rule = path ? rules_find(&rules, path) : NULL;
     if (rule && rule->off)

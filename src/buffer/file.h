@@ -202,5 +202,6 @@ void file_fork_end(int in_child);
 /* Between vfork and exec a child runs in the parent's memory: every call is real there. */
 extern unsigned vforks;
 void file_vforked(void);
+int file_in_vforked_child(void);
 
 #endif

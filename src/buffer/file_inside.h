@@ -11,8 +11,6 @@ extern int owed[TABLE_FDS]; /* by descriptor: the errno that `owing` stands for 
 extern int file_stopped;    /* no file is buffered any more */
 #pragma GCC visibility pop
 
-/* Whether this is a child between vfork and exec, which shares our memory. */
-int file_in_vforked_child(void);
 /* This is a child of fork, with memory of its own. */
 void file_forked(void);
 

@@ -173,9 +173,18 @@ int hook_waitid(idtype_t kind, id_t id, siginfo_t *info, int options)
     return rc;
 }
 
+/* What comes after this, of another thread or a handler, goes to the kernel directly. */
+static void before_end(void)
+{
+    if (file_in_vforked_child())
+        return;
+    file_stop("exit");
+    report_write();
+}
+
 void hook__exit(int status)
 {
-    file_drain_all(1);
+    before_end();
     REAL(_exit)(status);
     __builtin_unreachable();
 }
@@ -194,7 +203,7 @@ void hook_abort(void)
 }
 void hook_quick_exit(int status)
 {
-    file_drain_all(1); /* what its handlers write is written out by the end of _exit */
+    before_end();
     REAL(quick_exit)(status);
     __builtin_unreachable();
 }

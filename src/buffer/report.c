@@ -5,22 +5,34 @@
 #include "base/json.h"
 #include "buffer/lock.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #define RECORDS_MOST 1024
+#define RECORD_TEXT_MOST 8192 /* of one in JSON: a path 6 bytes a byte, 40 numbers */
 
 int report_wanted;
 static struct record *records, unwatched;
 static unsigned n_records;
 static struct lock records_lock;
 static const char *report_path;
+static int written;
 
 void report_start(void)
 {
     report_path = getenv("BRIGADE_BUFFER_REPORT");
+}
+
+void report_forked(void)
+{
+    for (unsigned i = 0; i < n_records; i++)
+        records[i] = (struct record){0};
+    n_records = 0;
+    records_lock = (struct lock){0};
+    written = 0;
 }
 
 struct record *report_of(const char *path, int verbose)
@@ -84,31 +96,23 @@ static void add_sizes(struct json *j, const char *name, const uint64_t *sizes)
     json_add(j, "]");
 }
 
-#define ADD(name) json_add(&j, ",\"" #name "\":%llu", (unsigned long long)r->name)
-#define ADD_S(name) json_add(&j, ",\"" #name "_s\":%.6f", seconds(r->name##_ns))
+#define ADD(name) json_add(j, ",\"" #name "\":%llu", (unsigned long long)r->name)
+#define ADD_S(name) json_add(j, ",\"" #name "_s\":%.6f", seconds(r->name##_ns))
 
-static void append_json(void)
+static void add_all(struct json *j, const struct utsname *host)
 {
-    struct json j = {0};
-    struct utsname host;
-    char path[4096];
-    uname(&host);
-    snprintf(path, sizeof path, "%s/%s.%d.json", report_path, host.nodename, sys_getpid());
-    int fd = sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return;
-    json_add(&j, "{\"host\":");
-    json_add_string(&j, host.nodename, strlen(host.nodename));
-    json_add(&j, ",\"pid\":%d,\"files\":[", sys_getpid());
+    json_add(j, "{\"host\":");
+    json_add_string(j, host->nodename, strlen(host->nodename));
+    json_add(j, ",\"pid\":%d,\"files\":[", sys_getpid());
     for (unsigned i = 0; i < n_records; i++) {
         const struct record *r = &records[i];
-        json_add(&j, "%s{\"path\":", i ? "," : "");
-        json_add_string(&j, r->path, strlen(r->path));
-        json_add(&j, ",\"left\":");
+        json_add(j, "%s{\"path\":", i ? "," : "");
+        json_add_string(j, r->path, strlen(r->path));
+        json_add(j, ",\"left\":");
         if (r->dropped && strcmp(r->dropped, "exit") != 0)
-            json_add_string(&j, r->dropped, strlen(r->dropped));
+            json_add_string(j, r->dropped, strlen(r->dropped));
         else
-            json_add(&j, "null");
+            json_add(j, "null");
         ADD(opens);
         ADD(reads);
         ADD(read_bytes);
@@ -129,22 +133,53 @@ static void append_json(void)
         ADD(direct_reads);
         ADD(direct_writes);
         ADD(errors);
-        json_add(&j, ",\"error\":%d", r->error);
+        json_add(j, ",\"error\":%d", r->error);
         ADD_S(read);
         ADD_S(write);
         ADD_S(wait);
         ADD_S(background);
-        add_sizes(&j, "read_sizes", r->read_sizes);
-        add_sizes(&j, "write_sizes", r->write_sizes);
-        json_add(&j, "}");
+        add_sizes(j, "read_sizes", r->read_sizes);
+        add_sizes(j, "write_sizes", r->write_sizes);
+        json_add(j, "}");
     }
-    json_add(&j, "]}");
-    json_print(&j, fd);
-    sys_close(fd);
+    json_add(j, "]}\n");
+}
+
+static void write_all(int fd, const char *text, size_t n)
+{
+    while (n) {
+        long r = sys_write(fd, text, n);
+        if (r <= 0 && r != -EINTR)
+            return;
+        text += r > 0 ? r : 0;
+        n -= r > 0 ? (size_t)r : 0;
+    }
+}
+
+/* Into memory of its own: _exit may have interrupted the C library's malloc. */
+static void append_json(void)
+{
+    struct utsname host;
+    char path[4096];
+    uname(&host);
+    snprintf(path, sizeof path, "%s/%s.%d.json", report_path, host.nodename, sys_getpid());
+    struct json j = {.room = (1 + (size_t)n_records) * RECORD_TEXT_MOST};
+    j.text = sys_map(j.room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    if (!j.text)
+        return;
+    add_all(&j, &host);
+    int fd = sys_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        write_all(fd, j.text, j.n);
+        sys_close(fd);
+    }
+    sys_unmap(j.text, j.room);
 }
 
 void report_write(void)
 {
+    if (__atomic_exchange_n(&written, 1, __ATOMIC_ACQ_REL))
+        return;
     for (unsigned i = 0; i < n_records; i++)
         if (records[i].verbose)
             say(&records[i]);

@@ -34,6 +34,9 @@ static inline unsigned report_size(uint64_t n)
 }
 
 void report_start(void);
-void report_write(void); /* at exit */
+void report_forked(void); /* in a child, which counts what it does itself */
+
+/* At a process's end, once, however often it is called; also from a handler of a signal. */
+void report_write(void);
 
 #endif

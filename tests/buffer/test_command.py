@@ -45,6 +45,12 @@ def test_the_table_is_for_people(tmp_path):
     assert done.stdout == ""
 
 
+def test_a_job_without_counters_is_said_to_have_left_none(tmp_path):
+    done = brigade(tmp_path, "--report", "--", "true")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no process has left counters" in done.stderr
+
+
 def test_the_status_of_the_program_is_kept(tmp_path):
     assert brigade(tmp_path, "--", "sh", "-c", "exit 7").returncode == 7
     assert brigade(tmp_path, "--report", "--", "sh", "-c", "exit 7").returncode == 7

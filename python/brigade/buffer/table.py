@@ -18,7 +18,11 @@ def print_files(files: list[dict[str, Any]], processes: int) -> None:
 
     console = Console(file=sys.stderr, highlight=False)
     if not files:
-        console.print("brigade buffer: no file was buffered: no pattern fits a name")
+        console.print(
+            "brigade buffer: no process has left counters: no file's name fits a pattern, or the "
+            "programs are linked statically, or were killed",
+            soft_wrap=True,
+        )
         return
     table = Table(title=f"Buffered files, {processes} processes", title_justify="left")
     for name in ("file", "calls", "bytes", "typical", "from memory", "seconds", "behind"):
