@@ -21,9 +21,10 @@
 
 #define SLOW_BYTES_A_US 500 /* below, reading ahead in the background pays */
 
+/* Never where the rule says 0: the coarse clock may not have gone on since. */
 static int is_fresh(const struct file *f, const struct read_block *r)
 {
-    return r->epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE) &&
+    return f->rule.fresh_ns && r->epoch == __atomic_load_n(&epoch, __ATOMIC_ACQUIRE) &&
            brg_clock_coarse_ns() - r->stamp_ns <= f->rule.fresh_ns;
 }
 
@@ -82,7 +83,7 @@ static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
 static uint64_t from_blocks(struct desc *d, struct cursor *c, uint64_t at, uint64_t total, int *end)
 {
     struct file *f = d->file;
-    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes;
+    int may_fill = d->streak >= 2 && total * 2 <= f->rule.size_bytes && f->rule.fresh_ns;
     uint64_t done = 0;
     *end = 0;
     while (done < total) {

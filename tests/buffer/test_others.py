@@ -21,6 +21,14 @@ for line in sys.stdin:
     os.lseek(other, 0, 0)
     print("".join(os.read(other, 10)[:1].decode() for _ in range(6)), flush=True)
 """
+# reads three pieces, then, each time it is told to, the next one
+FOLLOW = """
+import os, sys
+fd = os.open("next.dat", os.O_RDONLY)
+for i in range(3): os.read(fd, 64)
+print(flush=True)
+for line in sys.stdin: print(os.read(fd, 64)[:1].decode(), flush=True)
+"""
 SHARED = """
 import os, sys, time
 fd = os.open("log.dat", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -52,6 +60,22 @@ def test_what_is_read_again_is_what_another_process_has_written(tmp_path):
             reader.stdin.write("\n")
             reader.stdin.flush()
             assert reader.stdout.readline() == letter * 6 + "\n"
+
+
+def test_with_fresh_0_the_next_read_finds_what_another_process_wrote_a_moment_ago(tmp_path):
+    path = tmp_path / "next.dat"
+    path.write_text("." * 6400)
+    command = [sys.executable, "-c", FOLLOW]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    env = buffered("*.dat:fresh=0")
+    with subprocess.Popen(command, cwd=tmp_path, env=env, **pipes) as reader:
+        assert reader.stdout.readline() == "\n"
+        with path.open("r+b", buffering=0) as file:
+            for i in range(3, 60):
+                os.pwrite(file.fileno(), b"new" * 20, i * 64)
+                reader.stdin.write("\n")
+                reader.stdin.flush()
+                assert reader.stdout.readline() == "n\n"
 
 
 def test_lines_that_several_processes_append_stay_whole(tmp_path):
