@@ -196,7 +196,8 @@ static struct file *new_file(const struct rule *rule, const char *path, dev_t de
     f->dev = dev;
     f->ino = ino;
     f->rule = *rule;
-    f->n_descs = f->n_busy = f->n_calls = f->n_gates = f->n_queued = f->n_filled = 0;
+    f->n_descs = f->n_busy = f->n_calls = f->n_gates = f->n_filled = 0;
+    f->n_sealed = f->n_written = 0;
     f->writing = f->wanted = f->shared_append = f->appending = f->counted = 0;
     f->error = 0;
     f->open = NULL;

@@ -82,7 +82,8 @@ struct file {
     struct rule rule;
     int error;          /* met in the background, not told yet */
     struct block *open; /* being filled */
-    unsigned n_queued;  /* sealed and not yet in the file */
+    uint64_t n_sealed;  /* blocks that were, */
+    uint64_t n_written; /* and those of them that are in the file: the first ones */
     uint64_t low, high; /* all pending bytes lie between these */
     uint64_t end;       /* of the file, while appending */
     struct read_block read[READ_BLOCKS];
@@ -176,7 +177,9 @@ int call_begin(struct desc *d, int call);
 void call_end(struct desc *d, int call);
 
 /* For a locked file. All may let go of the lock meanwhile: see file_wait. */
-int file_drain(struct file *f); /* 0, or REAL_CALL if the file was dropped meanwhile */
+/* Waits until the file has what was written before, not what others write meanwhile. 0, or
+ * REAL_CALL if the file was dropped meanwhile. */
+int file_drain(struct file *f);
 int file_quiet(struct file *f); /* the same; then nothing is pending and no call is under way */
 void file_drop_locked(struct file *f, const char *why);
 int file_take_error(struct file *f); /* 0 or -errno, and forgets it */

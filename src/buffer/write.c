@@ -19,21 +19,23 @@
 enum fault_point {
     FAULT_NOSPACE = 1,
     FAULT_IO,
-    FAULT_SHORT
+    FAULT_SHORT,
+    FAULT_SLOW /* its number: microseconds */
 };
-static const char *const fault_names[] = {"buffer-enospc", "buffer-eio", "buffer-short"};
+static const char *const fault_names[] = {"buffer-enospc", "buffer-eio", "buffer-short",
+                                          "buffer-slow"};
 static struct brg_fault fault;
 static uint64_t n_faulted;
 
 void write_start(void);
 void write_start(void)
 {
-    brg_fault_read(&fault, fault_names, 3, 0);
+    brg_fault_read(&fault, fault_names, 4, 0);
 }
 
 static void count_pending(struct file *f)
 {
-    int now = f->open || f->n_queued;
+    int now = f->open || f->n_written < f->n_sealed;
     if (now == f->counted)
         return;
     f->counted = (char)now;
@@ -56,7 +58,7 @@ void block_seal(struct file *f)
     if (!b)
         return;
     f->open = NULL;
-    f->n_queued++;
+    f->n_sealed++;
     worker_sealed(f);
     worker_push(b);
     count_pending(f);
@@ -65,7 +67,10 @@ void block_seal(struct file *f)
 static long write_some(const struct block *b, uint64_t done)
 {
     size_t n = b->len - done;
-    if (fault.point && __atomic_fetch_add(&n_faulted, 1, __ATOMIC_RELAXED) == fault.n) {
+    if (fault.point == FAULT_SLOW) {
+        struct timespec time = {(time_t)(fault.n / 1000000), (long)(fault.n % 1000000) * 1000};
+        sys_call(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
+    } else if (fault.point && __atomic_fetch_add(&n_faulted, 1, __ATOMIC_RELAXED) == fault.n) {
         if (fault.point == FAULT_NOSPACE)
             return -ENOSPC;
         if (fault.point == FAULT_IO)
@@ -100,7 +105,7 @@ int block_write(struct block *b)
 void block_written(struct block *b, int rc)
 {
     struct file *f = b->file;
-    f->n_queued--;
+    f->n_written++; /* a file's blocks are written in turn: see worker.c */
     f->record->flushes++;
     f->record->flush_bytes += b->len;
     f->shared_append |= b->append == 2;
@@ -117,9 +122,11 @@ void block_written(struct block *b, int rc)
 int file_drain(struct file *f)
 {
     block_seal(f);
-    uint64_t begin = report_wanted && f->n_queued ? brg_clock_ns() : 0;
-    f->record->waits += f->n_queued != 0;
-    while (f->n_queued)
+    uint64_t sealed = f->n_sealed;
+    int waits = f->n_written < sealed;
+    uint64_t begin = report_wanted && waits ? brg_clock_ns() : 0;
+    f->record->waits += waits;
+    while (f->n_written < sealed)
         if (file_wait(f))
             return REAL_CALL;
     if (begin)
@@ -133,7 +140,7 @@ static int open_block(struct file *f, const struct desc *d, uint64_t at)
 {
     const uint64_t size = f->rule.size_bytes;
     uint64_t begin = 0;
-    while (f->n_queued >= f->rule.count) {
+    while (f->n_sealed - f->n_written >= f->rule.count) {
         if (report_wanted && !begin)
             begin = brg_clock_ns();
         f->record->waits += !begin;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,24 @@ RULES = {
     "*": (5000, 1500),
 }
 HOW = ["write", "append", "pwrite", "writev", "read"]
+# a thread writes faster than the file takes it, until the main thread has looked ten times
+LOOK = """
+import os, threading
+fd, n, looked = os.open("l.dat", os.O_RDWR | os.O_CREAT), 0, False
+def go_on():
+    global n
+    while not looked and n < 3000:
+        os.write(fd, b"x" * 1000)
+        n += 1
+writer = threading.Thread(target=go_on)
+writer.start()
+while n < 20: pass
+for i in range(10): %s
+looked = True
+writer.join()
+print(n < 3000)
+"""
+LOOKS = ["os.fstat(fd)", "os.stat('l.dat')", "os.fsync(fd)", "os.pread(fd, 5000, (n - 6) * 1000)"]
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +72,10 @@ def test_no_record_of_several_threads_is_lost(driver, tmp_path, rules, how):
 def test_none_is_lost_while_the_file_is_read_closed_or_left(driver, tmp_path, how, meanwhile):
     found = records(driver, tmp_path, "*:size=8K:count=2", how, meanwhile)
     assert found["flushes"] > 0, "nothing was buffered"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_who_looks_waits_for_what_was_written_before_not_for_what_comes(tmp_path, look):
+    env = buffered("*.dat:size=4K", BRIGADE_FAULT="buffer-slow:5000")
+    done = run([sys.executable, "-c", LOOK % look], tmp_path, env)
+    assert (done.stdout, done.stderr) == ("True\n", "")
