@@ -32,7 +32,7 @@ static const char usage[] =
     "                         [--pulse SECONDS] [--incoming NAME]\n"
     "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep] [--pulse SECONDS]\n"
     "                         [--launcher HOST --live JOB,JOB,...] [--incoming NAME]\n"
-    "       brigade-stage forget --job ID [--base DIR] [--pulse SECONDS]\n"
+    "       brigade-stage forget --job ID [--base DIR] [--pulse SECONDS] [--incoming NAME]\n"
     "       brigade-stage clean [--base DIR] [--launcher HOST --live JOB,JOB,...]\n"
     "                           [--over JOB,JOB,...] [--idle SECONDS] [--all] [--dry-run]\n"
     "                           [--pulse SECONDS]\n"
@@ -301,7 +301,8 @@ static int drop(void *words)
     return code;
 }
 
-/* What a put that was killed has left on this node goes: of this job, and what nobody holds. */
+/* What a put that was killed, or that failed elsewhere, has left on this node goes: this job, in
+ * whatever image, and what nobody holds. */
 static int forget(void *words)
 {
     const struct words *w = words;
@@ -309,6 +310,8 @@ static int forget(void *words)
         return refuse("--job", "is missing");
     signal(SIGUSR1, SIG_IGN);
     dead_forget(base_of(w), w->value[OPT_JOB]);
+    if (w->value[OPT_INCOMING])
+        incoming_remove(base_of(w), w->value[OPT_INCOMING]);
     return 0;
 }
 

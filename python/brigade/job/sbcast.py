@@ -27,6 +27,11 @@ from brigade.launch import Launch
 from brigade.paths import native
 
 _PATIENCE_S = 600.0  # sbcast says nothing while it carries
+# the program may not have arrived everywhere, or not whole; where staging has ended it has gone
+_FORGET = (
+    'carried=$1 installed=$2; shift 2; for tool in "$carried" "$installed"; do '
+    '[ -x "$tool" ] && "$tool" "$@" > /dev/null && break; done; rm -f "$carried"'
+)
 
 
 def possible(launch: Launch) -> bool:
@@ -51,7 +56,7 @@ def put(
 
     Raises StageError when the image is not on every node.
     """
-    carried = _Carried(launch, image, image_id, job)
+    carried = _Carried(launch, job)
     launch.everywhere = True
     start = time.monotonic()
     total = os.path.getsize(image)
@@ -87,8 +92,8 @@ def put(
 class _Carried:
     """What lies on the nodes in between, and how it gets there and goes."""
 
-    def __init__(self, launch: Launch, image: str, image_id: str, job: str) -> None:
-        self._launch, self._image_id, self._job = launch, image_id, job
+    def __init__(self, launch: Launch, job: str) -> None:
+        self._launch, self._job = launch, job
         self._name = os.urandom(8).hex()  # nobody can have made a file of that name before
         base, user = stage.node_base(), f"brigade-{os.getuid()}"
         self.program = os.path.join(base, f"{user}.land-{self._name}")
@@ -124,15 +129,12 @@ class _Carried:
     def remove(self, keep_job: bool = False) -> None:
         """Take it all away again; what cannot be is left to `brigade clean`."""
         job = "-" if keep_job else self._job  # a job that nobody has
-        drop = [self.program, "drop", "--image-id", self._image_id, "--job", job, "--keep"]
-        if not keep_job:
-            drop.pop()
-        drop += ["--base", stage.node_base(), "--incoming", self._name, *PULSE]
-        # the program may not have arrived everywhere, or not whole
-        script = 'if [ -x "$1" ]; then "$@" >/dev/null; fi; rm -f "$1"'
+        forget = ["forget", "--job", job, "--base", stage.node_base()]
+        forget += ["--incoming", self._name, *PULSE]
+        programs = [self.program, str(native("brigade-land"))]
         try:
             run_step(
-                self._launch.per_node(["/bin/sh", "-c", script, "sh", *drop]),
+                self._launch.per_node(["/bin/sh", "-c", _FORGET, "sh", *programs, *forget]),
                 lambda done, total: None,
                 patience(self._launch.ranks),
                 stoppable=False,
