@@ -19,9 +19,25 @@ static char interrupts[SIGNALS]; /* siginterrupt(sig, 1) */
 static struct lock watch_lock;
 static int watching;
 
-static const int ending[] = {SIGHUP,  SIGINT,  SIGQUIT,   SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
-                             SIGFPE,  SIGUSR1, SIGSEGV,   SIGUSR2, SIGPIPE, SIGALRM, SIGTERM,
-                             SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGSYS,  SIGIO,   SIGPWR};
+/* Whether it ends a program that has no handler: of those that can be caught, all others, the C
+ * library's own two left out. */
+static int ends_program(int sig)
+{
+    switch (sig) {
+    case SIGKILL:
+    case SIGSTOP:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+    case SIGCONT:
+    case SIGCHLD:
+    case SIGURG:
+    case SIGWINCH:
+    case 32:
+    case 33: return 0;
+    default: return sig > 0 && sig < SIGNALS;
+    }
+}
 
 static void entry(int sig, siginfo_t *info, void *context);
 
@@ -128,14 +144,6 @@ static int is_handler(const struct sigaction *act)
            (act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN);
 }
 
-static int ends_program(int sig)
-{
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-        if (ending[i] == sig)
-            return 1;
-    return 0;
-}
-
 /* Ours in the place of *act. */
 static int install(int sig, const struct sigaction *act, struct sigaction *old)
 {
@@ -218,17 +226,17 @@ void signals_watch(void)
     if (__atomic_load_n(&watching, __ATOMIC_ACQUIRE) || !n_files || !lock_try(&watch_lock))
         return;
     struct sigaction now, act = {.sa_handler = SIG_DFL};
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
-        int sig = ending[i];
-        if (REAL(sigaction)(sig, NULL, &now) != 0 || is_handler(&now) || now.sa_handler == SIG_IGN)
+    for (int sig = 1; sig < SIGNALS; sig++) {
+        if (!ends_program(sig) || REAL(sigaction)(sig, NULL, &now) != 0 || is_handler(&now) ||
+            now.sa_handler == SIG_IGN)
             continue;
         act.sa_flags = sig == SIGSEGV || sig == SIGBUS ? SA_ONSTACK : 0;
         install(sig, &act, NULL);
     }
     act.sa_flags = 0;
-    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
-        if (wanted_of(ending[i])->sa_handler == SIG_DFL)
-            want(ending[i], &act);
+    for (int sig = 1; sig < SIGNALS; sig++)
+        if (ends_program(sig) && wanted_of(sig)->sa_handler == SIG_DFL)
+            want(sig, &act);
     give_stack();
     __atomic_store_n(&watching, 1, __ATOMIC_RELEASE);
 }

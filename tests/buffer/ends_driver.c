@@ -56,6 +56,10 @@ static void fault(const char *how)
         kill(getpid(), SIGTERM);
     if (!strcmp(how, "int"))
         kill(getpid(), SIGINT);
+    if (!strncmp(how, "signal ", 7)) /* of the real-time ones by their place: -1 is the last */
+        raise(atoi(how + 7) < 0       ? SIGRTMAX + 1 + atoi(how + 7)
+              : atoi(how + 7) >= 1000 ? SIGRTMIN + atoi(how + 7) - 1000
+                                      : atoi(how + 7));
     if (!strcmp(how, "later-kill")) {
         usleep(700000);
         kill(getpid(), SIGKILL);

@@ -9,6 +9,8 @@ from buffer_world import buffered, compile_c, contents, run
 
 RETURNS = ["return", "_exit", "quick_exit", "syscall", "atexit", "thread-exit", "pthread_exit"]
 OTHERS = ["exec", "exec-shared", "spawn-shared"]
+#: by number, whose default is to end the program; 1000: the first real-time one, -1: the last
+SIGNALS = [1, 3, 10, 12, 13, 14, 16, 24, 26, 27, 29, 30, 1000, 1001, -1]
 DIES = ["segv", "overflow", "abort", "assert", "thread-segv", "fpe", "term", "int"]
 
 
@@ -24,7 +26,7 @@ def outcome(ends: Path, folder: Path, how: str, rules: str | None) -> tuple[int,
     return done.returncode, {name: data for name, data in found.items() if name.endswith(".dat")}
 
 
-@pytest.mark.parametrize("how", [*RETURNS, *OTHERS, *DIES])
+@pytest.mark.parametrize("how", [*RETURNS, *OTHERS, *DIES, *(f"signal {n}" for n in SIGNALS)])
 def test_nothing_that_was_written_is_lost(ends, tmp_path, how):
     plain = outcome(ends, tmp_path / "plain", how, None)
     # a delay so long that only the end itself can have written it
