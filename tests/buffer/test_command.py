@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from brigade.buffer.advice import LABELS, advice, merge, typical
+from brigade.buffer.table import print_files
 
 WRITER = """
 import os
@@ -113,3 +114,15 @@ def test_counters_of_several_processes_are_summed_and_the_slowest_file_comes_fir
     assert [file["path"] for file in found] == ["g", "f"]
     assert found[1]["writes"] == 3 and found[1]["sizes"] == [1, 5] and found[1]["processes"] == 2
     assert len(LABELS) == 12
+
+
+def test_names_are_shown_as_they_are_whatever_is_in_them(capsys):
+    """No markup, no emoji, nothing that moves the cursor."""
+    names = {"[/x]": "[/x]", "run[1].dat": "run[1].dat", "[red]a": "[red]a",
+             ":smile:": ":smile:", "a\x1b[31m": "a\\x1b[31m", "\udc80": "\\udc80"}  # fmt: skip
+    sizes = {"read_sizes": [200] + [0] * 11, "read_bytes": 200, "background_s": 0.0}
+    print_files([{**entry(reads=200), **sizes, "path": name} for name in names], 1)
+    lines = capsys.readouterr().err.splitlines()
+    rows = [line.split(" ")[1] for line in lines if "(read)" in line]
+    assert rows == list(names.values())
+    assert [line.split(": reads")[0] for line in lines if ": reads" in line] == rows

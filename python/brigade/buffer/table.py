@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from brigade.buffer.advice import advice, typical
-from brigade.printable import size
+from brigade.printable import printable, size
 
 _MOST = 12
 
@@ -15,6 +15,7 @@ def print_files(files: list[dict[str, Any]], processes: int) -> None:
     """The files that cost most, on standard error."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console(file=sys.stderr, highlight=False)
     if not files:
@@ -30,20 +31,21 @@ def print_files(files: list[dict[str, Any]], processes: int) -> None:
     for entry in files[:_MOST]:
         for what in ("read", "write"):
             if entry[f"{what}s"]:
-                table.add_row(*_row(entry, what))
+                # as Text: in a name, brackets and colons are no markup
+                table.add_row(*(Text(cell) for cell in _row(entry, what)))
     console.print(table)
     if len(files) > _MOST:
         console.print(f"and {len(files) - _MOST} files that cost less")
     for entry in files[:_MOST]:
         for line in advice(entry):
-            console.print(f"{entry['path']}: {line}", soft_wrap=True, markup=False)
+            console.print(Text(f"{printable(entry['path'])}: {line}"), soft_wrap=True)
 
 
 def _row(entry: dict[str, Any], what: str) -> list[str]:
     calls = entry[f"{what}s"]
     at_once = entry["direct_writes"] if what == "write" else calls - entry["read_hits"]
     return [
-        f"{entry['path']} ({what})",
+        f"{printable(entry['path'])} ({what})",
         f"{calls:,}",
         size(entry[f"{what}_bytes"]),
         typical(entry[f"{what}_sizes"]) or "-",
