@@ -44,6 +44,7 @@ static const struct option {
     {"vbuffer_size", KIND_NOTHING},
 };
 
+#define SPACES " \t\r\n"
 #define SIZE_LEAST 4096u
 #define SIZE_MOST (1u << 30)
 
@@ -157,8 +158,9 @@ unsigned rules_parse(struct rules *rules, const char *text, char *said, size_t r
     char *rest = copy, *one;
     while ((one = strsep(&rest, ","))) {
         char *where;
-        while (*one == ' ')
-            one++;
+        one += strspn(one, SPACES);
+        for (char *end = one + strlen(one); end > one && strchr(SPACES, end[-1]); end--)
+            end[-1] = 0;
         if (!*one)
             continue;
         if (rules->n == RULES_MOST) {

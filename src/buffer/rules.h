@@ -4,6 +4,8 @@
  *   rule    := pattern { ":" option }
  *   option  := name [ "=" value ]
  *
+ * Spaces around a rule do not count.
+ *
  * The first rule that matches a path decides. A pattern without "/" is compared with the last part
  * of the path, any other with the whole path as the program gave it and with the absolute one.
  * Pure: no I/O but getcwd, no allocation.

@@ -9,7 +9,7 @@ import sys
 import pytest
 from buffer_world import buffered, run
 
-from brigade.buffer.rules import parse
+from brigade.buffer.rules import as_text, parse
 from brigade.errors import UsageError
 
 READ = "import sys\nfor name in sys.argv[1:]: open(name, 'w').write('x')"
@@ -64,6 +64,34 @@ def test_what_cannot_be_meant_is_an_error_of_the_command_and_a_word_of_the_libra
     found, said = paths_buffered(tmp_path, f"{text},a.dat", "a.dat", "b.dat")
     assert found == {"a.dat"}, "the other rules hold"
     assert said.startswith("brigade buffer: BRIGADE_BUFFER: '") and said.count("\n") == 1
+
+
+def test_spaces_around_a_rule_do_not_count(tmp_path):
+    found, said = paths_buffered(tmp_path, " *.dat ,\t*.log:size=8K \n,", "a.dat", "b.log", "c")
+    assert (found, said) == ({"a.dat", "b.log"}, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "passed_on"),
+    [
+        ("*.dat , *.log:off ", "*.dat,*.log:off"),
+        ("*:size=4MiB:count= 2:delay=1_0:prefetch", "*:size=4194304:count=2:delay=10.0:prefetch=1"),
+        ("a:direct=0:noflush:verbose,b:synchronous", "a:direct=0:verbose,b:synchronous"),
+        ("*:count=99999999999999999999999", "*:count=1073741824"),
+    ],
+)
+def test_the_command_passes_on_what_the_library_reads_in_the_same_way(tmp_path, text, passed_on):
+    assert as_text(parse(text)) == passed_on
+    assert paths_buffered(tmp_path, passed_on)[1] == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["\u00e4" * 128, "a" * 256 + ":size=4K", ",".join(["b" * 200] * 21)]
+)
+def test_what_the_library_has_no_room_for_is_one_error_of_the_command(tmp_path, text):
+    with pytest.raises(UsageError, match="more than"):
+        as_text(parse(text))
+    assert "brigade buffer: BRIGADE_BUFFER: " in paths_buffered(tmp_path, text)[1]
 
 
 def test_a_misspelt_option_is_answered_with_the_right_one():

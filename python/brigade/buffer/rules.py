@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 from dataclasses import dataclass, field
 
 from brigade.cli.size import size
@@ -15,6 +16,7 @@ from brigade.errors import UsageError
 
 LEAST, MOST = 4096, 1 << 30
 RULES_MOST = 32
+PATTERN_MOST, TEXT_MOST = 255, 4095  # bytes that the library has room for
 VALUES = ("size", "count", "delay", "fresh")
 WORDS = ("off", "safe", "verbose", "synchronous", "prefetch", "direct")
 # IOBUF's options that change nothing here -> why
@@ -43,6 +45,15 @@ class Rule:
     safe: bool = False
     verbose: bool = False
     ignored: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)  # options as the library reads them
+
+    def text(self) -> str:
+        """What the library understands in the same way."""
+        return ":".join([self.pattern, *self.given])
+
+    def be_safe(self) -> None:
+        self.safe = True
+        self.given.append("safe")
 
     def words(self) -> str:
         """What the rule does, for a person."""
@@ -76,10 +87,20 @@ def parse(text: str) -> list[Rule]:
     return rules
 
 
+def as_text(rules: list[Rule]) -> str:
+    """The text of BRIGADE_BUFFER. Raises UsageError if the library has no room for it."""
+    text = ",".join(rule.text() for rule in rules)
+    if len(os.fsencode(text)) > TEXT_MOST:
+        raise UsageError(f"the rules of which files to buffer have more than {TEXT_MOST} bytes")
+    return text
+
+
 def _rule(text: str) -> Rule:
     pattern, *options = text.split(":")
     if not pattern:
         raise UsageError(f"{text!r} has no pattern of file names", hint=EXAMPLE)
+    if len(os.fsencode(pattern)) > PATTERN_MOST:
+        raise UsageError(f"the pattern {pattern!r} has more than {PATTERN_MOST} bytes")
     rule = Rule(pattern)
     for option in options:
         _set(rule, option, text)
@@ -92,14 +113,19 @@ def _set(rule: Rule, option: str, text: str) -> None:
         rule.ignored.append(name)
     elif name in ("delay", "fresh"):
         setattr(rule, name, _seconds(option, value))
+        rule.given.append(f"{name}={_seconds(option, value)!r}")
     elif name in VALUES or (name in ("prefetch", "direct") and equals):
         if not value:
             raise UsageError(f"{name!r} in {text!r} needs a value", hint=f"write it as {name}=4")
-        setattr(rule, name, size(value) != 0 if name == "direct" else size(value))
+        number = size(value) or 0
+        setattr(rule, name, number != 0 if name == "direct" else number)
+        rule.given.append(f"{name}={min(number, MOST)}")
     elif name == "prefetch":
         rule.prefetch = 1
+        rule.given.append("prefetch=1")
     elif name in WORDS:
         setattr(rule, "safe" if name == "synchronous" else name, True)
+        rule.given.append(name)
     else:
         known = [*VALUES, *WORDS, *WITHOUT_MEANING]
         close = difflib.get_close_matches(name, known, 1)

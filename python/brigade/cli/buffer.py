@@ -58,13 +58,14 @@ def command(
     background, reads that go on and on are read ahead. What the program sees stays the same; what
     is done otherwise with a file (mapped, locked, shared with a child) ends its buffering.
     """
-    from brigade.buffer.rules import parse
+    from brigade.buffer.rules import as_text, parse
 
     text = files or os.environ.get("BRIGADE_BUFFER") or os.environ.get("IOBUF_PARAMS") or "*"
     rules = parse(text)
     if safe:
-        text = ",".join(f"{one.strip()}:safe" for one in text.split(",") if one.strip())
-        rules = parse(text)
+        for rule in rules:
+            rule.be_safe()
+    text = as_text(rules)
     if explain:
         for rule in rules:
             click.echo(f"{rule.pattern}: {rule.words()}")
