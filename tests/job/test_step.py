@@ -10,6 +10,7 @@ import pytest
 
 from brigade.errors import LostNodeError, StageError
 from brigade.job.step import begin_step, run_step
+from brigade.launch.base import step_environment
 
 
 def sh(script: str) -> list[str]:
@@ -106,3 +107,13 @@ def test_a_step_that_has_ended_before_it_is_told_says_how_by_itself() -> None:
 
 def quiet(done: int, total: int) -> None:
     """Shows no progress."""
+
+
+def test_variables_of_srun_that_label_or_redirect_are_not_for_our_own_steps() -> None:
+    streams = ("LABELIO", "STDOUTMODE", "STDERRMODE", "STDINMODE")
+    given = {"SLURM_JOB_ID": "7", "PATH": "/bin", **{f"SLURM_{name}": "1" for name in streams}}
+    assert step_environment(given) == {
+        "SLURM_JOB_ID": "7",
+        "PATH": "/bin",
+        "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off",
+    }

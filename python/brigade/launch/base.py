@@ -16,6 +16,8 @@ from brigade.launch.guard import guarded, passable
 from brigade.trial.invocation import invocation
 
 _FEW, _MANY = 8, 16
+# the variables of srun's options label, output, error and input, which our own steps go without
+_STREAMS_OF_SRUN = {"SLURM_LABELIO", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SLURM_STDINMODE"}
 
 
 class Launch(ABC):
@@ -118,9 +120,11 @@ class Launch(ABC):
 
 
 def step_environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What launchers of our own steps are started with: `env`, and that Intel MPI's shall start one
-    process a node where it is told so. In a scheduler's job it otherwise does what that says."""
-    return {**passable(env), "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
+    """What launchers of our own steps are started with: `env` without what makes srun label or
+    redirect what they say, and that Intel MPI's shall start one process a node where it is told so.
+    In a scheduler's job it otherwise does what that says."""
+    kept = {name: value for name, value in passable(env).items() if name not in _STREAMS_OF_SRUN}
+    return {**kept, "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
 
 
 def distinct(programs: list[list[str]]) -> list[list[str]]:
