@@ -59,6 +59,17 @@ def test_the_status_of_the_program_is_kept(tmp_path):
     assert killed.returncode == -signal.SIGTERM
 
 
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [("/nonexistent/x", "No such file or directory"), ("/dev/full", "No space left on device")],
+)
+def test_where_the_counters_cannot_be_written_the_status_is_kept_too(tmp_path, path, why):
+    done = brigade(tmp_path, "--json", path, "--", "sh", "-c", "exit 4")
+    assert (done.returncode, done.stderr) == (4, f"brigade: {path}: {why}\n")
+    killed = brigade(tmp_path, "--json", path, "--", "sh", "-c", "kill -TERM $$")
+    assert killed.returncode == -signal.SIGTERM
+
+
 def test_a_library_that_is_preloaded_already_stays(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "brigade", "buffer", "--", "sh", "-c", "echo $LD_PRELOAD"],

@@ -130,7 +130,10 @@ def _reported(
     if json_path is not None:
         for entry in found:
             entry["advice"] = advice(entry)
-        write_json({"rules": settings["BRIGADE_BUFFER"], "files": found}, json_path)
+        try:
+            write_json({"rules": settings["BRIGADE_BUFFER"], "files": found}, json_path)
+        except OSError as error:  # the job's own status is worth more
+            print(f"brigade: {json_path}: {error.strerror}", file=sys.stderr)
     if status < 0:
         die_of(-status)
     sys.exit(status)
