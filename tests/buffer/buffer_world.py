@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,16 @@ def run(
         errors="replace",
         timeout=limit,
     )
+
+
+def counted(report: Path) -> Counter[str]:
+    """The counters that processes have left in BRIGADE_BUFFER_REPORT, of all files together."""
+    total: Counter[str] = Counter()
+    for path in report.iterdir():
+        for line in path.read_text().splitlines():
+            for entry in json.loads(line)["files"]:
+                total.update({name: n for name, n in entry.items() if isinstance(n, int)})
+    return total
 
 
 def contents(folder: Path) -> dict[str, bytes]:

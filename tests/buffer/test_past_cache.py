@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buffer_world import HERE, buffered, compile_c, contents, run
+from buffer_world import HERE, buffered, compile_c, contents, counted, run
 
 from brigade.paths import native
 
@@ -299,10 +299,18 @@ def test_random_programs_see_the_same(fuse, first):
     driver = compile_c("calls_driver", fuse.parent)
     for seed in range(first, first + 6):
         rules = ["*.dat:direct", "*:size=16K:count=3:direct", "*.dat"][seed % 3]
+        report = fuse.parent / f"report{seed}"
+        report.mkdir()
         seen = []
-        for name, env in (("p", None), ("b", buffered(rules))):
+        for name, env in (
+            ("p", None),
+            ("b", buffered(rules, BRIGADE_BUFFER_REPORT=str(report))),
+        ):
             folder = fuse / f"{name}{seed}"
             folder.mkdir()
             done = run([driver, seed, 300, 1 + seed % 2], folder, env)
             seen.append((done.returncode, done.stdout.splitlines(), contents(folder)))
+        assert seen[0][0] == 0 and len(seen[0][1]) > 300
         assert seen[0] == seen[1], f"seed {seed}, {rules}"
+        total = counted(report)
+        assert total["reads"] > 0 and total["writes"] > 0, "nothing was buffered"

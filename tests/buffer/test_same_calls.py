@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
-from buffer_world import buffered, compile_c, contents, run
+from buffer_world import buffered, compile_c, contents, counted, run
 
 RULES = [
     "*.dat:size=4K:count=2",
@@ -23,9 +25,11 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_c("calls_driver", tmp_path_factory.mktemp("driver"))
 
 
-def outcome(driver: Path, folder: Path, seed: int, threads: int, rules: str | None) -> object:
+def outcome(
+    driver: Path, folder: Path, seed: int, threads: int, rules: str | None, **more: str
+) -> Any:
     folder.mkdir()
-    env = buffered(rules) if rules else None
+    env = buffered(rules, **more) if rules else None
     done: subprocess.CompletedProcess[str] = run([driver, seed, 300, threads], folder, env)
     return done.returncode, done.stdout.splitlines(), contents(folder)
 
@@ -35,7 +39,25 @@ def check(driver: Path, tmp_path: Path, seeds: range, threads: int) -> None:
         rules = RULES[seed % len(RULES)]
         plain = outcome(driver, tmp_path / f"p{seed}", seed, threads, None)
         found = outcome(driver, tmp_path / f"b{seed}", seed, threads, rules)
+        assert plain[0] == 0 and len(plain[1]) > 300
         assert found == plain, f"seed {seed}, {threads} threads, {rules}"
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("threads", [1, 4])
+def test_what_is_compared_was_buffered_by_each_rule(driver, tmp_path, rules, threads):
+    total: Counter[str] = Counter()
+    for seed in range(900, 903):
+        report = tmp_path / f"r{seed}"
+        report.mkdir()
+        more = {"BRIGADE_BUFFER_REPORT": str(report)}
+        plain = outcome(driver, tmp_path / f"p{seed}", seed, threads, None)
+        found = outcome(driver, tmp_path / f"b{seed}", seed, threads, rules, **more)
+        assert found == plain and plain[0] == 0
+        total += counted(report)
+    wanted = ["writes", "reads", "seeks", "read_hits"]
+    wanted += [] if "safe" in rules else ["write_hits", "flushes"]
+    assert [name for name in wanted if not total[name]] == []
 
 
 @pytest.mark.parametrize("first", range(0, 60, 15))
