@@ -38,7 +38,8 @@ void file_forked(void)
 
 struct desc *file_enter(int fd, int *err)
 {
-    *err = 0;
+    if (err)
+        *err = 0;
     if (me.inside)
         return NULL; /* a handler that was not deferred: the kernel's answer is all we have */
     inside_enter();
@@ -46,13 +47,15 @@ struct desc *file_enter(int fd, int *err)
         struct desc *d = desc_of(fd);
         if (!d)
             break;
+        if (file_in_vforked_child()) /* what is owed is owed to the parent */
+            break;
+        if (d == &owing && !err)
+            break;
         if (d == &owing) {
             *err = __atomic_exchange_n(&owed[fd], 0, __ATOMIC_ACQ_REL);
             __atomic_store_n(&table[fd], NULL, __ATOMIC_RELEASE);
             break;
         }
-        if (file_in_vforked_child())
-            break;
         struct file *f = d->file;
         lock_take(&f->lock);
         if (__builtin_expect(table[fd] == d && d->file == f && f->used, 1))
@@ -222,17 +225,17 @@ void file_opened(int fd, const char *path, int flags)
 {
     dev_t dev;
     ino_t ino;
-    if ((unsigned)fd >= TABLE_FDS || !buffer_active || file_stopped || me.inside ||
-        file_in_vforked_child())
+    if (fd < 0 || !buffer_active || file_stopped || me.inside || file_in_vforked_child())
         return;
     const struct rule *rule = path ? rules_find(&rules, path) : NULL;
-    if (rule && rule->off)
+    int high = fd >= TABLE_FDS; /* never ours, but its file may be */
+    if (rule && (rule->off || high))
         rule = NULL;
     if ((!rule && !__atomic_load_n(&n_files, __ATOMIC_ACQUIRE)) || (flags & O_PATH))
         return;
     if (!S_ISREG(inode_of(fd, &dev, &ino)))
         return;
-    int plain = !(flags & O_DIRECT);
+    int plain = !high && !(flags & O_DIRECT);
     inside_enter();
     lock_take(&files_lock);
     struct file *f = find(dev, ino);
@@ -245,7 +248,9 @@ void file_opened(int fd, const char *path, int flags)
                 f->record->opens++;
             }
             if (!desc_of(fd))
-                file_drop_locked(f, plain ? "too many open files" : "opened with O_DIRECT");
+                file_drop_locked(f, high    ? "descriptor number too high"
+                                    : plain ? "too many open files"
+                                            : "opened with O_DIRECT");
         }
         lock_leave(&f->lock);
     } else if (rule && plain && !inode_is_banned(dev, ino) && !inode_is_made_up(fd, dev) &&
@@ -314,12 +319,11 @@ int file_closing(int fd)
 
 void file_duplicated(int from, int to)
 {
-    int err;
     if ((unsigned)to >= TABLE_FDS) {
         file_drop(from, "descriptor number too high");
         return;
     }
-    struct desc *d = file_enter(from, &err);
+    struct desc *d = file_enter(from, NULL);
     if (!d)
         return;
     d->n_fds++;

@@ -132,7 +132,8 @@ static inline struct desc *desc_of(int fd)
 }
 
 /* The desc of `fd` with its file locked and the thread inside; NULL if `fd` is not buffered, with
- * *err the errno of an error that is still owed to the program (0: none; it is told now). */
+ * *err the errno of an error that is still owed to the program (0: none; it is told now). Without
+ * err it stays owed. */
 struct desc *file_enter(int fd, int *err);
 void file_leave(struct file *f);
 void file_lock_in(struct file *f); /* the same for a file: inside, and locked */

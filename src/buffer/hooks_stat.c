@@ -7,8 +7,7 @@
 
 static void settle(int fd)
 {
-    int err;
-    struct desc *d = file_enter(fd, &err);
+    struct desc *d = file_enter(fd, NULL);
     if (!d)
         return;
     struct file *f = d->file;

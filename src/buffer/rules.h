@@ -7,7 +7,8 @@
  * Spaces around a rule do not count.
  *
  * The first rule that matches a path decides. A pattern without "/" is compared with the last part
- * of the path, any other with the whole path as the program gave it and with the absolute one.
+ * of the path, any other with the whole path as the program gave it and with the absolute one (of
+ * openat too as if it were relative to the working directory).
  * Pure: no I/O but getcwd, no allocation.
  */
 #ifndef BRG_BUFFER_RULES_H

@@ -243,6 +243,16 @@ static uint64_t put(struct desc *d, struct cursor *c, uint64_t at, uint64_t tota
     return done;
 }
 
+/* Without memory in the middle of a call: what is left of it, at once. Apart, for its stack. */
+static __attribute__((noinline)) ssize_t write_rest(struct desc *d, const struct cursor *c,
+                                                    off_t at, uint64_t done)
+{
+    struct iovec rest[1024];
+    int n = cursor_rest(c, rest, 1024);
+    ssize_t more = write_direct(d, rest, n, at == AT_POSITION ? at : at + (off_t)done);
+    return more > 0 ? (ssize_t)done + more : (ssize_t)done;
+}
+
 static ssize_t write_locked(struct desc *d, const struct iovec *iov, int n, off_t at)
 {
     struct file *f = d->file;
@@ -272,12 +282,7 @@ static ssize_t write_locked(struct desc *d, const struct iovec *iov, int n, off_
         return (ssize_t)done;
     if (done == 0)
         return write_direct(d, iov, n, at);
-    if (rc == -EFAULT)
-        return (ssize_t)done;
-    struct iovec rest[8]; /* no memory in the middle: as much as fits, the program goes on */
-    int m = cursor_rest(&c, rest, 8);
-    ssize_t more = write_direct(d, rest, m, at == AT_POSITION ? at : at + (off_t)done);
-    return more > 0 ? (ssize_t)done + more : (ssize_t)done;
+    return rc == -EFAULT ? (ssize_t)done : write_rest(d, &c, at, done);
 }
 
 ssize_t file_write(struct desc *d, const struct iovec *iov, int n, off_t at)

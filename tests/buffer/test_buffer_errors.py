@@ -32,6 +32,12 @@ if "fork" in sys.argv:
         os._exit(0)
     os.wait()
     attempt("write after", lambda: os.write(fd, b"y"))
+if "vfork" in sys.argv:
+    import subprocess
+    subprocess.run(["true"], stdout=fd)  # the child has it, and closes it
+if "look" in sys.argv:
+    os.close(os.dup(fd))
+    print(os.fstat(fd).st_size)
 if "lock" in sys.argv:
     import fcntl
     attempt("flock", lambda: fcntl.flock(fd, fcntl.LOCK_EX))
@@ -53,6 +59,8 @@ def told(tmp_path, *words, fault="buffer-enospc:0", rules="*.dat:size=4K:delay=0
         (["10", "sync"], ["fsync ENOSPC"]),
         (["10", "dup"], ["close other ENOSPC"]),
         (["10", "fork"], ["write after ENOSPC"]),
+        (["10", "vfork"], ["close ENOSPC"]),
+        (["10", "vfork", "look"], ["0", "close ENOSPC"]),
         (["10", "lock"], ["flock ENOSPC"]),
         (["60", "slow"], ["write ENOSPC"]),
     ],
