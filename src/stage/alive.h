@@ -2,7 +2,7 @@
  *
  * Every program under a view that can map files maps its job's state; a static one does not, but
  * its wrapper has left its process number and start time in a slot of the state. A process that
- * cannot be looked into counts as alive.
+ * cannot be looked into, as of a program that may only be executed, is known by its slot alone.
  */
 #ifndef BRG_STAGE_ALIVE_H
 #define BRG_STAGE_ALIVE_H
