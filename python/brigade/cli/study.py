@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from brigade.errors import UsageError
+from brigade.errors import BrigadeError, UsageError
 
 if TYPE_CHECKING:
     from brigade.study.run import Progress
@@ -166,35 +166,56 @@ def _make(
     from brigade import interrupt
     from brigade.job.progress import Progress as Line
     from brigade.job.signals import die_of
-    from brigade.study import figure, report, samples
+    from brigade.study import figure, report
     from brigade.study.conclude import conclude
     from brigade.study.run import Timing
 
     for name in ("json_file", "figure"):
         if options[name] and not Path(options[name]).absolute().parent.is_dir():
             raise UsageError(f"{options[name]}: no such folder")
+    begun: list[Study] = []
     common = {
         "words": list(words),
         "widths": options["widths"],
         "repeats": options["repeats"],
         "timing": Timing(options["until"], options["limit"]),
+        "begun": begun.append,
     }
     line = Line(quiet=False)
     with interrupt.listening():
         try:
             found = study(common, line.show)
-        except interrupt.Interrupted as stop:
-            line.warn(f"stopped by {stop.name}")
-            die_of(stop.signum)
-            raise SystemExit(128 + stop.signum) from None
+        except (interrupt.Interrupted, BrigadeError) as stop:
+            line.close()
+            _keep_part(begun, options["json_file"])
+            if isinstance(stop, interrupt.Interrupted):
+                line.warn(f"stopped by {stop.name}")
+                die_of(stop.signum)
+                raise SystemExit(128 + stop.signum) from None
+            raise
         finally:
             line.close()
     said = conclude(found)
-    if options["json_file"] == "-":
-        click.echo(samples.text_of(found, said), nl=False)
-    else:
+    if options["json_file"] != "-":
         report.print_study(found, said)
-    if options["json_file"] not in (None, "-"):
-        samples.save(found, Path(options["json_file"]), said)
+    _save(found, options["json_file"], said)
     if options["figure"]:
         figure.draw(found, Path(options["figure"]), report.title(found))
+
+
+def _save(found: Study, json_file: str | None, said: list[str]) -> None:
+    """The raw samples, where --json wants them."""
+    from brigade.study import samples
+
+    if json_file == "-":
+        click.echo(samples.text_of(found, said), nl=False)
+    elif json_file:
+        samples.save(found, Path(json_file), said)
+
+
+def _keep_part(begun: list[Study], json_file: str | None) -> None:
+    """What was measured of a study that ends before its time; nothing is concluded from it."""
+    if json_file and begun and begun[0].samples:
+        made = len(begun[0].samples)
+        starts = f"{made} start{'s' if made > 1 else ''}"
+        _save(begun[0], json_file, [f"The study ended after {starts}: nothing is concluded."])

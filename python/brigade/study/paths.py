@@ -46,6 +46,7 @@ class Wanted:
     widths: str | None = None
     repeats: int = 3
     timing: Timing = field(default_factory=Timing)
+    begun: Callable[[Study], None] = lambda study: None  # told of the study that samples go into
 
 
 class Useless(Exception):
@@ -96,6 +97,7 @@ def study(wanted: Wanted, progress: Progress) -> Study:
                 found.left_out[name] = str(why)
             except BrigadeError as error:
                 found.left_out[name] = f"it cannot {step}: {error.message.splitlines()[0]}"
+        wanted.begun(found)
         time_all(found, variants, widths, wanted.repeats, wanted.timing, progress)
     return found
 

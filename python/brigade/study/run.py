@@ -86,13 +86,24 @@ def time_all(
     timing: Timing,
     progress: Progress,
 ) -> None:
-    """Start everything in turn; samples and labels go into the study."""
+    """Start everything in turn; samples and labels go into the study. A variant that fails once is
+    left out from then on, with its reason. Raises BrigadeError if that is the baseline."""
     found.labels.update({variant.name: variant.label for variant in variants})
     order, clients = starts(variants, widths, repeats), find()
     for number, start in enumerate(order):
         interrupt.check()
         progress("starts", number, len(order))
-        sample, notes = timed(start, timing, clients)
+        if start.variant.name in found.left_out:
+            continue
+        try:
+            sample, notes = timed(start, timing, clients)
+        except BrigadeError as error:
+            if start.variant.name == found.baseline:
+                raise
+            at = f"{start.ranks} rank{'s' if start.ranks > 1 else ''}"
+            said = " ".join(error.message.split())
+            found.left_out[start.variant.name] = f"a start of {at} failed: {said}"
+            continue
         found.samples.append(sample)
         found.facts += [note for note in notes if note not in found.facts]
 

@@ -51,7 +51,10 @@ class Study:
 
     @property
     def variants(self) -> list[str]:
-        return [name for name in self.labels if any(s.variant == name for s in self.samples)]
+        """Those that were measured at every width; a start of one that is left out may be among
+        the samples."""
+        seen = {sample.variant for sample in self.samples}
+        return [name for name in self.labels if name in seen and name not in self.left_out]
 
     def seconds(self, variant: str, ranks: int) -> list[float]:
         """In the order of repeats."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,7 @@ class Wanted:
     widths: str | None = None
     repeats: int = 3
     timing: Timing = field(default_factory=Timing)
+    begun: Callable[[Study], None] = lambda study: None  # told of the study that samples go into
 
 
 def study(wanted: Wanted, progress: Progress) -> Study:
@@ -59,6 +61,7 @@ def study(wanted: Wanted, progress: Progress) -> Study:
             root = roots.get(variant.name.rstrip("+")) or next(iter(roots.values()))
             variants += _look(variant, root, folders, found, wanted)
         found.baseline = variants[0].name
+        wanted.begun(found)
         time_all(found, variants, widths, wanted.repeats, wanted.timing, progress)
     return found
 

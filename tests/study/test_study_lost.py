@@ -1,0 +1,79 @@
+"""One start that fails, or a study that ends before its time, loses nothing that was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from brigade.errors import BrigadeError
+from brigade.study import report
+from brigade.study.conclude import conclude
+from brigade.study.plan import Variant
+from brigade.study.run import Timing, time_all
+from brigade.study.samples import Study
+
+
+def made(tmp_path, weak: str) -> Study:
+    """Three repeats of three variants, of which the weak one fails from its second start on."""
+    program = tmp_path / "app"
+    program.write_text(
+        '#!/bin/sh\nif [ "$WEAK" ]; then\n  [ -e "$WEAK" ] && echo no license && exit 3\n'
+        '  : > "$WEAK"\nfi\nexit 0\n'
+    )
+    program.chmod(0o755)
+    flag = {"WEAK": str(tmp_path / "started")}
+    variants = [
+        Variant(name, name.upper(), (str(program),), flag if name == weak else {})
+        for name in ("base", "first", "second")
+    ]
+    found = Study("paths", [str(program)], {}, "base", None)
+    time_all(found, variants, [1], 3, Timing(limit_s=300), lambda *_: None)
+    return found
+
+
+def test_a_variant_whose_start_fails_is_left_out_and_the_others_go_on(tmp_path, capsys):
+    found = made(tmp_path, "first")
+    assert [len(found.seconds(name, 1)) for name in ("base", "first", "second")] == [3, 1, 3]
+    assert found.variants == ["base", "second"]
+    assert "a start of 1 rank failed" in found.left_out["first"]
+    assert "no license" in found.left_out["first"]
+    said = conclude(found)
+    assert any(line.startswith("FIRST was left out: a start of 1 rank failed") for line in said)
+    assert any("SECOND" in line and "BASE" in line for line in said)
+    report.print_study(found, said)
+    assert "FIRST was left out" in capsys.readouterr().out
+
+
+def test_a_baseline_that_fails_ends_the_study(tmp_path):
+    with pytest.raises(BrigadeError, match="ended with 3"):
+        made(tmp_path, "base")
+
+
+def test_what_was_measured_before_a_signal_is_kept(tmp_path):
+    """The second timed start never ends."""
+    program, raw = tmp_path / "bin/app", tmp_path / "raw.json"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\necho >> "$STARTS"\n[ "$(wc -l < "$STARTS")" -lt 3 ] || exec sleep 600\n'
+    )
+    program.chmod(0o755)
+    words = ["--variants", "plain", "--widths", "1", "--repeats", "3", "--json", str(raw)]
+    starts = tmp_path / "starts"
+    study = subprocess.Popen(
+        [sys.executable, "-m", "brigade", "study", "paths", *words, "--", str(program)],
+        env={**os.environ, "STARTS": str(starts)}, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    while not (starts.exists() and starts.read_text().count("\n") >= 3):
+        assert study.poll() is None
+        time.sleep(0.02)
+    study.send_signal(signal.SIGINT)
+    assert study.wait() == 128 + signal.SIGINT
+    kept = json.loads(raw.read_text())
+    assert len(kept["samples"]) == 1
+    assert kept["conclusions"] == ["The study ended after 1 start: nothing is concluded."]
