@@ -77,3 +77,28 @@ def test_what_was_measured_before_a_signal_is_kept(tmp_path):
     kept = json.loads(raw.read_text())
     assert len(kept["samples"]) == 1
     assert kept["conclusions"] == ["The study ended after 1 start: nothing is concluded."]
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "said"),
+    [
+        ("--figure", "it.foo", "no figure of that kind"),
+        ("--figure", "nowhere/it.png", "no such folder"),
+        ("--json", ".", "Is a directory"),
+        ("--json", "nowhere/it.json", "No such file"),
+    ],
+)
+def test_results_that_cannot_be_written_are_refused_before_anything_starts(
+    tmp_path, option, name, said
+):
+    program = tmp_path / "bin/app"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n: > started\n")
+    program.chmod(0o755)
+    words = ["study", "paths", "--variants", "plain", option, name, "--", str(program)]
+    command = [sys.executable, "-m", "brigade", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "started").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bin"]

@@ -166,13 +166,15 @@ def _make(
     from brigade import interrupt
     from brigade.job.progress import Progress as Line
     from brigade.job.signals import die_of
+    from brigade.model import figure as figures
     from brigade.study import figure, report
     from brigade.study.conclude import conclude
     from brigade.study.run import Timing
 
-    for name in ("json_file", "figure"):
-        if options[name] and not Path(options[name]).absolute().parent.is_dir():
-            raise UsageError(f"{options[name]}: no such folder")
+    if options["figure"]:
+        figures.check(options["figure"])
+    if options["json_file"] not in (None, "-"):
+        _check_json(Path(options["json_file"]))
     begun: list[Study] = []
     common = {
         "words": list(words),
@@ -201,6 +203,17 @@ def _make(
     _save(found, options["json_file"], said)
     if options["figure"]:
         figure.draw(found, Path(options["figure"]), report.title(found))
+
+
+def _check_json(path: Path) -> None:
+    """Raise UsageError if samples cannot be written there; nothing is left behind."""
+    there = path.exists()
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise UsageError(f"--json {path}: {error.strerror}", hint="name another file") from error
+    if not there:
+        path.unlink()
 
 
 def _save(found: Study, json_file: str | None, said: list[str]) -> None:

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from brigade.errors import BrigadeError
+from brigade.model.figure import write
 from brigade.study.samples import Study
 
 # colours that differ for colour-blind eyes too, and a marker each
@@ -19,16 +19,9 @@ _LABEL = 24  # characters a line beside a bar
 
 
 def draw(study: Study, path: Path, title: str) -> None:
-    """Write the figure (PNG, SVG or PDF). Raises BrigadeError without Matplotlib."""
-    try:
-        import matplotlib
+    """Write the figure, after `brigade.model.figure.check`. BrigadeError if it cannot be."""
+    import matplotlib.pyplot as plt
 
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise BrigadeError(
-            "a figure needs Matplotlib", hint="pip install 'brigade[plot]'"
-        ) from error
     panels = 2 if study.operations else 1
     figure, axes = plt.subplots(
         1, panels, figsize=(5.4 * panels, 4.2), layout="constrained", squeeze=False
@@ -42,8 +35,7 @@ def draw(study: Study, path: Path, title: str) -> None:
         handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9
     )
     figure.suptitle(title, fontsize=11)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    write(figure, str(path))
 
 
 def _look(study: Study, name: str) -> tuple[str, str]:
