@@ -71,6 +71,14 @@ def test_widths_that_do_not_agree_are_told_apart():
     assert "at 4 ranks 0.50 (0.49 to 0.50, 3 pairs)" in text
 
 
+def test_pairs_that_do_not_all_agree_are_counted():
+    """Quicker in 9 of 10 pairs at 4 ranks: enough for a claim there."""
+    many = [2.0, 2.1, 2.2, 2.3, 2.0, 2.1, 2.2, 2.3, 2.0, 4.3]
+    text = said({"one": {1: [1.0] * 10, 4: [4.2] * 10},
+                 "other": {1: [1.5 + 0.01 * i for i in range(10)], 4: many}})  # fmt: skip
+    assert "it is in 9 of 10 pairs there, but the widths do not agree" in text
+
+
 def test_growth_within_the_spread_is_no_growth():
     text = said({"one": {1: [1.0, 2.0, 1.1], 4: [1.5, 1.2, 1.6]}})
     assert "growth within the spread" in text

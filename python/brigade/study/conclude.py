@@ -54,10 +54,11 @@ def _fastest(study: Study) -> list[str]:
         ]
     there = against(study, order[0], order[1], [ranks])
     agree = there.high < 1 and len(study.widths) > 1
-    why = f"it is in all {there.pairs} pairs there, but the widths do not agree" if agree else ""
+    all_of = "all" if there.quicker == there.pairs else f"{there.quicker} of"
+    why = f"it is in {all_of} {there.pairs} pairs there, but the widths do not agree"
     return [
         f"Quickest at {at}: {first}, {seconds:.2f} s (median); that it is quicker than {second} "
-        f"cannot be claimed{': ' if why else ''}{why}."
+        f"cannot be claimed{f': {why}' if agree else ''}."
     ]
 
 

@@ -21,6 +21,7 @@ class Comparison:
     """Seconds of one variant to those of another."""
 
     pairs: int
+    quicker: int  # pairs in which the one took less than the other
     ratio: float
     low: float  # interval of the ratio at the level that was asked for; the whole range if there
     high: float  # are too few pairs for that level
@@ -52,6 +53,7 @@ def compare(ones: list[float], others: list[float], level: float = LEVEL) -> Com
     cut = _cut(counts, level)
     return Comparison(
         n,
+        sum(log < 0 for log in logs),
         math.exp(statistics.median(walsh)),
         math.exp(walsh[cut]),
         math.exp(walsh[len(walsh) - 1 - cut]),
