@@ -216,6 +216,15 @@ def test_all_that_is_drawn_over_time_has_one_axis_long_enough_for_each():
     assert all("ready" in [mark.text for mark in marks] for _, _, _, marks in html.charts(profile))
 
 
+def test_a_second_run_that_is_busier_than_the_first_stays_below_the_edge():
+    profile = startups.numpy()
+    assert profile.after
+    profile.after.timelines = [Timeline("calls", 0.05, {"open": [100_000]})]
+    ((main, after),) = [(main, after) for _, main, after, _ in html.charts(profile) if after]
+    assert after.peak == 2_000_000
+    assert main.top == after.top >= after.peak
+
+
 def test_a_run_under_brigade_that_asks_nothing_is_an_empty_drawing():
     profile = startups.numpy()
     assert profile.after

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from brigade.errors import BrigadeError
 from brigade.page import forest, view
-from brigade.page.chart import Chart, Mark, chart
+from brigade.page.chart import Chart, Mark, chart, nice
 from brigade.printable import size
 from brigade.profile import words
 from brigade.profile.insights import find
@@ -106,8 +106,9 @@ def charts(profile: Profile) -> list[tuple[str, Chart, Chart | None, list[Mark]]
     length = max([statistics.median(ready) * 1.03 if ready else 0.0, *lengths])
     drawn = []
     for line, then in pairs:
-        main = chart(line, length)
-        after = chart(then, length, main.top) if then else None
+        top = nice(max(chart(one, length).peak for one in (line, then) if one))
+        main = chart(line, length, top)
+        after = chart(then, length, top) if then else None
         drawn.append((_whose(line), main, after, _marks(profile, main)))
     return drawn
 
