@@ -65,7 +65,7 @@ def test_brigade_does_not_grow_with_the_ranks_where_direct_does():
 
 @settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
 @given(
-    st.integers(1, 3000), st.integers(1, 32), st.floats(1e-6, 1e-2), st.integers(1, 16),
+    st.integers(1, 3000), st.integers(1, 32), st.floats(1e-6, 1e-2), st.integers(1, 512),
     st.floats(0, 5),
 )  # fmt: skip
 def test_bounds_steady_state_and_simulation_agree(nodes, each, service_s, servers, cpu_s):
@@ -75,6 +75,12 @@ def test_bounds_steady_state_and_simulation_agree(nodes, each, service_s, server
     assert found.bounds[0] * 0.98 <= found.seconds <= found.bounds[1] * 1.05
     assert found.steady_s == pytest.approx(found.seconds, rel=0.1)
     assert found.bounds[0] <= found.steady_s * (1 + 1e-9)
+
+
+def test_a_band_of_exact_values_stays_within_the_bounds_at_many_servers():
+    machine = dataclasses.replace(MACHINE, servers=256, service_s=100e-6)
+    found = predict(dataclasses.replace(PROGRAM, cpu_s=0.01), machine, 500, 500).direct
+    assert found.high <= found.bounds[1]
 
 
 def test_forty_thousand_ranks_give_a_band_around_the_prediction():

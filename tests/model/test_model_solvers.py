@@ -114,6 +114,20 @@ def test_aggregated_runs_keep_the_length_of_a_start_up(n, rounds, load, cv):
     assert sum(runs) / len(runs) == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.parametrize("events", [8000, simulate.EVENTS])
+@pytest.mark.parametrize("load", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("servers", [64, 256, 512])
+def test_aggregated_runs_keep_the_length_of_a_start_up_at_many_servers(servers, load, events):
+    """Nobody waits longer, and the last one is no later, because few stand for many."""
+    network = repairman(10e-6, 100e-6, servers)
+    n, rounds = round(load * network.knee), 4500
+    how = simulate.aggregation(network, n, rounds, events)
+    found = simulate.run(network, n, rounds, 1, how)
+    expected = rounds * n / mva.throughputs(network, n)[-1]
+    assert found.mean_s == pytest.approx(expected, rel=0.02)
+    assert expected * 0.99 <= found.makespan_s <= 1.08 * expected
+
+
 def test_a_coarse_group_below_the_knee_takes_as_long_as_one_alone():
     """A unit of 2,000 customers is served 2,000 times as long; that is not added to its round."""
     network = repairman(1.0, 0.6 / 40_960, cv=0.0)

@@ -5,10 +5,12 @@ the order of time. Where customers x rounds are too many to step through, they a
 
 - *chunks*: `chunk` rounds are one, with all times multiplied. Only the unit of time has changed, so
   the steady state is the same; a delay's chunk is the sum of its parts (a gamma variable), a
-  service keeps its shape, so that waiting stays true, and sums spread wider than they would;
-- *groups*: `group` customers are one, served so many times as long, with what it no longer waits
-  for others taken off its delay. Below the knee a round stays as long as it was, above it the
-  work stays the same; at the knee itself throughput is lower by up to some percent.
+  service keeps its shape, so that waiting stays true, but those of one customer add up to what so
+  many services do;
+- *groups*: `group` customers are one, and so are as many servers, each as quick as before: a small
+  copy. A station with fewer servers keeps one, which serves so many times as long; what it no
+  longer waits for others is taken off the delay. Below the knee a round stays as long as it was,
+  above it the work stays the same; at the knee itself throughput is lower by up to some percent.
 
 Both make a band wider than it is, never narrower. The laws are checked in every run.
 """
@@ -79,7 +81,9 @@ class _Simulation:
         self._units, self._random, self._how = units, rng, how
         self._network = network
         queues = network.queues
-        saved = (how.group - 1) * sum(one.demand_s for one in queues)
+        self._servers = [max(1, one.servers // how.group) for one in queues]
+        self._longer = [how.group * few / one.servers for few, one in zip(self._servers, queues)]
+        saved = sum((times - 1) * one.demand_s for times, one in zip(self._longer, queues))
         delay = max(0.0, network.delay_s - saved)
         spread = [one for one in network.stations if not one.servers and one.demand_s > 0]
         cv = math.sqrt(sum((one.cv * one.demand_s) ** 2 for one in spread))
@@ -90,9 +94,11 @@ class _Simulation:
 
     def run(self, rounds: int, weight: float) -> Run:
         """`weight`: so much of a group each unit stands for."""
-        scale = self._how.chunk * self._how.group * weight
-        serves = [_draws(self._random, one.demand_s * scale, one.cv) for one in self._queues]
-        free = [[0.0] * one.servers for one in self._queues]
+        serves = [
+            self._services(one.demand_s * times * weight, one.cv, rounds)
+            for one, times in zip(self._queues, self._longer)
+        ]
+        free = [[0.0] * servers for servers in self._servers]
         work, idle, stays = ([0.0] * len(serves) for _ in range(3))
         last = len(serves) - 1
         left = [rounds] * self._units
@@ -110,7 +116,7 @@ class _Simulation:
                 if begin < now:
                     idle[station] += now - begin
                     begin = now
-                service = serves[station]()
+                service = serves[station](unit)
                 end = begin + service
                 heapq.heapreplace(servers, end)
                 work[station] += service
@@ -127,6 +133,21 @@ class _Simulation:
                     self._steady = (self._units * rounds - sum(left)) * self._how.chunk / end
                 ends.append(end + self._delay(1 - shares[unit]))
         return self._result(ends, work, idle, free, sum(stays), rounds)
+
+    def _services(self, mean: float, cv: float, rounds: int) -> Callable[[int], float]:
+        """A source of a unit's services at one station: each of a chunk as uneven as one service,
+        so that waiting stays true, and all of them together as even as so many services are."""
+        chunk = self._how.chunk
+        draw = _draws(self._random, mean * chunk, cv)
+        if chunk == 1 or cv < 1e-3:
+            return lambda unit: draw()
+        whole = _draws(self._random, mean * chunk * rounds, cv / math.sqrt(chunk * rounds))
+        units = []
+        for _ in range(self._units):
+            shares = [draw() for _ in range(rounds)]
+            factor = whole() / (math.fsum(shares) or 1.0)  # of gammas, it does not depend on shares
+            units.append([share * factor for share in shares])
+        return lambda unit: units[unit].pop()
 
     def _first_shares(self, rounds: int) -> list[float]:
         """What each unit's first delay is of a whole one; the rest comes at its end. The requests
@@ -160,9 +181,10 @@ class _Simulation:
         busy = {}
         for index, one in enumerate(self._queues):
             rest = idle[index] + sum(span - at for at in free[index] if at < span)
-            worked = 1 - rest / (one.servers * span)
+            servers = self._servers[index]
+            worked = 1 - rest / (servers * span)
             each = work[index] / done
-            laws.utilisation(one.name, worked, done / span, each, one.servers)
+            laws.utilisation(one.name, worked, done / span, each, servers)
             busy[one.name] = worked
         return Run(span, mean, self._steady * self._how.group, busy)
 
