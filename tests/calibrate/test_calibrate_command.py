@@ -13,7 +13,9 @@ import time
 import pytest
 
 from brigade.calibrate import measure, plan, report
-from brigade.model import calibration, system
+from brigade.model import calibration, show, system
+from brigade.model.demand import Demand
+from brigade.model.predict import predict
 
 
 def calibrate(*words: object, **options) -> subprocess.CompletedProcess[str]:
@@ -82,7 +84,7 @@ def test_what_is_written_is_a_system_for_predict(measured):
     assert machine.service_s == data["fit"]["service_s"] > 0
     assert machine.servers == data["fit"]["servers"]
     assert "network_bandwidth" in machine.assumed
-    assert "service_s" not in machine.assumed
+    assert ("service_s" in machine.assumed) == (not data["fit"]["reached"])
 
 
 def test_predict_takes_it(measured):
@@ -102,6 +104,19 @@ def test_the_service_of_a_kind_is_what_it_takes_beside_the_round_trip_and_lookin
     assert report.by_kind(measure.Measured(kinds=kinds), fitted, names_known=True)["open"] == 3.25
     kinds["list"] = [0.125]  # the listing came with the opening
     assert report.by_kind(measure.Measured(kinds=kinds), fitted, False)["readdir"] == 0.75
+
+
+def test_bounds_of_a_limit_that_was_not_reached_are_no_measurements():
+    fitted = calibration.Fit(1e-3, 4, 0.0, 4000.0, 1e-3, reached=False)
+    machine = system.from_json(system.to_json(report.system(measure.Measured(), fitted, "ours")))
+    assert {"service_s", "servers", "round_trip_s"} <= set(machine.assumed)
+    assert machine.spread_of("service_s") == system.ASSUMED_SPREAD
+    said = show.notes(Demand(), machine, [predict(Demand(cpu_s=1.0), machine, 4, 2, draws=0)])
+    assert any("direct is an upper bound" in line for line in said)
+    reached = report.system(measure.Measured(), dataclasses.replace(fitted, reached=True), "ours")
+    assert "service_s" not in reached.assumed and reached.spread_of("service_s") == 0.02
+    said = show.notes(Demand(), reached, [predict(Demand(cpu_s=1.0), reached, 4, 2, draws=0)])
+    assert not any("upper bound" in line for line in said)
 
 
 def test_a_local_disk_is_called_one(tmp_path):

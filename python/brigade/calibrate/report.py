@@ -21,6 +21,7 @@ _FAR = 0.25  # misfit of the bursts: from here on the number of servers says lit
 _BY_ITSELF_S = 10e-6  # a quicker answer did not come over a network: nothing to be remembered
 _TOLD = 0.1  # of the service time of a look-up
 _MEASURED = ("service_s", "servers", "round_trip_s", "link_bandwidth")
+_BOUNDS = ("service_s", "servers", "round_trip_s")  # where the limit was not reached
 
 
 def system(found: Measured, fitted: Fit, name: str) -> System:
@@ -34,6 +35,8 @@ def system(found: Measured, fitted: Fit, name: str) -> System:
     if found.read:
         more["link_bandwidth"] = max(rate / found.nodes[n] for n, rate in found.read.items())
     measured = [name for name in _MEASURED if name in more or name != "link_bandwidth"]
+    if not fitted.reached:
+        measured = [name for name in measured if name not in _BOUNDS]
     return System(
         name=name,
         service_s=fitted.service_s,
@@ -42,7 +45,8 @@ def system(found: Measured, fitted: Fit, name: str) -> System:
         servers=fitted.servers,
         round_trip_s=fitted.round_trip_s,
         assumed=tuple(field for field in MEASURABLE if field not in measured),
-        spread={"service_s": max(0.02, fitted.spread)},
+        spread={"service_s": max(0.02, fitted.spread)} if fitted.reached else {},
+        limit_reached=fitted.reached,
         **more,
     )
 

@@ -93,6 +93,8 @@ def _machine(given: dict[str, Any]) -> Any:
     values = {name: value for name, value in named.items() if value is not None}
     if "service_s" in values:
         values["service_by_kind"] = {}
+    if "service_s" in values and "servers" in values:
+        values["limit_reached"] = True
     spread = {name: value for name, value in machine.spread.items() if name not in values}
     assumed = tuple(name for name in machine.assumed if name not in values)
     return dataclasses.replace(machine, **values, assumed=assumed, spread=spread)

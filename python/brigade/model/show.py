@@ -115,6 +115,10 @@ def notes(demand: Demand, system: System, found: list[Prediction]) -> list[str]:
             f"ASSUMED, not measured: {', '.join(guesses)}. `brigade calibrate` measures a file "
             "system, `brigade profile` a program; until then trust the order of magnitude only."
         )
+    if not system.limit_reached:
+        lines.append(
+            "The calibration did not reach the metadata server's limit: direct is an upper bound."
+        )
     if not demand.fixed_s:
         lines.append("The launcher's own time is not in it: nobody measured it.")
     return lines

@@ -58,6 +58,7 @@ class System:
     decode_workers: int = 8  # of a node
     stage_fixed_s: float = 0.5  # starting the staging step: launcher, MPI_Init, agreements
     # honesty
+    limit_reached: bool = True  # False: the server answers more than these values say
     assumed: tuple[str, ...] = ()  # fields that nobody measured
     spread: dict[str, float] = field(default_factory=dict)  # field -> relative standard error
 
