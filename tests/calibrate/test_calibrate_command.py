@@ -119,6 +119,16 @@ def test_bounds_of_a_limit_that_was_not_reached_are_no_measurements():
     assert not any("upper bound" in line for line in said)
 
 
+def test_what_nodes_remember_is_assumed_where_there_was_no_time_to_find_out():
+    fitted = calibration.Fit(1e-3, 4, 1e-3, 4000.0, 2e-3, reached=True)
+    unknown = report.system(measure.Measured(), fitted, "ours")
+    assert {"caches_names", "caches_absent", "cores"} <= set(unknown.assumed)
+    found = measure.Measured(files_again={0.1: [2e-3]})
+    known = report.system(found, fitted, "ours")
+    assert "caches_names" not in known.assumed and not known.caches_names
+    assert "caches_absent" in known.assumed
+
+
 def test_a_local_disk_is_called_one(tmp_path):
     fit = {"servers": 1, "service_s": 1e-6, "round_trip_s": 0.0, "throughput": 1e6, "also": [],
            "reached": True, "rest_s": 1e-6, "misfit": 0.0}  # fmt: skip

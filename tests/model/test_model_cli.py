@@ -56,6 +56,16 @@ def test_what_is_given_is_not_assumed_and_counts(tmp_path):
     assert "service time of a request" not in slow["assumed"]
 
 
+def test_what_nodes_remember_and_their_processors_are_named_where_they_were_assumed():
+    words = [*COUNTS, "--ranks", "64", "--nodes", "8", "--json"]
+    assumed = json.loads(predict(*words))["assumed"]
+    guessed = {"that nodes remember names", "that nodes remember absent names",
+               "processors of a node", "number of data servers"}  # fmt: skip
+    assert guessed <= set(assumed)
+    told = json.loads(predict(*words, "--no-node-cache", "--cores", "8"))["assumed"]
+    assert guessed & set(told) == {"number of data servers"}
+
+
 def test_files_of_a_system_and_a_demand_are_taken(tmp_path):
     system.save(System(name="ours", service_s=1e-3, servers=1), tmp_path / "system.json")
     wanted = Demand(name="app", first={"lookup": 1000.0}, further={"lookup": 1000.0}, fixed_s=1.0)

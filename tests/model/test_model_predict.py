@@ -105,6 +105,17 @@ def test_what_is_exact_has_a_narrow_band_and_what_is_assumed_a_wide_one():
     assert guessed.high / guessed.low > 2
 
 
+def test_threads_that_were_assumed_are_drawn_too():
+    """Half and twice as many lie in the band of an otherwise exact prediction."""
+    machine = dataclasses.replace(MACHINE, servers=8, assumed=("servers",))
+    found = predict(PROGRAM, machine, 4096, 512).direct
+    for servers in (4, 16):
+        other = dataclasses.replace(MACHINE, servers=servers)
+        assert found.low < predict(PROGRAM, other, 4096, 512, draws=0).direct.seconds < found.high
+    factors = Factors(seed=1, draws=24)
+    assert all(factors.system(machine, draw).servers >= 1 for draw in range(24))
+
+
 def test_values_that_are_drawn_do_not_move_together():
     factors = Factors(seed=1, draws=24)
     drawn = [factors.system(system.typical(), draw) for draw in range(24)]

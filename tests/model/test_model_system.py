@@ -8,7 +8,8 @@ import json
 import pytest
 
 from brigade.errors import BrigadeError
-from brigade.model import system
+from brigade.model import show, system
+from brigade.model.demand import Demand
 from brigade.model.system import System
 
 
@@ -34,6 +35,13 @@ def test_what_a_file_leaves_out_is_assumed():
 
 def test_a_typical_system_measures_nothing():
     assert set(system.typical().assumed) == set(system.MEASURABLE)
+
+
+def test_an_assumption_that_is_false_is_named_as_such():
+    forgetful = dataclasses.replace(system.typical(), caches_names=False)
+    said = show.assumed(Demand(), forgetful)
+    assert "that nodes do not remember names" in said
+    assert "that nodes remember absent names" in said
 
 
 def test_a_kind_without_a_time_of_its_own_takes_the_common_one():

@@ -28,13 +28,15 @@ def system(found: Measured, fitted: Fit, name: str) -> System:
     """The machine as `brigade predict --system` reads it; what was not measured is assumed."""
     known, _ = calibration.remembered(found.files_again, fitted.rest_s)
     known_absent, _ = calibration.remembered(found.absent_again, fitted.rest_s)
-    life = {"caches_names": known > 0, "caches_absent": known_absent > 0}
-    more: dict[str, Any] = life if found.files_again else {}
+    more: dict[str, Any] = {"caches_names": known > 0} if found.files_again else {}
+    if found.absent_again:
+        more["caches_absent"] = known_absent > 0
     if known > 0:
         more["attribute_life_s"] = known
     if found.read:
         more["link_bandwidth"] = max(rate / found.nodes[n] for n, rate in found.read.items())
     measured = [name for name in _MEASURED if name in more or name != "link_bandwidth"]
+    measured += [name for name in ("caches_names", "caches_absent") if name in more]
     if not fitted.reached:
         measured = [name for name in measured if name not in _BOUNDS]
     return System(

@@ -152,7 +152,9 @@ class Factors:
         self._columns: dict[str, list[float]] = {}
 
     def system(self, machine: System, draw: int) -> System:
-        drawn = dataclasses.replace(machine, **self._changed(machine, system.DRAWN, draw))
+        changed = self._changed(machine, system.DRAWN, draw)
+        whole = {name: max(1, round(changed[name])) for name in system.WHOLE if name in changed}
+        drawn = dataclasses.replace(machine, **{**changed, **whole})
         factor = self._factor("service_s", machine.spread_of("service_s"), draw)
         kinds = {kind: seconds * factor for kind, seconds in machine.service_by_kind.items()}
         return dataclasses.replace(drawn, service_by_kind=kinds)

@@ -13,6 +13,10 @@ from brigade.model.system import System
 PLAIN = {
     "service_s": "service time of a request",
     "servers": "threads of the metadata server",
+    "data_servers": "number of data servers",
+    "cores": "processors of a node",
+    "caches_names": "that nodes remember names",
+    "caches_absent": "that nodes remember absent names",
     "round_trip_s": "network round trip",
     "data_bandwidth": "bandwidth of a data server",
     "link_bandwidth": "bandwidth of a node to the file system",
@@ -40,8 +44,13 @@ def as_json(demand: Demand, system: System, found: list[Prediction]) -> dict[str
 
 
 def assumed(demand: Demand, system: System) -> list[str]:
-    """What nobody measured, in words."""
-    return [PLAIN.get(name, name) for name in (*demand.assumed, *system.assumed)]
+    """What nobody measured, in words; of what is or is not, which was taken."""
+    found = []
+    for name in (*demand.assumed, *system.assumed):
+        said = PLAIN.get(name, name)
+        isnt = getattr(system, name, None) is False
+        found.append(said.replace("nodes remember", "nodes do not remember") if isnt else said)
+    return found
 
 
 def seconds(value: float) -> str:

@@ -75,11 +75,13 @@ class System:
 # Fields of a machine that cannot be known without looking.
 MEASURABLE = (
     *("service_s", "round_trip_s", "data_bandwidth", "link_bandwidth", "hop_s"),
-    *("network_bandwidth", "decode_bandwidth", "stage_fixed_s", "servers"),
+    *("network_bandwidth", "decode_bandwidth", "stage_fixed_s", "servers", "data_servers"),
+    *("cores", "caches_names", "caches_absent"),
 )
 
-# Integers and flags that are not drawn at random even if they were assumed.
-DRAWN = tuple(name for name in MEASURABLE if name != "servers")
+# What decides the shape of a job or of its requests is not drawn at random even if it was assumed.
+DRAWN = tuple(one for one in MEASURABLE if one not in ("cores", "caches_names", "caches_absent"))
+WHOLE = ("servers", "data_servers")  # drawn as whole numbers
 
 
 def typical() -> System:
