@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -17,6 +18,73 @@
 #include "base/clock.h"
 
 #define MOST_CALLS 16 /* under way at a time, in and out */
+
+/* ---- forked processes ---- */
+
+/* Held where a connection is closed, too: no forked process shall close what took its number. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lifeline *all; /* between lifeline_start and lifeline_close */
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void end_one(int *fd)
+{
+    pthread_mutex_lock(&lock);
+    close_one(fd);
+    pthread_mutex_unlock(&lock);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* Without a farewell: the rank itself stays connected. */
+static void forked(void)
+{
+    for (struct lifeline *l = all; l; l = l->next) {
+        close_one(&l->left);
+        close_one(&l->right);
+        close_one(&l->listener);
+    }
+    after_fork();
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(before_fork, after_fork, forked);
+}
+
+static void enlist(struct lifeline *l)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&lock);
+    l->next = all;
+    all = l;
+    pthread_mutex_unlock(&lock);
+}
+
+static void delist(const struct lifeline *l)
+{
+    pthread_mutex_lock(&lock);
+    for (struct lifeline **at = &all; *at; at = &(*at)->next)
+        if (*at == l) {
+            *at = l->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
 
 /* ---- addresses ---- */
 
@@ -100,6 +168,7 @@ void lifeline_start(struct lifeline *l)
         l->card.port = 0;
     if (l->card.port)
         list_addresses(&l->card);
+    enlist(l);
 }
 
 /* ---- calls ---- */
@@ -225,9 +294,7 @@ void lifeline_connect(struct lifeline *l, const struct lifeline_card *right, uin
     }
     while (c.n > 0)
         close(c.fds[--c.n].fd);
-    if (l->listener >= 0)
-        close(l->listener);
-    l->listener = -1;
+    end_one(&l->listener);
 }
 
 /* ---- afterwards ---- */
@@ -249,17 +316,13 @@ static int news_of(int *fd, uint32_t *rank)
         *rank = word.rank;
         return LIFELINE_DEATH;
     }
-    close(*fd);
-    *fd = -1;
+    end_one(fd);
     return n == sizeof word ? 0 : LIFELINE_ENDED;
 }
 
 void lifeline_forget(struct lifeline *l, int side)
 {
-    int *fd = side < 0 ? &l->left : &l->right;
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
+    end_one(side < 0 ? &l->left : &l->right);
 }
 
 int lifeline_look(struct lifeline *l, int *side, uint32_t *rank)
@@ -290,9 +353,7 @@ void lifeline_close(struct lifeline *l)
     int *fds[] = {&l->left, &l->right, &l->listener};
     say(l->left, (struct word){.farewell = 1});
     say(l->right, (struct word){.farewell = 1});
-    for (int i = 0; i < 3; i++) {
-        if (*fds[i] >= 0)
-            close(*fds[i]);
-        *fds[i] = -1;
-    }
+    for (int i = 0; i < 3; i++)
+        end_one(fds[i]);
+    delist(l);
 }

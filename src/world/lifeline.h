@@ -1,6 +1,8 @@
 /* A TCP connection from the leader of each node to that of the next: the kernel closes it when a
  * process ends, whatever the process was doing, so that a rank which nobody shares a node with does
- * not die unseen, and none that merely computes is taken for dead.
+ * not die unseen, and none that merely computes is taken for dead. A process that a rank forks
+ * lets go of the connections, or they would outlive the rank; one that it makes by _Fork or clone,
+ * or while they are being made, keeps them until it ends or executes another program.
  *
  * Where no connection can be made (a firewall, no network) there is none: then such a death is seen
  * only if MPI says so. Nothing goes over it but a word of a death, and a farewell. Whoever leaves
@@ -26,9 +28,11 @@ struct lifeline {
     int listener;
     int left, right; /* connections, or -1 */
     struct lifeline_card card;
+    struct lifeline *next; /* of those that a forked process must let go */
 };
 
-/* Local. Opens a listener; `card` is for the left neighbour. */
+/* Local. Opens a listener; `card` is for the left neighbour. `l` stays where it is until
+ * lifeline_close. */
 void lifeline_start(struct lifeline *l);
 
 /* All nodes at the same time: calls the right neighbour, whose card it is, is called by the left

@@ -3,8 +3,10 @@
  *     code failed-rank offset seconds path
  * and leaves without MPI_Finalize, which would wait for the dead. SIGALRM ends one that hangs.
  *
- * killed_driver FOLDER write|overlap|read HINTS BYTES [SLEEPER]: this rank computes for long (many
- * looks at whether it lives) before it goes on, while the others wait for it */
+ * killed_driver FOLDER write|overlap|read|fork HINTS BYTES [SLEEPER]: with fork each rank forks a
+ * process, once it has the file open, that does nothing and outlives it, and writes; SLEEPER: this
+ * rank computes for long (many looks at whether it lives) before it goes on, while the others wait
+ * for it */
 #include <mpi.h>
 
 #include "brigade/io.h"
@@ -18,9 +20,10 @@
 #define PIECE 1024u
 #define OVERLAP 64u /* of each piece with the next one, which is another rank's */
 #define HANGS_S 30
+#define OUTLIVES_S 10 /* longer than survivors may take to be told */
 #define LONG_US 400000
 
-static int rank, size;
+static int rank, size, forks;
 static unsigned more; /* bytes of a piece that are the next one's, too */
 static struct brg_error err = {.rank = -1, .offset = -1};
 
@@ -45,6 +48,12 @@ static int run(const char *path, int reading, const char *hints, size_t bytes, i
     unsigned flags = reading ? BRG_READ : BRG_WRITE | BRG_CREATE;
     char *buf = calloc(1, bytes);
     int rc = brg_file_open(MPI_COMM_WORLD, path, flags, hints, &f, &err);
+    if (!rc && forks && fork() == 0) {
+        for (int fd = 0; fd < 3; fd++)
+            close(fd);
+        sleep(OUTLIVES_S);
+        _exit(0);
+    }
     for (int call = 0; !rc && call < CALLS; call++) {
         if (rank == sleeper && call == 1)
             usleep(LONG_US);
@@ -67,6 +76,7 @@ int main(int argc, char **argv)
     double began = MPI_Wtime();
     snprintf(path, sizeof path, "%s/data", argv[1]);
     more = strcmp(argv[2], "overlap") == 0 ? OVERLAP : 0;
+    forks = strcmp(argv[2], "fork") == 0;
     int rc = run(path, strcmp(argv[2], "read") == 0, argv[3], strtoull(argv[4], NULL, 10),
                  argc > 5 ? atoi(argv[5]) : -1);
     snprintf(told, sizeof told, "%s/told.%d", argv[1], rank);

@@ -129,6 +129,10 @@ def test_of_two_ranks_the_other_one_is_told(world: World) -> None:
     world.run(2, "io.meet:6@1", "share=no").assert_all_know(1)
 
 
+def test_a_process_that_the_dead_rank_has_forked_does_not_hide_its_death(world: World) -> None:
+    world.run(4, "io.meet:7@2", "share=no", "fork").assert_all_know(2)
+
+
 @pytest.mark.parametrize("share", ["no", pytest.param("yes", marks=pytest.mark.all)])
 def test_a_rank_that_computes_is_not_taken_for_dead_and_is_told_later(
     world: World, share: str

@@ -12,6 +12,7 @@
 
 enum way {
     KILLED,
+    FORKED, /* is killed, and a process that it has forked lives on */
     FAREWELL,
     TELLS /* that rank 77 died, and leaves without more */
 };
@@ -22,6 +23,7 @@ static struct shared {
     struct lifeline_card cards[NODES];
     int news[NODES], side[NODES];
     uint32_t rank[NODES];
+    pid_t sleeper;
 } * shared;
 
 static void wait_until(_Atomic int *counter, int value)
@@ -59,6 +61,12 @@ static int be_node(int node, enum way way)
         lifeline_close(&l);
     if (way == TELLS)
         lifeline_tell(&l, 77);
+    if (way == FORKED) {
+        pid_t pid = fork();
+        while (pid == 0)
+            pause();
+        shared->sleeper = pid;
+    }
     shared->go = 1;
     raise(SIGKILL);
     return 1;
@@ -73,14 +81,16 @@ static void run(enum way way)
             _exit(be_node(node, way));
     for (int node = 0; node < NODES; node++)
         waitpid(pids[node], NULL, 0);
+    if (shared->sleeper)
+        kill(shared->sleeper, SIGKILL);
     for (int node = 0; node < NODES; node++)
         CHECK(shared->connected[node] == 3, "way %d: node %d has %d connections", way, node,
               shared->connected[node] - 1);
 }
 
-static void the_neighbours_of_one_that_is_killed_know_its_side(void)
+static void the_neighbours_of_one_that_is_killed_know_its_side(enum way way)
 {
-    run(KILLED);
+    run(way);
     CHECK(shared->news[0] == LIFELINE_ENDED && shared->side[0] == 1, "%d at %d", shared->news[0],
           shared->side[0]);
     CHECK(shared->news[2] == LIFELINE_ENDED && shared->side[2] == -1, "%d at %d", shared->news[2],
@@ -143,7 +153,8 @@ int main(void)
 {
     alarm(60);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    the_neighbours_of_one_that_is_killed_know_its_side();
+    the_neighbours_of_one_that_is_killed_know_its_side(KILLED);
+    the_neighbours_of_one_that_is_killed_know_its_side(FORKED);
     leaving_in_good_order_is_no_news();
     a_word_comes_before_the_end_of_who_said_it();
     a_stranger_is_not_taken_for_the_neighbour();
