@@ -111,6 +111,13 @@ def test_as_many_ranks_a_node_at_every_width():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("ranks", "nodes"), [(96, 7), (49, 49), (40960, 1707), (3, 1)])
+def test_the_nodes_that_were_asked_for_are_those_of_the_widest(ranks, nodes):
+    words = [*COUNTS, "--cpu", "1s", "--ranks", str(ranks), "--nodes", str(nodes), "--json"]
+    (found,) = json.loads(predict(*words))["predictions"]
+    assert (found["ranks"], found["nodes"]) == (ranks, nodes)
+
+
 def test_a_figure_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "start.svg"

@@ -137,6 +137,8 @@ def _demand(given: dict[str, Any], machine: Any) -> Any:
 
 def _widths(given: dict[str, Any], cores: int, shared: bool) -> list[tuple[int, int]]:
     """(ranks, nodes) of each width; as many ranks a node at all of them."""
+    from brigade.model.predict import nodes_of
+
     try:
         ranks = [int(word) for word in given["ranks"].replace(" ", "").split(",")]
     except ValueError:
@@ -151,5 +153,4 @@ def _widths(given: dict[str, Any], cores: int, shared: bool) -> list[tuple[int, 
             hint="every node has at least one rank",
         )
     nodes = given["nodes"] or (1 if shared else -(-max(ranks) // cores))
-    each = max(ranks) / nodes
-    return [(one, max(1, min(one, -int(-one // each)))) for one in sorted(set(ranks))]
+    return [(one, nodes_of(one, max(ranks), nodes)) for one in sorted(set(ranks))]

@@ -8,7 +8,7 @@ from typing import Any
 
 from brigade.errors import BrigadeError
 from brigade.model.demand import Demand
-from brigade.model.predict import Prediction, predict
+from brigade.model.predict import Prediction, nodes_of, predict
 from brigade.model.system import System
 
 COLORS = {"direct": "#c44e52", "brigade": "#4c72b0"}
@@ -22,8 +22,7 @@ def widths(found: list[Prediction]) -> list[tuple[int, int]]:
     widest = found[-1]
     top = math.log(max(widest.ranks, 2))
     steps = {round(math.exp(top * i / (POINTS - 1))) for i in range(POINTS)} | {widest.ranks}
-    each = widest.ranks / widest.nodes
-    return [(ranks, max(1, min(ranks, round(ranks / each)))) for ranks in sorted(steps)]
+    return [(one, nodes_of(one, widest.ranks, widest.nodes)) for one in sorted(steps)]
 
 
 def write(figure: Any, path: str) -> None:

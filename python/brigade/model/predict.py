@@ -88,6 +88,11 @@ def predict(
     return Prediction(ranks, nodes, ways["direct"], ways["brigade"], stages)
 
 
+def nodes_of(ranks: int, widest: int, nodes: int) -> int:
+    """Nodes of a narrower job with as many ranks a node as `widest` ranks on `nodes`."""
+    return -(-ranks * nodes // widest)
+
+
 def steady_seconds(phase: Phase) -> float:
     """Length of a phase whose every round is one of the steady state."""
     if not phase.network.queues:
