@@ -130,6 +130,23 @@ def test_a_job_agrees_with_its_simulation(way, kind):
     assert check(job, Plan(way, 1200.0, every), 60, seed=3).agrees
 
 
+@pytest.mark.parametrize("writers", [4, 24, 40])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Spread("lognormal", 0.8, of=16),
+        Spread("gumbel", 0.3, of=16),
+        spread.of_samples([1.0, 1.1, 1.3, 1.6, 3.0], of=16),
+    ],
+)
+def test_writers_that_are_no_multiple_of_a_samples_are_simulated_as_many_as_they_are(kind, writers):
+    draw = simulate.writer(kind, 1.0, writers, np.random.default_rng(5))
+    drawn = [draw() for _ in range(20_000)]
+    assert np.mean(drawn) == pytest.approx(spread.factor(kind, writers), rel=0.02)
+    job = dataclasses.replace(JOB, writers=writers, writer_rate=math.inf, spread=kind)
+    assert check(job, Plan("sync", 1200.0), 60, seed=3).agrees
+
+
 @pytest.mark.parametrize(
     "kind", [Spread("lognormal", 0.5), Spread("weibull", 2.0), Spread("gumbel", 0.15)]
 )

@@ -36,9 +36,8 @@ def check(job: Job, plan: Plan, runs: int, seed: int, progress: Progress = None)
     parts = timing(job, plan)
     each = plan.every * plan.interval_s
     patterns = max(1, min(EVENTS // plan.every, round(job.work_s / each)))
-    writers = max(1, round(job.writers / job.spread.of)) * job.spread.of
     mean = job.bytes / job.together_rate
-    draw = simulate.writer(job.spread, mean, writers, rng)
+    draw = simulate.writer(job.spread, mean, job.writers, rng)
     simulated = simulate.Job(
         patterns, plan.every, plan.interval_s, parts.copy_s, draw, parts.behind, parts.slowdown,
         parts.mtbf_s, parts.survive, parts.restart_s, parts.restart_local_s,

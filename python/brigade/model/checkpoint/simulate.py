@@ -14,10 +14,11 @@ from typing import Any, Callable
 
 import numpy as np
 
-from brigade.model.checkpoint.spread import EULER, Spread
+from brigade.model.checkpoint.spread import EULER, Spread, tail_quantile
 from brigade.model.simulate import Band
 
 Draw = Callable[[], float]
+_LEAST = 1e-9  # of the mean: a write of no time would be none
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,25 @@ class Outcome:
 
 
 def writer(spread: Spread, mean_s: float, count: int, rng: np.random.Generator) -> Draw:
-    """Seconds of the slowest of `count` writers, each drawn."""
-    if count % spread.of:
-        raise ValueError(f"{count} writers are no multiple of {spread.of}")
-    return lambda: float(np.max(_drawn(spread, max(1, count // spread.of), rng))) * mean_s
+    """Seconds of the slowest of `count` writers, drawn as many at a time as a sample is of."""
+    whole, rest = divmod(count, spread.of)
+
+    def draw() -> float:
+        drawn = list(_drawn(spread, whole, rng)) if whole else []
+        if rest:
+            drawn.append(_slowest_of_fewer(spread, rest / spread.of, rng))
+        return max(float(max(drawn)), _LEAST) * mean_s
+
+    return draw
+
+
+def _slowest_of_fewer(spread: Spread, share: float, rng: np.random.Generator) -> float:
+    """Of so large a share of the writers that a sample is of: what is below x with probability
+    F(x)^share."""
+    above = -np.expm1(np.log1p(-rng.random()) / share)
+    if spread.kind == "empirical":
+        return spread.values[min(int((1 - above) * len(spread.values)), len(spread.values) - 1)]
+    return float(tail_quantile(spread, [above])[0])
 
 
 def _drawn(spread: Spread, count: int, rng: np.random.Generator) -> Any:
