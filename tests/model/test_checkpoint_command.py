@@ -47,6 +47,18 @@ def test_json_has_the_ways_the_advice_and_every_swept_value():
     assert found["advice"]["words"]
 
 
+@pytest.mark.parametrize("writers", [[], ["--writers", "64"]])
+def test_a_swept_number_of_nodes_is_what_a_call_with_it_gives(writers):
+    words = ["--node-size", "64G", "--rate", "500G", "--writer-rate", "1G", *writers, "--json",
+             "--spread", "lognormal:0.3"]  # fmt: skip
+    swept = json.loads(model("--nodes", 1024, *words, "--sweep", "nodes=64,2048"))["sweep"]["rows"]
+    for row in swept:
+        direct = json.loads(model("--nodes", int(row["value"]), *words))["ways"]
+        for one, other in zip(row["ways"], direct):
+            for name in ("wall_s", "write_s", "peak_rate", "overhead"):
+                assert one[name] == pytest.approx(other[name], rel=1e-4), name
+
+
 def test_a_simulation_that_met_no_failure_does_not_judge():
     text = model("--nodes", 4, "--size", "1T", "--rate", "10G", "--work", "1d", "--simulate", 5)
     assert text.count("too few failures to tell") == 3 and "DISAGREES" not in text

@@ -123,7 +123,7 @@ def command(**given: Any) -> None:
     costs = [one for one in costs if math.isfinite(one.wall_s)]
     advice = advise.advise(job, costs, given["budget"] / 100, job.nodes * job.cores)
     today = _today(job, costs, given["interval"])
-    rows = [(value, _costs(job, sweep, value, costs, given["every"])) for value in values]
+    rows = [(value, _costs(job, sweep, value, costs, given)) for value in values]
     checks = _checks(job, costs, given)
     if given["figure"]:
         from brigade.model.checkpoint import figure as drawing
@@ -282,13 +282,16 @@ def _sweep(text: str | None) -> tuple[str | None, list[float]]:
     return name, sorted(set(values))
 
 
-def _costs(job: Any, sweep: str | None, value: float, costs: list[Any], every: Any) -> list[Any]:
+def _costs(
+    job: Any, sweep: str | None, value: float, costs: list[Any], given: dict[str, Any]
+) -> list[Any]:
     from brigade.model.checkpoint import optimum
 
     if sweep == "interval":
         return _today(job, costs, value)
     assert sweep
-    return optimum.all_ways(optimum.changed(job, sweep, value), every)
+    changed = optimum.changed(job, sweep, value, writers_grow=given["writers"] is None)
+    return optimum.all_ways(changed, given["every"])
 
 
 def _today(job: Any, costs: list[Any], interval: float | None) -> list[Any]:

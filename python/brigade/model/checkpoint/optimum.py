@@ -113,14 +113,17 @@ def all_ways(job: Job, every: int | None = None) -> list[Cost]:
     return [best(job, way, every) for way in WAYS]
 
 
-def changed(job: Job, name: str, value: float) -> Job:
+def changed(job: Job, name: str, value: float, writers_grow: bool = False) -> Job:
     """The job with another number of nodes or writers, mtbf, rate or slowdown. More nodes have more
-    to write, and fail more often; the time between failures is that of the whole job."""
+    to write, and fail more often; the time between failures is that of the whole job. Where
+    `writers_grow` there are more of them, too."""
     if name == "nodes":
         more = value / job.nodes
+        count = round(job.writers * more) if writers_grow else job.writers
         return dataclasses.replace(
-            job, nodes=round(value), bytes=job.bytes * more, mtbf_s=job.mtbf_s / more
-        )
+            job, nodes=round(value), bytes=job.bytes * more, mtbf_s=job.mtbf_s / more,
+            writers=max(1, count),
+        )  # fmt: skip
     if name == "writers":
         return dataclasses.replace(job, writers=round(value))
     if name == "mtbf":
