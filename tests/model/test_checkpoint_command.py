@@ -59,6 +59,16 @@ def test_a_swept_number_of_nodes_is_what_a_call_with_it_gives(writers):
                 assert one[name] == pytest.approx(other[name], rel=1e-4), name
 
 
+def test_writers_are_advised_only_where_something_is_known_of_them(tmp_path):
+    assert json.loads(model(*CASE, "--json"))["advice"]["writers"] is None
+    path = tmp_path / "seconds"
+    path.write_text("\n".join(str(1 + 0.1 * (i % 7) + 0.01 * i) for i in range(40)))
+    words = [*CASE, "--samples", path, "--slowest-of", 96, "--writer-rate", "500G"]
+    advice = json.loads(model(*words, "--json"))["advice"]
+    assert advice["writers"] == 96, "one could fill the rate, but only 96 were measured"
+    assert "times as long as the slowest of 96 does in the mean" in model(*words)
+
+
 def test_a_simulation_that_met_no_failure_does_not_judge():
     text = model("--nodes", 4, "--size", "1T", "--rate", "10G", "--work", "1d", "--simulate", 5)
     assert text.count("too few failures to tell") == 3 and "DISAGREES" not in text

@@ -20,7 +20,7 @@ SIMPLEST = ("sync", "partial", "full")
 class Advice:
     chosen: Cost
     flat: Flat
-    writers: int
+    writers: int | None  # None: what one can send is not known
     rate: float | None  # least with which the overhead stays within the budget
     lines: tuple[str, ...]
 
@@ -29,7 +29,7 @@ def advise(job: Job, costs: Sequence[Cost], budget: float, ranks: int) -> Advice
     """`budget`: the share of computing that checkpoints and failures may cost."""
     chosen = choose(costs)
     room = optimum.flat(job, chosen.plan)
-    count = optimum.writers(job, ranks)
+    count = optimum.writers(job, ranks) if math.isfinite(job.writer_rate) else None
     rate = optimum.smallest(job, chosen.plan, budget)
     lines = (
         _interval(job, chosen, room),
@@ -75,9 +75,8 @@ def _way(costs: Sequence[Cost], chosen: Cost) -> str:
     return text + "."
 
 
-def _writers(job: Job, count: int) -> str:
-    slow = factor(job.spread, count)
-    if math.isinf(job.writer_rate):
+def _writers(job: Job, count: int | None) -> str:
+    if count is None:
         return (
             "Writers: what one can send is not known (--writer-rate; `brigade bench checkpoint` "
             f"with one rank measures it). With {job.writers:,} each must send "
@@ -86,7 +85,9 @@ def _writers(job: Job, count: int) -> str:
     rate = min(job.rate, count * job.writer_rate)
     text = f"Writers: {count:,}, which give {rate_of(rate)}"
     if job.spread.kind != "none":
-        text += f"; the slowest of them takes {slow:.2f} times as long as one does in the mean"
+        one = f"the slowest of {job.spread.of:,}" if job.spread.of > 1 else "one"
+        slow = factor(job.spread, count)
+        text += f"; the slowest of them takes {slow:.2f} times as long as {one} does in the mean"
     if count != job.writers:
         asked = dataclasses.replace(job, writers=count)
         change = asked.write_s / job.write_s
