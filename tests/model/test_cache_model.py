@@ -138,6 +138,11 @@ def test_a_phase_is_its_calls_and_fsyncs_without_sleeps_and_direct_ones_stand_ap
         (["--workload", "{other}"], "line 1"),
         (["--background", "1G", "--dirty", "1M"], "must be less"),
         (["--memory", "1k"], "too little"),
+        (["--memory", "0"], "--memory must be above 0"),
+        (["--write", "0"], "--write must be above 0"),
+        (["--read", "0"], "--read must be above 0"),
+        (["--workload", "{binary}"], "is not text"),
+        (["--workload", "{unmade}"], "no step before has made this file"),
     ],
 )
 def test_what_cannot_be_meant_is_an_error_of_usage(
@@ -146,6 +151,9 @@ def test_what_cannot_be_meant_is_an_error_of_usage(
     names = {"study": tmp_path / "study.json", "other": tmp_path / "other"}
     names["study"].write_text(json.dumps(study()))
     names["other"].write_text("{}")
+    names |= {name: tmp_path / name for name in ("binary", "unmade")}
+    names["binary"].write_bytes(b"write a bytes=1M # \xff\n")
+    names["unmade"].write_text("read a bytes=1M\nlook a\n")
     with pytest.raises(UsageError, match=why):
         model(*(word.format(**names) for word in words))
 

@@ -75,7 +75,7 @@ def cache(
         from brigade.model import figure as figures
 
         figures.check(figure)
-    steps = workloads.parse(Path(workload).read_text("utf-8"), workload) if workload else []
+    steps = workloads.load(workload) if workload else []
     wanted = study.Wanted(tuple(sizes), tuple(patterns.split(",")), steps=tuple(steps), **options)
     study.check(wanted)
     made = measure.program(cache_dir() / "bench")

@@ -111,7 +111,7 @@ def command(
 
         steps = from_trace.steps(native.load(trace))
     elif workload:
-        steps = workloads.parse(Path(workload).read_text("utf-8"), workload)
+        steps = workloads.load(workload)
     else:
         twice = 2 * described.memory.bytes
         text = f"write a bytes={twice}\nlook a\nfsync a\nread a bytes={twice}\nlook a\n"
@@ -134,6 +134,9 @@ def _machine(study: str | None, policy: str, given: dict[str, Any]) -> Any:
     from brigade.model.cache import from_study
     from brigade.model.cache.settings import Limits, Machine
 
+    for name in ("memory", "write", "read"):
+        if given[name] == 0:
+            raise UsageError(f"--{name} must be above 0")
     made = from_study.machine(_study(study), policy) if study else Machine()
     device = {name: given[name] for name in ("write", "read") if given[name] is not None}
     if given["latency"] is not None:

@@ -63,6 +63,9 @@ class _Client:
 
     def _step(self, step: Step, result: dict[str, Any]) -> Process:
         cache = self._cache
+        makes = step.operation in ("write", "file", "sleep")
+        if not makes and step.file not in cache.files:
+            raise UsageError(f"{step.name}: no step before has made this file")
         if step.operation in MOVES:
             yield from _Moving(self, step, result).moves()
         elif step.operation == "file":
@@ -70,8 +73,6 @@ class _Client:
         elif step.operation == "sleep":
             yield step.sleep
         else:
-            if step.file not in cache.files:
-                raise UsageError(f"{step.name}: no step before has made this file")
             if step.operation in ("fsync", "drop"):
                 yield from cache.flush(step.file)
             if step.operation == "drop":

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from brigade.cli.duration import duration
@@ -74,6 +75,14 @@ def parse(text: str, source: str = "workload") -> list[Step]:
     if not steps:
         raise UsageError(f"{source}: no step", hint="write one a line: write a bytes=64M size=1M")
     return steps
+
+
+def load(path: str) -> list[Step]:
+    """The steps of a file. Raises UsageError as `parse` does, and where it is no text."""
+    try:
+        return parse(Path(path).read_text("utf-8"), path)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not text", hint="a workload has a step a line") from error
 
 
 def _step(words: list[str]) -> Step:
