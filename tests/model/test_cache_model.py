@@ -128,6 +128,14 @@ def test_a_phase_is_its_calls_and_fsyncs_without_sleeps_and_direct_ones_stand_ap
     assert compare.summary(phases)["cache"]["phases"] == len(phases) - 1
 
 
+def test_another_background_leaves_the_limit_of_a_study_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(study()))
+    words = ["--machine", str(path), "--memory", "64M", "--background", "1M", "--json"]
+    first = json.loads(model(*words))["machine"]["kernel"]["limits"][0]
+    assert first == {"background": MIB, "hard": 32 * MIB, "strict": False, "blocking": False}
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -61,7 +61,9 @@ Policies:
 @click.option("--latency", type=Duration(), help="Of a request to it.  [default: 100us]")
 @click.option("--shared", is_flag=True, help="It writes and reads in turn, not both at once.")
 @click.option("--background", type=Size(), help="Dirty bytes at which it begins to be written.")
-@click.option("--dirty", type=Size(), help="Most dirty bytes.  [default: a fifth of the memory]")
+@click.option(
+    "--dirty", type=Size(), help="Most dirty bytes.  [default: the study's, or 1/5 of the memory]"
+)
 @click.option("--strict", type=Size(), help="Most dirty bytes of this device (FUSE: 1% of them).")
 @click.option("--client-dirty", type=Size(), help="Most of a client, as Lustre's max_dirty_mb.")
 @click.option("--write-through", is_flag=True, help="Pages are clean at once (FUSE, by default).")
@@ -144,7 +146,7 @@ def _machine(study: str | None, policy: str, given: dict[str, Any]) -> Any:
     memory = dataclasses.replace(made.memory, bytes=given["memory"] or made.memory.bytes)
     limits = list(made.kernel.limits)
     if given["dirty"] or given["background"] or not limits:
-        dirty = given["dirty"] or memory.bytes // 5
+        dirty = given["dirty"] or (limits[0].hard if limits else memory.bytes // 5)
         background = given["background"] if given["background"] is not None else dirty // 2
         if background >= dirty:
             raise UsageError("--background must be less than --dirty")
