@@ -130,6 +130,27 @@ def test_a_job_agrees_with_its_simulation(way, kind):
     assert check(job, Plan(way, 1200.0, every), 60, seed=3).agrees
 
 
+def test_few_rounds_of_many_kinds_do_not_make_writes_look_alike():
+    rng = np.random.default_rng(2)
+    for rounds in (2, 3, 10):
+        rows = [
+            {"variant": "brigade", "ranks": 4, "pattern": cell, "record": 1,
+             "write_total": float((1 + cell) * draw)}
+            for cell in range(2000 // rounds)
+            for draw in np.exp(0.3 * rng.standard_normal(rounds))
+        ]  # fmt: skip
+        found = measured.parse(json.dumps(rows))
+        logs = np.log(found.seconds)
+        assert np.std(logs) == pytest.approx(0.3, rel=0.06), rounds
+
+
+def test_samples_of_one_kind_are_taken_as_they_are():
+    seconds = [1.0, 1.5, 0.7, 2.0]
+    rows = [{"variant": "brigade", "ranks": 4, "pattern": "a", "record": 1, "write_total": one}
+            for one in seconds]  # fmt: skip
+    assert measured.parse(json.dumps(rows)).seconds == pytest.approx(seconds)
+
+
 @pytest.mark.parametrize("writers", [4, 24, 40])
 @pytest.mark.parametrize(
     "kind",

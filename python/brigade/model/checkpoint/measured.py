@@ -5,7 +5,8 @@ samples as rows, and plain text with one number of seconds after another ('#' be
 
 A sample of a benchmark is the slowest of its ranks. Several cells (pattern, record) have several
 means: each sample is divided by its cell's mean, and multiplied by the mean of all, so that what is
-left is how much writes of the same kind differ.
+left is how much writes of the same kind differ. A mean lies amid its own few samples: their
+distances from it (of the logarithms) are lengthened to those of one cell with as many as all.
 """
 
 from __future__ import annotations
@@ -66,12 +67,20 @@ def _report(report: Any, variant: str) -> Measured:
             cells.setdefault(cell, []).append(seconds)
     several = {cell: values for cell, values in cells.items() if len(values) > 1}
     _checked(tuple(value for values in several.values() for value in values))
-    means = {cell: math.fsum(values) / len(values) for cell, values in several.items()}
     count = sum(map(len, several.values()))
     mean = math.fsum(value for values in several.values() for value in values) / count
-    scaled = [mean * value / means[cell] for cell, values in several.items() for value in values]
+    scaled = [mean * one for values in several.values() for one in _differences(values, count)]
     what = f"{count} writes of '{variant}' with {ranks} ranks, {len(several)} kinds"
     return Measured(tuple(scaled), ranks, what)
+
+
+def _differences(values: list[float], count: int) -> list[float]:
+    """How much the samples of a cell differ, in the mean 1, if there are `count` in all cells."""
+    few = len(values)
+    longer = math.sqrt(few / (few - 1) * (count - 1) / count)
+    middle = math.fsum(map(math.log, values)) / few
+    apart = [math.exp(longer * (math.log(value) - middle)) for value in values]
+    return [one * few / math.fsum(apart) for one in apart]
 
 
 def _rows(samples: Any) -> list[tuple[str, int, Any, float]]:
