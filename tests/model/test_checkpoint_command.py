@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from brigade.cli.model_checkpoint import command
 from brigade.errors import BrigadeError, UsageError
+from brigade.model.checkpoint import advise
 
 ROOT = Path(__file__).resolve().parents[2]
 CASE = ["--nodes", "1024", "--node-size", "64G", "--rate", "500G", "--mtbf", "24h"]
@@ -67,6 +68,21 @@ def test_writers_are_advised_only_where_something_is_known_of_them(tmp_path):
     advice = json.loads(model(*words, "--json"))["advice"]
     assert advice["writers"] == 96, "one could fill the rate, but only 96 were measured"
     assert "times as long as the slowest of 96 does in the mean" in model(*words)
+
+
+def test_an_interval_with_which_the_job_never_ends_is_said_to():
+    words = ["--nodes", 1024, "--node-size", "64G", "--rate", "500G", "--mtbf", "2h"]
+    text = model(*words, "--interval", "3d", "--work", "30d")
+    assert "sync never ends" in text and "inf" not in text and "nan" not in text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (21, "21st"), (22, "22nd"),
+     (23, "23rd"), (32, "32nd"), (48, "48th"), (64, "64th")],
+)  # fmt: skip
+def test_an_ordinal_is_one(number, text):
+    assert advise._nth(number) == text
 
 
 def test_a_simulation_that_met_no_failure_does_not_judge():

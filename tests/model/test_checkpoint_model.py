@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from brigade.errors import BrigadeError
+from brigade.model.checkpoint import advise as advise_module
 from brigade.model.checkpoint import daly, fit, measured, optimum, pattern, simulate, spread
 from brigade.model.checkpoint.advise import advise, choose
 from brigade.model.checkpoint.check import check
@@ -128,6 +129,14 @@ def test_a_job_agrees_with_its_simulation(way, kind):
     every = 1 if way == "full" else 3
     job = dataclasses.replace(JOB, spread=kind, survive=0 if way == "full" else 0.7)
     assert check(job, Plan(way, 1200.0, every), 60, seed=3).agrees
+
+
+def test_the_largest_number_that_was_tried_is_named_as_such():
+    room = optimum.Flat(600.0, 2400.0)
+    for every, said in ((max(optimum.EVERY), True), (4, False)):
+        words = advise_module._interval(JOB, cost(JOB, Plan("sync", 1200.0, every)), room)
+        assert f"every {every}th one to shared storage" in words
+        assert ("were not tried" in words) == said
 
 
 def test_few_rounds_of_many_kinds_do_not_make_writes_look_alike():

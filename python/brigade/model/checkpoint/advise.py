@@ -52,6 +52,8 @@ def _interval(job: Job, chosen: Cost, room: Flat) -> str:
     levels = ""
     if plan.every > 1:
         levels = f", every {_nth(plan.every)} one to shared storage, the others to the nodes"
+        if plan.every == max(optimum.EVERY):
+            levels += " (fewer on shared storage were not tried)"
     return (
         f"Interval: checkpoint after every {span(plan.interval_s)} of computing{levels}. Anything "
         f"from {span(room.low_s)} to {span(room.high_s)} takes at most "
@@ -114,7 +116,8 @@ def _rate(job: Job, chosen: Cost, rate: float | None, budget: float) -> str:
 
 
 def _nth(number: int) -> str:
-    return f"{number}{'nd' if number == 2 else 'rd' if number == 3 else 'th'}"
+    teen = number // 10 % 10 == 1
+    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
 def span(seconds: float) -> str:

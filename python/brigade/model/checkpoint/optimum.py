@@ -11,7 +11,20 @@ from dataclasses import dataclass
 from brigade.model.checkpoint.job import WAYS, Cost, Job, Plan, cost, wall_s
 from brigade.model.checkpoint.spread import factor
 
-EVERY = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # which are tried where level 1 survives something
+EVERY = (
+    1,
+    2,
+    3,
+    4,
+    6,
+    8,
+    12,
+    16,
+    24,
+    32,
+    48,
+    64,
+)  # which are tried where level 1 survives something
 GRID = 28
 NEAR = 1.01  # an interval whose time is within this of the least is as good
 

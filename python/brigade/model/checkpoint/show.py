@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, Callable
 
@@ -109,8 +110,10 @@ _QUANTITIES: dict[str, Callable[[Cost], str]] = {
 
 def print_today(today: Sequence[Cost], best: Sequence[Cost]) -> None:
     parts = [
-        f"{one.plan.way} {one.overhead:.1%} ({one.processor_hours - least.processor_hours:+,.0f} "
+        f"{one.plan.way} {_overhead(one)} ({one.processor_hours - least.processor_hours:+,.0f} "
         "processor hours)"
+        if math.isfinite(one.wall_s)
+        else f"{one.plan.way} {_overhead(one)}"
         for one, least in zip(today, best)
     ]
     where = span(today[0].plan.interval_s)
@@ -162,8 +165,11 @@ def print_sweep(name: str, rows: Sequence[tuple[float, Sequence[Cost]]]) -> None
 
 def _swept_cell(one: Cost) -> str:
     every = f" /{one.plan.every}" if one.plan.every > 1 else ""
-    over = f"{one.overhead:.1%}" if one.overhead < 100 else "never ends"
-    return f"{span(one.plan.interval_s)}{every}  {over:>6}"
+    return f"{span(one.plan.interval_s)}{every}  {_overhead(one):>6}"
+
+
+def _overhead(one: Cost) -> str:
+    return f"{one.overhead:.1%}" if one.overhead < 100 else "never ends"
 
 
 def swept(name: str, value: float) -> str:
