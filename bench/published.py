@@ -73,16 +73,17 @@ def rows_of(name: str) -> list[dict[str, str]]:
 
 
 def cloadtest() -> Case:
-    """710 libraries, each opened once by each rank; fitted up to 576 ranks."""
-    wanted = Demand(
-        name="CLoadtest", source="published", first={"open": 710.0}, further={"open": 710.0},
-        node_bytes=32 * 2**20,
+    """710 libraries, each opened once by each rank: a look-up and an open, as in the other two;
+    fitted up to 576 ranks."""
+    system = System(name="JUROPA", servers=1, cores=8, **FORGETFUL)
+    wanted = demand.from_counts(
+        system, lookups=710, opens=710, node_bytes=32 * 2**20, cpu_s=0.0, image_bytes=0.0,
+        name="CLoadtest",
     )  # fmt: skip
     points = [
         (int(row["ranks"]), float(row["seconds"]), "printed")
         for row in rows_of("cloadtest_juropa.csv")
     ]
-    system = System(name="JUROPA", servers=1, cores=8, **FORGETFUL)
     case = Case("CLoadtest on JUROPA", wanted, system, 8, points, 576, [])
     case.fit({"service_s": 1e-4})
     return case

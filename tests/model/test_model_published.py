@@ -28,6 +28,16 @@ def test_cloadtest_to_4096_ranks_is_predicted_within_15_percent_from_576(publish
     assert max(abs(row["error"]) for row in beyond) < 0.15
 
 
+def test_an_open_that_works_is_a_look_up_and_an_open_of_all_three_programs(published):
+    cases = [published.cloadtest(), published.warp(), *published.pynamic(1e-4)]
+    for case, opens in zip(cases, (710, 495, 495, 495)):
+        asked = case.demand.first
+        assert asked["open"] == opens and asked["lookup"] >= opens
+        further = case.demand.further
+        remembers = case.system.caches_names
+        assert further["open"] == opens and (further.get("lookup", 0) >= opens) != remembers
+
+
 def test_warp_takes_about_an_hour_at_8000_ranks_and_hours_at_40000(published):
     case = published.warp()
     assert case.seconds(1024) == pytest.approx(400, rel=0.01)
