@@ -2,9 +2,12 @@
 #include "claim.h"
 #include "world/lifeline.h"
 
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NODES 4
@@ -136,6 +139,26 @@ static void a_stranger_is_not_taken_for_the_neighbour(void)
     lifeline_close(&l);
 }
 
+/* Processor time tells a wait from a busy loop, however slow the machine. */
+static void a_stranger_who_says_too_little_is_waited_for_asleep(void)
+{
+    static const struct lifeline_card nobody;
+    struct lifeline l;
+    lifeline_start(&l);
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+                              .sin6_port = htons(l.card.port),
+                              .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    if (connect(fd, (void *)&at, sizeof at) || send(fd, "abc", 3, 0) != 3)
+        printf("no IPv6 here\n");
+    clock_t before = clock();
+    lifeline_connect(&l, &nobody, UINT64_C(1000000000));
+    double took_s = (double)(clock() - before) / CLOCKS_PER_SEC;
+    CHECK(took_s < 0.2, "%.3f processor seconds in one second", took_s);
+    close(fd);
+    lifeline_close(&l);
+}
+
 static void where_nobody_can_be_called_there_is_none(void)
 {
     struct lifeline l;
@@ -158,6 +181,7 @@ int main(void)
     leaving_in_good_order_is_no_news();
     a_word_comes_before_the_end_of_who_said_it();
     a_stranger_is_not_taken_for_the_neighbour();
+    a_stranger_who_says_too_little_is_waited_for_asleep();
     where_nobody_can_be_called_there_is_none();
     printf(failures ? "%d failures\n" : "ok\n", failures);
     return failures != 0;
