@@ -159,3 +159,9 @@ def test_entries_with_libraries_stay(path, wanted):
 def test_entries_with_modules_stay():
     opened = ["/p/pkg/__init__.py", "/q", "/q/pkg", "/rr/m.py"]
     assert shorten.of_modules("/p:/q:/r:/rr", opened) == "/p:/rr"
+
+
+def test_archives_that_were_opened_stay():
+    opened = ["/a/one.zip", "/a/two.egg", "/a/lib-1.2"]
+    path = "/a/one.zip:/a/lib-1.2:/a/two.egg:/a/none.zip"
+    assert shorten.of_modules(path, opened) == "/a/one.zip:/a/two.egg"

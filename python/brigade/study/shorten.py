@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from brigade.trial.mounts import is_under
 
 _HWCAPS = "glibc-hwcaps"
+_ARCHIVES = (".zip", ".egg", ".whl", ".pyz")
 
 
 def of_libraries(path: str, found: Iterable[str]) -> str:
@@ -23,13 +24,15 @@ def of_libraries(path: str, found: Iterable[str]) -> str:
 
 
 def of_modules(path: str, found: Iterable[str]) -> str:
-    """PYTHONPATH: entries below which a file was found, not only the entry itself."""
+    """PYTHONPATH: entries below which a file was found, not only the entry itself; of an archive
+    the entry is all that is found."""
     files = {file for file in found if not _is_folder(file)}
-    return ":".join(
-        one
-        for one in path.split(":")
-        if any(file != _plain(one) and is_under(file, _plain(one)) for file in files)
-    )
+
+    def used(entry: str) -> bool:
+        archive = entry.endswith(_ARCHIVES)
+        return any(is_under(file, entry) and (archive or file != entry) for file in files)
+
+    return ":".join(one for one in path.split(":") if used(_plain(one)))
 
 
 def _plain(entry: str) -> str:
