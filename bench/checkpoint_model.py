@@ -79,7 +79,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--mpicc", default="mpicc.openmpi")
     parser.add_argument("--lab", default="failing", help="name of the lab to bring up")
     parser.add_argument("--out", type=Path, default=Path("out/checkpoint-model"))
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.repeats < 2:
+        parser.error("--repeats: a band takes two jobs of each way at least")
+    return options
 
 
 def compiled(options: argparse.Namespace) -> Path:
