@@ -89,6 +89,14 @@ def test_a_profile_is_taken_with_its_processor_time_unless_told_another(tmp_path
     assert told["predictions"][0]["direct"]["seconds"] > 7 > found["demand"]["cpu_s"]
 
 
+def test_what_is_said_of_a_program_has_no_spread_of_its_profile(tmp_path):
+    path = tmp_path / "profile.json"
+    save(profile(), path)
+    words = ["--profile", str(path), "--ranks", "64", "--nodes", "8", "--json"]
+    assert "cpu_s" in json.loads(predict(*words))["demand"]["spread"]
+    assert "cpu_s" not in json.loads(predict(*words, "--cpu", "7s"))["demand"]["spread"]
+
+
 def test_without_a_word_on_the_program_the_last_profile_of_this_folder_is_taken(
     tmp_path, monkeypatch
 ):

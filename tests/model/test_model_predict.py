@@ -116,6 +116,12 @@ def test_threads_that_were_assumed_are_drawn_too():
     assert all(factors.system(machine, draw).servers >= 1 for draw in range(24))
 
 
+def test_requests_that_an_image_does_not_answer_have_a_spread_too():
+    wanted = dataclasses.replace(PROGRAM, misses=50.0, spread={"misses": 0.3})
+    factors = Factors(seed=1, draws=8)
+    assert len({factors.demand(wanted, draw).misses for draw in range(8)}) == 8
+
+
 def test_values_that_are_drawn_do_not_move_together():
     factors = Factors(seed=1, draws=24)
     drawn = [factors.system(system.typical(), draw) for draw in range(24)]

@@ -128,6 +128,13 @@ def test_aggregated_runs_keep_the_length_of_a_start_up_at_many_servers(servers, 
     assert expected * 0.99 <= found.makespan_s <= 1.08 * expected
 
 
+def test_the_throughput_of_groups_that_are_not_full_is_that_of_their_customers():
+    """50 customers in two groups of 49: each stands for 25."""
+    network = repairman(1.0, 1e-4, cv=0.0)
+    found = simulate.run(network, 50, 100, seed=1, how=simulate.Aggregation(49, 1))
+    assert found.throughput == pytest.approx(50 / network.round_s, rel=0.03)
+
+
 def test_a_coarse_group_below_the_knee_takes_as_long_as_one_alone():
     """A unit of 2,000 customers is served 2,000 times as long; that is not added to its round."""
     network = repairman(1.0, 0.6 / 40_960, cv=0.0)

@@ -132,7 +132,8 @@ def _demand(given: dict[str, Any], machine: Any) -> Any:
     named = {"cpu_s": given["cpu"], "image_bytes": given["image"]}
     values = {name: value for name, value in named.items() if value is not None}
     left = tuple(name for name in wanted.assumed if name not in values)
-    return dataclasses.replace(wanted, **values, assumed=left)
+    spread = {name: value for name, value in wanted.spread.items() if name not in values}
+    return dataclasses.replace(wanted, **values, assumed=left, spread=spread)
 
 
 def _widths(given: dict[str, Any], cores: int, shared: bool) -> list[tuple[int, int]]:

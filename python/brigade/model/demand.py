@@ -81,6 +81,7 @@ class Demand:
 DRAWN = (
     *("cpu_s", "node_cpu_s", "fixed_s", "node_bytes", "image_bytes", "unpacked_bytes"),
     *("brigade_cpu_s", "brigade_fixed_s", "brigade_node_cpu_s"),
+    *("node_reads", "misses", "brigade_requests"),
 )
 
 

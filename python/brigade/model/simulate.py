@@ -132,6 +132,7 @@ class _Simulation:
                 if not ends and end > 0:
                     self._steady = (self._units * rounds - sum(left)) * self._how.chunk / end
                 ends.append(end + self._delay(1 - shares[unit]))
+        self._steady *= self._how.group * weight
         return self._result(ends, work, idle, free, sum(stays), rounds)
 
     def _services(self, mean: float, cv: float, rounds: int) -> Callable[[int], float]:
@@ -186,7 +187,7 @@ class _Simulation:
             each = work[index] / done
             laws.utilisation(one.name, worked, done / span, each, servers)
             busy[one.name] = worked
-        return Run(span, mean, self._steady * self._how.group, busy)
+        return Run(span, mean, self._steady, busy)
 
 
 def _draws(rng: random.Random, mean: float, cv: float) -> Callable[[], float]:
