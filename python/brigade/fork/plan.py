@@ -13,10 +13,13 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from brigade.errors import UsageError
 from brigade.fork.rules import TOGETHER, Rule
+
+if TYPE_CHECKING:
+    from brigade.fork.otherwise import Otherwise
 
 VERSION = 1
 
@@ -47,13 +50,15 @@ class Module:
 class Plan:
     """What is warm and what is left. `modules`: all, in order; those without a place come last.
     `behind`: what the program is known by, if wrappers stand in front of it (trial.modules).
-    `main`: the file that `-m MODULE` means."""
+    `main`: the file that `-m MODULE` means. `called`: what holds only where the program is called
+    as it was."""
 
     modules: list[Module]
     left: dict[str, Left]
     ranks: int = 0
     behind: str = ""
     main: str = ""
+    called: Otherwise | None = None
 
     @property
     def warm(self) -> list[Module]:
@@ -124,6 +129,7 @@ class Plan:
             "main": self.main,
             "others": others,
             "names": names,
+            "called": self.called.packed(self.modules) if self.called else None,
         }
         return marshal.dumps(plan, 2)
 

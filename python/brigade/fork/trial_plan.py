@@ -4,15 +4,18 @@
 
 A module is warm if every rank of the trial executed it once, from the same file, and nothing
 speaks against it; otherwise it is left, for a reason in words. Whoever is not sure says "left".
-Pure: no file is looked at.
+Pure, but for the sources of
+what was imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Callable
 
 from brigade.fork.environment import Environment
 from brigade.fork.libraries import note
+from brigade.fork.otherwise import otherwise
 from brigade.fork.plan import Left, Module, Plan, importers_of, inside_of, is_in, spread
 from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, Rule, rule_for
@@ -41,7 +44,7 @@ def of_trial(trial: Trial) -> Plan | ProgramPlan | None:
         return None
     ranks = rank_modules(trial)
     note(ranks)
-    plan = make(ranks, count_programs(trial)) if ranks else of_programs(trial)
+    plan = make(ranks, count_programs(trial), read=_text) if ranks else of_programs(trial)
     plan.behind = behind(trial)
     if (
         isinstance(plan, ProgramPlan)
@@ -52,10 +55,22 @@ def of_trial(trial: Trial) -> Plan | ProgramPlan | None:
     return plan
 
 
+def _text(path: str) -> bytes:
+    try:
+        with open(path, "rb") as source:
+            return source.read()
+    except OSError:
+        return b""
+
+
 def make(
-    ranks: list[RankModules], all_ranks: int | None = None, rules: tuple[Rule, ...] = RULES
+    ranks: list[RankModules],
+    all_ranks: int | None = None,
+    rules: tuple[Rule, ...] = RULES,
+    read: Callable[[str], bytes] | None = None,
 ) -> Plan:
-    """The plan of a trial. `all_ranks`: how many there were, with or without Python."""
+    """The plan of a trial. `all_ranks`: how many there were, with or without Python; `read(path)`:
+    the text of a source, b"" where there is none; without it nothing is known of other arguments."""
     if not ranks:
         return Plan([], {})
     modules = _modules(ranks)
@@ -71,7 +86,8 @@ def make(
     left = spread(own, modules)
     files = {rank.main for rank in ranks}
     main = files.pop() if len(files) == 1 else ""
-    return Plan(list(modules.values()), left, len(ranks), main=main)
+    called = otherwise(ranks, modules, read) if read else None
+    return Plan(list(modules.values()), left, len(ranks), main=main, called=called)
 
 
 def _modules(ranks: list[RankModules]) -> dict[str, Module]:

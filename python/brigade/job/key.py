@@ -4,7 +4,8 @@ The key covers what decides start-up look-ups and is known before the start: the
 interpreter also the script, the variables and options that steer the search for libraries and
 modules, what the user asked to cover, and the build of Brigade: parts of it lie in the image, and
 its trial decided what else does. Arguments after the script do not count: the same image
-serves other inputs, and what they need beyond it is a miss, not an error. Behind a wrapper or a
+serves other inputs; what they need beyond it is a miss, not an error, and what --fork may not
+import with others it knows (brigade.fork.otherwise). Behind a wrapper or a
 launcher the program itself counts, as far as the command line shows it.
 """
 

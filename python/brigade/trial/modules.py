@@ -10,6 +10,7 @@ that was not watched is said not to be, because nothing can be concluded from it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -52,6 +53,8 @@ class RankModules:
     # (who brings a library, who loaded it first) -> the library; brigade.fork.libraries
     follows: dict[tuple[str, str], str] = field(default_factory=dict)
     main: str = ""  # the file that `-m MODULE` means
+    script: str = ""  # its path, if it is one
+    arguments: str = ""  # what tells those of the program from others
 
 
 def rank_modules(trial: Trial) -> list[RankModules]:
@@ -107,6 +110,8 @@ def behind(trial: Trial) -> str:
 def of_process(rank: int, process: Process) -> RankModules:
     """What the records of one process say."""
     what = RankModules(rank, process.host)
+    script = called(process)
+    what.script = script if os.path.isabs(script) and is_interpreter(process) else ""
     executing: dict[int, str] = {}  # by the order of their beginnings
     places: dict[int, int] = {}  # likewise: where they stand
     for record in sorted(process.records, key=lambda r: r.time_ns):
@@ -125,6 +130,8 @@ def of_process(rank: int, process: Process) -> RankModules:
             what.loaded.append((executing[max(executing)] if executing else "", record.path))
         elif record.kind == "event" and record.path == "script":
             what.main = record.extra
+        elif record.kind == "event" and record.path == "arguments":
+            what.arguments = record.extra
         elif record.kind == "event" and record.by != WARNING_SHOWN:
             event = Event(record.by, record.path, record.extra, len(what.executions))
             what.events.append(event)

@@ -24,6 +24,7 @@ from _brigade_early import RENEW, look
 from _brigade_end import End
 from _brigade_loaders import Source
 from _brigade_nodes import warning_filters, with_importers
+from _brigade_otherwise import left as left_otherwise
 from _brigade_show import Store, rank_begins
 from _brigade_state import Settings, _Tally
 from _brigade_streams import Streams, coerced, differs, parse
@@ -70,6 +71,7 @@ class _Template:
         self._warm = 0
         self._threads = False  # whether some stay when it forks
         self._found = {}  # {module: why}: what this template or a first try of it found
+        self._otherwise = {}  # likewise: since the program is called otherwise than in the trial
         self._began_ns = _now_ns()
         self.refused = ""  # why no rank can be forked
 
@@ -82,7 +84,12 @@ class _Template:
         if self.refused:
             return
         self._renew = [name for name in RENEW if name in sys.modules]
-        _pin(plan, _words(self._environ, _PINS))
+        pins = _words(self._environ, _PINS)
+        _pin(plan, pins)
+        if plan.get("called"):
+            found = left_otherwise(plan["called"], sys.argv[1:], self._clean)
+            self._otherwise = {m: why for m, why in found.items() if pins.get(m) != ""}
+        plan["left"].update(self._otherwise)
         self._found = _words(self._environ, _LEFT)
         if _binds_threads(self._clean):
             self._found.update(_with_openmp(plan))
@@ -129,7 +136,7 @@ class _Template:
             "refused": self.refused[:100],
             "left": {},
         }
-        for name, why in self._found.items():
+        for name, why in {**self._otherwise, **self._found}.items():
             words["left"][name] = why[:100]
             if len(json(words)) >= REPORT_BYTES:
                 del words["left"][name]

@@ -43,6 +43,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_channel",
         "_brigade_again",
         "_brigade_nodes",
+        "_brigade_otherwise",
         "_brigade_given",
         "_brigade_parts",
         "_brigade_early",

@@ -14,7 +14,9 @@ _brigade_record.py (docs/design/0023-fork.md):
                         `called`: see _brigade_calls.py; `imports`: a part of the import system
                         is another than before; `generator`: see _brigade_generators.py;
                         `loader`: its loader's class is one of the program itself; `script`: the
-                        file that `-m MODULE` means
+                        file that `-m MODULE` means; `arguments`, `variable`: what tells those of
+                        the program, and one that os.environ is asked for, from others; `asks`: the
+                        line of the program that an import stands in
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
 the interpreter adds no frame to a traceback that Python does not take out again.
@@ -26,18 +28,21 @@ from _brigade_calls import Calls
 from _brigade_common import ReadDict, borrow, words
 from _brigade_generators import SHARED, Generators
 from _brigade_nodes import warning_filters
+from _brigade_otherwise import digest, digest_of_value
 from _brigade_parts import Parts, for_no_import, in_words
 from _brigade_warned import SHOWN, is_own, is_shown, watch
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
 _SETTLES = -2  # a clock that nobody else asks by this number: src/view/hooks_watch.c
+_NO_LINE = 1 << 30
 _IMPORTLIB_S = ("_frozen_importlib", "_frozen_importlib_external")
 
 
 class _State:
     write = None
     thread = None
+    main_thread = None
     settle = None
     calls = None
     parts = None
@@ -84,6 +89,7 @@ def _watch_executions(load_unlocked):
         _note_parts()
         if not stack:
             _State.calls.pause()
+            _State.write(("event", "0", "", "asks", _line()))
         _note_generators()
         _State.order += 1
         order = str(_State.order)
@@ -111,6 +117,17 @@ def _watch_executions(load_unlocked):
                 watch(_show_warning)
 
     return _load_unlocked
+
+
+def _line():
+    """Of the program, where it imports; 0 before it begins, none of it in another thread."""
+    frame, line = sys._getframe(2), 0
+    names = _modules["__main__"].__dict__
+    while frame is not None:
+        if frame.f_globals is names:
+            line = frame.f_lineno
+        frame = frame.f_back
+    return str(line if _State.thread() == _State.main_thread else _NO_LINE)
 
 
 def _note_parts():
@@ -235,6 +252,9 @@ class _Variables(ReadDict):
             name = key.decode("utf-8", "surrogateescape")
             if "\0" not in name:
                 self._note("getenv", name + changed)
+                if "=" not in name:
+                    value = digest_of_value(_started.get(key))
+                    self._note("variable", f"{name}={value}")
 
     def _read_all(self):
         changed = "" if dict.__eq__(self, _started) else "!"
@@ -275,6 +295,7 @@ def start(write):
     """Begin to watch. `write(record, ...)` records."""
     _State.write = write
     _State.thread = borrow("_thread").get_ident
+    _State.main_thread = _State.thread()
     clock = borrow("time").clock_gettime
     _State.settle = lambda: clock(_SETTLES)
     _bootstrap._load_unlocked = _watch_executions(_bootstrap._load_unlocked)
@@ -294,4 +315,5 @@ def start(write):
         lambda path: _once("event", "0", "", "script", words(path)),
     )
     _State.calls.go_on()
+    write(("event", "0", "", "arguments", digest(sys.argv[1:])))
     _tell()
