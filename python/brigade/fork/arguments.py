@@ -44,7 +44,8 @@ def first_doubt(source: bytes | str) -> int | None:
 
 
 def _begins(statement: ast.stmt) -> int:
-    return min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])
 
 
 def looks(source: bytes) -> bool:

@@ -69,8 +69,9 @@ def make(
     rules: tuple[Rule, ...] = RULES,
     read: Callable[[str], bytes] | None = None,
 ) -> Plan:
-    """The plan of a trial. `all_ranks`: how many there were, with or without Python; `read(path)`:
-    the text of a source, b"" where there is none; without it nothing is known of other arguments."""
+    """The plan of a trial. `all_ranks`: how many there were, with or without Python. `read(path)`:
+    the text of a source, b"" where there is none; without it nothing is known of other
+    arguments."""
     if not ranks:
         return Plan([], {})
     modules = _modules(ranks)
