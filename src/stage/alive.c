@@ -107,6 +107,13 @@ static uint32_t find_in_slots(int state_fd)
     return 0;
 }
 
+int alive_is_older(const struct timespec *when)
+{
+    uint64_t started = started_ns((uint32_t)getpid());
+    uint64_t then = (uint64_t)when->tv_sec * 1000000000u + (uint64_t)when->tv_nsec;
+    return started && then + TOLERANCE_NS < started;
+}
+
 uint32_t alive_user_of(int state_fd, const char *tail)
 {
     uint32_t pid = find_in_slots(state_fd);

@@ -8,10 +8,14 @@
 #define BRG_STAGE_ALIVE_H
 
 #include <stdint.h>
+#include <time.h>
 
 /* A process of this user that uses the job's state, or 0. `state_fd`: the state, open for reading;
  * `tail`: how its path ends, from the image id on ("<id>/jobs/<job>/state"). Processes in other PID
  * namespaces are not seen. */
 uint32_t alive_user_of(int state_fd, const char *tail);
+
+/* Whether `when` (CLOCK_REALTIME) lies some seconds before this process started. */
+int alive_is_older(const struct timespec *when);
 
 #endif

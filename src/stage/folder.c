@@ -14,11 +14,10 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "base/root.h"
-#include "stage/devices.h"
 #include "stage/fault.h"
+#include "stage/job_state.h"
 #include "stage/remove.h"
 #include "stage/trust.h"
-#include "view/state.h"
 
 #define LOCK_TRIES 3000 /* of 10 ms */
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -185,52 +184,13 @@ static int open_dir_at(int parent, const char *name, int create)
     return openat(parent, name, OPEN_DIR);
 }
 
-/* Sets the bits of the entries that have changed. */
-static int mark_changed(int fd, const struct brg_state *head, const struct folder_job *job)
-{
-    int rc = 0;
-    for (size_t i = 0; i < job->n_changed && !rc; i++) {
-        uint64_t word = 0;
-        uint32_t entry = job->changed[i];
-        off_t at = (off_t)(head->dirty_off + entry / 64 * sizeof word);
-        if (entry >= head->n_entries)
-            continue;
-        ssize_t n = brg_io_pread(fd, &word, sizeof word, at);
-        word |= UINT64_C(1) << entry % 64;
-        rc = n < 0 ? (int)n : brg_io_pwrite(fd, &word, sizeof word, at, NULL);
-    }
-    return rc;
-}
-
-/* All its pages are allocated now: later, a rank that touches one without memory would die. */
-static int state_create(int staged_fd, int job_fd, uint32_t n_entries, const struct folder_job *job)
-{
-    struct brg_state head;
-    int rc = 0,
-        fd = openat(job_fd, "state", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return errno == EEXIST ? 0 : -errno;
-    rc = -posix_fallocate(fd, 0, (off_t)brg_state_bytes(n_entries));
-    memset(&head, 0, sizeof head);
-    brg_state_init(&head, n_entries);
-    head.dirty_any = job->n_changed > 0;
-    root_here(&head.home); /* what cannot be told is zero */
-    head.n_devices = devices_of_staged(staged_fd, head.devices);
-    if (!rc)
-        rc = mark_changed(fd, &head, job);
-    if (!rc)
-        rc = brg_io_pwrite(fd, &head, sizeof head, 0, NULL);
-    close(fd);
-    return rc;
-}
-
 int folder_job_create(int staged_fd, const struct folder_job *job, uint32_t n_entries,
                       struct brg_error *err)
 {
     int rc = 0, job_fd = -1, jobs_fd = open_dir_at(staged_fd, "jobs", 1);
     if (jobs_fd >= 0)
         job_fd = open_dir_at(jobs_fd, job->name, 1);
-    rc = job_fd < 0 ? -errno : state_create(staged_fd, job_fd, n_entries, job);
+    rc = job_fd < 0 ? -errno : job_state_create(staged_fd, job_fd, n_entries, job);
     if (!rc)
         root_leave_mounts(job_fd, BRG_MOUNTS_NAME); /* else ranks in other mounts are plain */
     if (job_fd >= 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import shutil
@@ -93,6 +94,28 @@ def test_entries_found_changed_before_the_job_are_marked_in_its_state(bench: Ben
     bench.put(1, "none", job="third")
     state = (bench.staged(0) / "jobs/third/state").read_bytes()
     assert not any(state[dirty_at : dirty_at + 16])
+
+
+def changed_in(state: bytes) -> tuple[int, int]:
+    return struct.unpack_from("<2Q", state, struct.unpack_from("<Q", state, 40)[0])
+
+
+def test_what_an_earlier_job_of_the_same_name_has_left_is_replaced(bench: Bench) -> None:
+    """Process numbers come again; what it counted is not this job's."""
+    bench.put(1, "none", "--changed", "5")
+    state = bench.staged(0) / "jobs/job/state"
+    before = state.stat().st_ino
+    bench.put(1, "none", "--changed", "3")
+    assert state.stat().st_ino == before, "another process of the same put has made it"
+    assert changed_in(state.read_bytes()) == (1 << 3 | 1 << 5, 0), "and is told what has changed"
+    os.utime(state, (0, 0))
+    with state.open("rb") as user, mmap.mmap(user.fileno(), 0, access=mmap.ACCESS_READ):
+        bench.put(1, "none", "--changed", "3")
+        assert state.stat().st_ino == before, "somebody uses it"
+    os.utime(state, (0, 0))
+    bench.put(1, "none", "--changed", "70")
+    assert state.stat().st_ino != before
+    assert changed_in(state.read_bytes()) == (0, 1 << 6)
 
 
 def test_a_job_is_told_what_its_stager_sees(bench: Bench) -> None:
