@@ -3,6 +3,7 @@
 BrigadeError            what failed, where, and what to do: one message, no traceback
 |-- UsageError          the command line or a setting cannot be meant as written
 |-- LauncherError       the launcher (srun, mpirun, mpiexec) is missing or refused
+|   `-- SilentLauncherError  it is there, and does not say of which MPI it is
 |-- ImageError          an image cannot be read, written, or is damaged
 |-- TrialError          the trial run gave nothing to make an image from
 |   `-- NoTraceError    a traced job has run, and what it left tells nothing of it
@@ -37,6 +38,10 @@ class UsageError(BrigadeError):
 
 class LauncherError(BrigadeError):
     exit_code = 3
+
+
+class SilentLauncherError(LauncherError):
+    pass
 
 
 class ImageError(BrigadeError):

@@ -1,6 +1,6 @@
-"""A launcher that keeps what each rank says apart: `mpirun.apart`, with the options of MPICH's.
+"""A launcher that keeps what each rank says apart: `mpirun`, with the options of MPICH's.
 
-    mpirun.apart [-turns DIR] -n 2 -outfile-pattern F [-ppn 1] PROGRAM ARGUMENT...
+    mpirun [-turns DIR] -n 2 -outfile-pattern F [-ppn 1] PROGRAM ARGUMENT...
 
 Rank N's output goes to F.N.out and F.N.err, its exit status to F.N.status; without -outfile-pattern
 (a trial, a step of Brigade's own) to where the launcher's own goes. Each rank has pipes, as a

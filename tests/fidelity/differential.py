@@ -73,7 +73,7 @@ class Differential:
     ) -> list[subprocess.CompletedProcess[str]]:
         """What each of two ranks says that are forked, if such a program's can be. `trial`: what is
         tried in place of the command."""
-        launcher = self.folder / "mpirun.apart"
+        launcher = self.folder / "mpirun"
         turns = f'-turns "{self.work}"' if self.emptied else ""
         launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{APART}" {turns} "$@"\n')
         launcher.chmod(0o755)

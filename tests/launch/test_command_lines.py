@@ -9,7 +9,7 @@ import pytest
 
 from brigade.errors import LauncherError, UsageError
 from brigade.launch import parse
-from brigade.launch.misplaced import refuse_script
+from brigade.launch.misplaced import is_launcher, refuse_script
 from brigade.launch.mpich import MpichLaunch
 from brigade.launch.openmpi import OpenMpiLaunch
 from brigade.launch.srun import SrunLaunch
@@ -258,6 +258,24 @@ def test_what_must_stand_before_brigade_is_refused_with_the_right_order(words, h
 def test_a_program_with_a_launchers_name_among_its_arguments_is_a_program():
     assert parse("python run.py --with srun".split()).kind == "local"
     assert parse("timeout 60 app".split()).kind == "local"
+
+
+def test_a_launcher_of_a_sites_own_name_is_told_by_its_file(tmp_path):
+    for name, there in (
+        ("mpirun", b"\x7fELF"),
+        ("mpirun-5.0", b"\x7fELF"),
+        ("job", b"#!/bin/sh\n"),
+    ):
+        (tmp_path / name).write_bytes(there)
+        (tmp_path / name).chmod(0o755)
+    for name, there in (("mpiexec.site", "mpirun"), ("mpirun.sh", "job")):
+        (tmp_path / name).symlink_to(there)
+    for name in ("mpirun", "mpirun-5.0", "mpiexec.site"):
+        assert is_launcher(str(tmp_path / name)), name
+    for name in ("job", "mpirun.sh", "mpirun_absent"):
+        assert not is_launcher(str(tmp_path / name)), name
+    for name in ("srun", "mpiexec.hydra", "mpirun_openmpi", "mpirun.openmpi", "mpirun-absent"):
+        assert is_launcher(name), name
 
 
 @pytest.mark.parametrize(

@@ -261,16 +261,26 @@ def test_where_no_step_can_be_started_any_more_this_host_is_freed(
     assert in_memory(site) == []
 
 
-@LONG
-def test_a_launcher_that_does_not_say_what_it_is_is_one_clear_error(
-    site: Site, tmp_path: Path
+@pytest.mark.parametrize("run", [(), pytest.param(("--strict",), marks=LONG)])
+def test_a_job_of_a_launcher_that_does_not_say_what_it_is_starts_as_it_is(
+    site: Site, tmp_path: Path, run: tuple[str, ...]
 ) -> None:
     launcher = tmp_path / "mpirun"
-    launcher.write_text("#!/bin/sh\nexec sleep 1000\n")
+    launcher.write_text('#!/bin/sh\n[ "$1" = --version ] && exec sleep 1000\necho job "$@"\n')
     launcher.chmod(0o755)
-    job = start(site, launcher=(str(launcher), "-n", "1"))
-    _, said = job.communicate(timeout=SOON_S)
-    assert job.returncode == 3 and "has not answered" in said and "Traceback" not in said
+    job = start(site, *run, launcher=(str(launcher), "-n", "1"))
+    told, said = job.communicate(timeout=SOON_S)
+    assert "has not answered" in said and "Traceback" not in said
+    assert job.returncode == (3 if run else 0) and told.startswith("job -n 1 ") != bool(run)
+
+
+@pytest.mark.parametrize("name", ["mpirun_job.sh", "mpiexec.py", "mpirun-4", "orterun.d"])
+def test_a_script_with_a_launchers_name_in_its_own_is_a_program(site: Site, name: str) -> None:
+    script = site.base / name
+    script.write_text('#!/bin/sh\necho "<$*>" >> "$0.log"\n')
+    script.chmod(0o755)
+    assert site.brigade_of([str(script), "a"]).returncode == 0
+    assert set((site.base / f"{name}.log").read_text().split()) == {"<a>"}, "never asked who it is"
 
 
 # ---- images and their folder ----

@@ -112,7 +112,7 @@ def test_whatever_fits_into_a_limit_the_job_ends_and_leaves_nothing(
     """So many megabytes more than Python needs. The limit is that of rank processes, template and
     ranks; where a rank can start by itself, it does."""
     megabytes = more + next(n for n in range(6, 200) if starts_within(site.python, n))
-    launcher = site.base / "mpirun.limited"
+    launcher = site.base / "mpirun"
     launcher.write_text(LIMITED.format(ranks=RANKS, kilobytes=megabytes << 10))
     launcher.chmod(0o755)
     words = [str(launcher), "-n", str(RANKS), str(site.python), str(site.app)]

@@ -67,7 +67,7 @@ class Job:
         self.told = site.base / "told"
         self.hold = site.base / "hold"
         self.hold.mkdir()
-        self.launcher = site.base / "mpirun.timed"
+        self.launcher = site.base / "mpirun"
         self.launcher.write_text(LAUNCHER.format(python=sys.executable, told=str(self.told)))
         self.launcher.chmod(0o755)
         site.app.write_text(APP.format(burned=BURNED_S))

@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack, suppress
 
 from brigade import interrupt
-from brigade.errors import BrigadeError, ImageError, LauncherError, UsageError
+from brigade.errors import BrigadeError, ImageError, LauncherError, SilentLauncherError, UsageError
 from brigade.job import failed, forking, stage, standing, views
 from brigade.job.course import Course, Settings
 from brigade.job.early import Early
@@ -54,6 +54,12 @@ def _run(settings: Settings) -> int:
         if settings.ranks is not None:
             raise
         course.unstaged = f"{error.message}; {error.hint}" if error.hint else error.message
+        return _finish(course, _execute(course, settings.words))
+    except SilentLauncherError as error:
+        if settings.strict:
+            raise
+        course.unstaged = error.message
+        progress.warn(f"{error.message}\n  the job starts without an image")
         return _finish(course, _execute(course, settings.words))
     launch = course.launch
     if not chosen:

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from brigade.errors import LauncherError, UsageError
+from brigade.errors import LauncherError, SilentLauncherError, UsageError
 from brigade.launch.base import Launch
 from brigade.launch.guard import environment, guarded
 from brigade.launch.misplaced import is_launcher, refuse_misplaced
@@ -21,11 +21,11 @@ def parse(words: list[str], ranks: int | None = None) -> Launch:
     """The launch that `words` describe; `ranks` is for programs started without a launcher.
 
     Raises UsageError for what cannot be staged (then start it as it is), LauncherError if
-    the launcher is not there.
+    the launcher is not there, SilentLauncherError if it does not say what it is.
     """
     refuse_misplaced(words)
     name = os.path.basename(words[0])
-    if is_launcher(name):
+    if is_launcher(words[0]):
         if ranks is not None:
             raise UsageError(f"-n goes to {name}: brigade run -- {name} -n {ranks} …")
         executable = shutil.which(words[0])
@@ -51,7 +51,7 @@ def parse_bare(words: list[str], here: str) -> Launch:
     """
     if words:
         refuse_misplaced(words)
-        if not is_launcher(os.path.basename(words[0])):
+        if not is_launcher(words[0]):
             raise UsageError(
                 f"{words[0]} is no launcher that Brigade knows",
                 hint=f"srun, mpirun or mpiexec with options; for this node: {here}",
@@ -91,10 +91,10 @@ def _is_open_mpi(executable: str) -> bool:
             timeout=_ANSWER_S,
         )
     except subprocess.TimeoutExpired as error:
-        raise LauncherError(
+        raise SilentLauncherError(
             f"{executable} --version has not answered for {_ANSWER_S:.0f} s",
             hint="does it start anything by itself?",
         ) from error
     except OSError as error:
-        raise LauncherError(f"{executable}: {error.strerror}") from error
+        raise SilentLauncherError(f"{executable} --version: {error.strerror}") from error
     return "Open MPI" in said.stdout + said.stderr or "PRRTE" in said.stdout + said.stderr

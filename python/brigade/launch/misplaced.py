@@ -13,7 +13,11 @@ import shutil
 from brigade.errors import UsageError
 from brigade.trial.invocation import SHELLS, invocation
 
-MPI_NAMES = ("mpirun", "mpiexec", "orterun", "prterun")
+_MPI_NAME = re.compile(
+    r"(?:mpirun|mpiexec|orterun|prterun)(?:[._-]?(?:openmpi|ompi|mpich|hydra|lsf|real|intel))*"
+)
+# What mpirun and mpiexec of a site's own name are links to.
+_BEHIND = re.compile(r"(?:orterun|prterun|prte|mpirun|mpiexec)(?:\.(?:openmpi|mpich|hydra))?")
 _SUBMIT = frozenset({"sbatch", "salloc", "qsub", "bsub", "msub", "oarsub"})
 _AROUND = frozenset({
     "chrt", "env", "gdb", "ionice", "nice", "nohup", "numactl", "perf", "setsid", "stdbuf",
@@ -33,9 +37,29 @@ _OF_A_SHELL = re.compile(r"#! *\S*?(?:\benv +|/)(?:{})\b".format("|".join(SHELLS
 _HEAD_CHARACTERS = 1 << 16
 
 
-def is_launcher(name: str) -> bool:
-    """Whether a program of that name starts ranks, in a way that Brigade understands."""
-    return name == "srun" or name.startswith(MPI_NAMES)
+def is_launcher(word: str) -> bool:
+    """Whether the program of that name or path starts ranks, in a way that Brigade understands.
+
+    `mpirun-4.1` may be one, `mpirun_job.sh` is a job's script: what has a name of its own is told
+    by its file.
+    """
+    name = os.path.basename(word)
+    if name == "srun" or _MPI_NAME.fullmatch(name):
+        return True
+    if not name.startswith(("mpirun", "mpiexec", "orterun", "prterun")):
+        return False
+    file = shutil.which(word)
+    if file is None:
+        return os.sep not in word  # it is missed under that name
+    return bool(_BEHIND.fullmatch(os.path.basename(os.path.realpath(file)))) or _is_elf(file)
+
+
+def _is_elf(file: str) -> bool:
+    try:
+        with open(file, "rb") as program:
+            return program.read(4) == b"\x7fELF"
+    except OSError:
+        return False
 
 
 def refuse_misplaced(words: list[str]) -> None:
@@ -51,7 +75,7 @@ def refuse_misplaced(words: list[str]) -> None:
             f"{name} submits a job: `brigade run` goes inside it",
             hint=f"{name} … brigade run -- srun …, or before `srun` in the job's script",
         )
-    inner = next((word for word in words[1:] if is_launcher(os.path.basename(word))), None)
+    inner = next(filter(is_launcher, words[1:]), None)
     if name in _AROUND and inner is not None:
         at = words.index(inner)
         raise UsageError(
