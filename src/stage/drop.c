@@ -3,7 +3,8 @@
  *
  * Launchers cut what they forward: Slurm's line buffer holds 1,024 bytes. So the result is one or
  * more JSON objects, one a line, none longer than LINE_BYTES; slots and misses are spread over
- * them, "host" and "removed" are in each.
+ * them, "host", "found" (the job was here) and
+ * "removed" are in each.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +34,7 @@ struct drop {
     struct json slots, misses; /* objects, each followed by a newline */
     struct json space, fork;   /* what became of the namespace view, of --fork, if asked for */
     struct json away;          /* how many programs were left alone in containers, if any */
+    int found, removed;
 };
 
 static void add_slot(struct json *j, const struct brg_slot *s)
@@ -147,6 +149,7 @@ static void read_state(void *user, int fd)
 {
     struct drop *d = user;
     struct stat st;
+    d->found = 1;
     if (fstat(fd, &st) || st.st_size < (off_t)sizeof(struct brg_state))
         return;
     struct brg_state *s =
@@ -176,21 +179,29 @@ static void begin_line(struct json *line, const char *list)
     json_add(line, ",\"%s\":[", list);
 }
 
-static void end_line(struct json *line, const char *other, int removed)
+static void end_object(struct json *line, const struct drop *d)
 {
-    json_add(line, "],\"%s\":[],\"removed\":%s}", other, removed ? "true" : "false");
+    json_add(line, ",\"found\":%s,\"removed\":%s}", d->found ? "true" : "false",
+             d->removed ? "true" : "false");
     json_print(line, STDOUT_FILENO);
 }
 
+static void end_line(struct json *line, const struct drop *d, const char *other)
+{
+    json_add(line, "],\"%s\":[]", other);
+    end_object(line, d);
+}
+
 /* Prints the objects of one list, as many a line as fit. Returns the number of lines. */
-static int print_list(const struct json *objects, const char *list, const char *other, int removed)
+static int print_list(const struct drop *d, const struct json *objects, const char *list,
+                      const char *other)
 {
     struct json line = {0};
     int lines = 0;
     for (size_t at = 0, length; at < objects->n; at += length + 1) {
         length = strcspn(objects->text + at, "\n");
         if (line.n && line.n + length + 64 > LINE_BYTES) {
-            end_line(&line, other, removed);
+            end_line(&line, d, other);
             lines++;
         }
         if (!line.n)
@@ -200,22 +211,21 @@ static int print_list(const struct json *objects, const char *list, const char *
         json_add(&line, "%.*s", (int)length, objects->text + at);
     }
     if (line.n) {
-        end_line(&line, other, removed);
+        end_line(&line, d, other);
         lines++;
     }
     return lines;
 }
 
 /* A line with an object under `name`, if there is one. Returns the number of lines. */
-static int print_object(const struct json *object, const char *name, int removed)
+static int print_object(const struct drop *d, const struct json *object, const char *name)
 {
     struct json line = {0};
     if (!object->n)
         return 0;
     begin_line(&line, "slots");
-    json_add(&line, "],\"%s\":%s,\"misses\":[", name, object->text);
-    json_add(&line, "],\"removed\":%s}", removed ? "true" : "false");
-    json_print(&line, STDOUT_FILENO);
+    json_add(&line, "],\"%s\":%s,\"misses\":[]", name, object->text);
+    end_object(&line, d);
     return 1;
 }
 
@@ -224,13 +234,12 @@ int drop_run(const struct drop_options *options)
     struct drop d = {0};
     struct folder f;
     struct brg_error err = {0};
-    int removed = 0;
     int rc = folder_job_check(options->job, &err);
     if (!rc)
         rc = folder_open(&f, options->base, 0, &err);
     if (!rc) {
         rc = folder_job_remove(&f, options->id, options->job, options->keep, read_state, &d,
-                               &removed, &err);
+                               &d.removed, &err);
         folder_sweep(&f, NULL);
         dead_sweep(&f, &options->dead, options->job);
         folder_close(&f);
@@ -239,14 +248,13 @@ int drop_run(const struct drop_options *options)
         rc = 0; /* nothing was staged here, or another process has dropped it */
     if (rc)
         fprintf(stderr, "brigade-stage: %s\n", err.text);
-    int lines = print_object(&d.space, "namespace", removed) +
-                print_object(&d.fork, "fork", removed) + print_object(&d.away, "away", removed) +
-                print_list(&d.slots, "slots", "misses", removed) +
-                print_list(&d.misses, "misses", "slots", removed);
+    int lines = print_object(&d, &d.space, "namespace") + print_object(&d, &d.fork, "fork") +
+                print_object(&d, &d.away, "away") + print_list(&d, &d.slots, "slots", "misses") +
+                print_list(&d, &d.misses, "misses", "slots");
     if (!lines) {
         struct json line = {0};
         begin_line(&line, "slots");
-        end_line(&line, "misses", removed);
+        end_line(&line, &d, "misses");
     }
     free(d.away.text);
     free(d.fork.text);

@@ -12,6 +12,8 @@ import time
 import pytest
 from project import Site
 
+from brigade.job.standing import job_name, slurm_job_of
+
 
 def brigade(site: Site, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {
@@ -43,6 +45,11 @@ def standing(made: Site):
     assert left(made) == []
 
 
+def test_an_entry_tells_the_slurm_job_in_whose_allocation_it_stands() -> None:
+    assert slurm_job_of(job_name("slurm-17")) == slurm_job_of("standing-slurm-17") == "17"
+    assert slurm_job_of(job_name("node.of-a.site")) is None
+
+
 def test_what_stands_is_joined_by_later_runs_which_read_nothing(made: Site, standing: dict) -> None:
     assert standing["read_bytes"] > 0 and left(made) == [standing["staged_id"]]
     for _ in range(2):
@@ -52,9 +59,8 @@ def test_what_stands_is_joined_by_later_runs_which_read_nothing(made: Site, stan
         assert staging["transport"] == "standing" and staging["read_bytes"] == 0
         assert made.report()["operations"]["answered_per_rank"]["min"] > 10
         assert left(made) == [standing["staged_id"]], "a run takes away only what is its own"
-        assert os.listdir(os.path.join(standing["folder"], "jobs")) == [
-            f"standing-{standing['allocation']}"
-        ]
+        (entry,) = os.listdir(os.path.join(standing["folder"], "jobs"))
+        assert entry.startswith(f"standing-{standing['allocation']}.")
 
 
 def test_it_stays_until_unstage_and_then_runs_stage_for_themselves(
@@ -64,12 +70,39 @@ def test_it_stays_until_unstage_and_then_runs_stage_for_themselves(
     assert left(made) == [standing["staged_id"]]
     done = brigade(made, "unstage", "--json")
     assert json.loads(done.stdout)["unstaged"][0]["nodes"] == [
-        {"host": os.uname().nodename, "removed": True}
+        {"host": os.uname().nodename, "found": True, "removed": True}
     ]
     assert left(made) == []
     made.brigade()
     assert made.report()["staging"]["transport"] == "alone"
     assert brigade(made, "unstage").stdout == "nothing stands here\n"
+
+
+def test_a_staging_that_fails_takes_away_its_own_image_alone(made: Site, standing: dict) -> None:
+    other = made.base / "other.py"
+    other.write_text("import json\n")
+    words = ("stage", "--", str(made.python), str(other))
+    failed = brigade(made, *words, BRIGADE_FAULT="stage.kill:0", BRIGADE_PATIENCE="60")
+    assert failed.returncode == 6, failed.stderr
+    assert left(made) == [standing["staged_id"]]
+    made.brigade()
+    assert made.report()["staging"]["transport"] == "standing"
+
+
+def test_an_image_that_stands_is_staged_again_without_leaving_anything(
+    made: Site, standing: dict
+) -> None:
+    assert stage(made)["transport"] == "standing"
+    assert brigade(made, "clean", "--all").returncode == 0
+    assert stage(made)["transport"] == "alone"
+    assert len(os.listdir(os.path.join(standing["folder"], "jobs"))) == 1
+    assert "taken off 1 node\n" in brigade(made, "unstage").stdout
+    assert left(made) == []
+
+
+def test_unstage_tells_what_is_gone_from_what_is_used(made: Site, standing: dict) -> None:
+    assert brigade(made, "clean", "--all").returncode == 0
+    assert "taken off 0 nodes; it was not there any more on" in brigade(made, "unstage").stdout
 
 
 def test_a_node_that_lost_it_is_staged_again(made: Site, standing: dict) -> None:

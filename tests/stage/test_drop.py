@@ -111,7 +111,7 @@ def test_a_damaged_state_is_no_obstacle(bench: Bench) -> None:
         bench.put(1, "none")
         (bench.staged(0) / "jobs/job/state").write_bytes(spoil)
         assert bench.drop(0) == [
-            {"host": os.uname().nodename, "slots": [], "misses": [], "removed": True}
+            {"host": os.uname().nodename, "slots": [], "misses": [], "found": True, "removed": True}
         ]
 
 
@@ -142,6 +142,6 @@ def test_several_drops_at_once_on_one_node_are_harmless(bench: Bench) -> None:
 def test_dropping_what_was_never_staged_says_so_and_succeeds(bench: Bench) -> None:
     bench.base(0).mkdir()
     assert bench.drop(0) == [
-        {"host": os.uname().nodename, "slots": [], "misses": [], "removed": False}
+        {"host": os.uname().nodename, "slots": [], "misses": [], "found": False, "removed": False}
     ]
     assert not bench.folder(0).exists()

@@ -41,10 +41,16 @@ def _line(one: dict[str, Any]) -> str:
     if one["why"]:
         return f"{one['image']} ({one['allocation']}): {one['why']}"
     nodes = one["nodes"]
-    kept = [node["host"] for node in nodes if not node["removed"]]
-    line = f"{one['image']}: taken off {len(nodes)} node{'s' if len(nodes) != 1 else ''}"
+    kept = [node["host"] for node in nodes if node["found"] and not node["removed"]]
+    lost = [node["host"] for node in nodes if not node["found"] and not node["removed"]]
+    n_taken = len(nodes) - len(lost)
+    line = f"{one['image']}: taken off {n_taken} node{'s' if n_taken != 1 else ''}"
     if kept:
-        line += f"; a job still uses it on {', '.join(kept[:4])}" + (
-            f" and {len(kept) - 4} more" if len(kept) > 4 else ""
-        )
+        line += f"; a job still uses it on {_hosts(kept)}"
+    if lost:
+        line += f"; it was not there any more on {_hosts(lost)}"
     return line
+
+
+def _hosts(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

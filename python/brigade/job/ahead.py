@@ -51,27 +51,32 @@ def _stage_ahead(settings: Settings) -> dict[str, Any]:
             hint="use it in a job script, under salloc, or with srun --jobid=NUMBER",
         )
     course = Course(settings, launch)
+    job = standing.job_name(where)
     progress = Progress(settings.quiet)
     try:
         prepare(course, launch, progress)
         assert course.image and course.image_id
+        stands = standing.find(where, course.image_id)
         staged = bring(
             launch,
             course.image,
             course.image_id,
-            standing.job_name(where),
+            job,
             course.way(launch),
-            standing.find(where, course.image_id),
+            stands,
             lambda done, total: progress.show("stage", done, total),
+            join_as=stands.entry if stands else None,
         )
         warn_of(staged, progress)
     finally:
         progress.close()
     if staged["transport"] != "standing":  # then the record is there
         if interrupt.noted():
-            stage.drop(launch, staged["image_id"], standing.job_name(where), keep=False)
+            stage.drop(launch, staged["image_id"], job, keep=False)
         interrupt.check()
-        standing.note(standing.new(where, launch, course.image, course.image_id, staged))
+        standing.note(standing.new(where, launch, course.image, course.image_id, staged, job))
+        if stands:  # with other bytes, or not on every node: the record is the new one's
+            stage.drop(launch, stands.staged_id, stands.entry, keep=False)
     return {
         "allocation": where,
         "image": course.image,
@@ -104,8 +109,8 @@ def _launch(settings: Settings) -> Launch:
 
 def unstage(everywhere: bool) -> list[dict[str, Any]]:
     """Take away what stands in this allocation, or in all of them: one object each, with `nodes`
-    (of which each gave its memory back, or not yet, because a job uses the image) and `why` it
-    could not be done ("" if it was)."""
+    (of which each gave its memory back, or not yet, because a job uses the image, or did not have
+    it any more) and `why` it could not be done ("" if it was)."""
     where = None if everywhere else standing.allocation()
     return [_take_away(what) for what in standing.all_of(where)]
 
@@ -125,7 +130,7 @@ def _take_away(what: Standing) -> dict[str, Any]:
         told["why"] = f"its job is over; if its nodes keep memory: brigade clean -- srun -w {nodes}"
         return told
     tool = [str(native("brigade-stage")), "drop", "--image-id", what.staged_id]
-    tool += ["--job", standing.job_name(what.allocation), "--base", stage.node_base(), *PULSE]
+    tool += ["--job", what.entry, "--base", stage.node_base(), *PULSE]
     launch = parse(what.words)
     launch.everywhere = what.transport == "sbcast"
     if number:
@@ -141,7 +146,7 @@ def _take_away(what: Standing) -> dict[str, Any]:
         )
     standing.forget(what)
     told["nodes"] = [
-        {"host": one["host"], "removed": bool(one.get("removed"))}
+        {"host": one["host"], **{what: bool(one.get(what)) for what in ("found", "removed")}}
         for one in results
         if "host" in one
     ]

@@ -2,7 +2,8 @@
 
 A record says what stands, so that a later job looks for it there before it stages anything. It is
 only a hint: whether a node has it, the node itself says (`brigade-stage join`). What keeps it in
-the nodes' memory is a job entry without processes, named after the allocation.
+the nodes' memory is a job entry without processes, named after the allocation and the process that
+staged: what a staging that fails takes away is its own.
 
     <cache>/standing/<allocation>/<image id>.json
 """
@@ -39,6 +40,11 @@ class Standing:
     words: list[str]  # of the launcher that staged it
     nodes: list[str]
     since: float  # seconds, as time.time() gives them
+    job: str = ""  # the entry that keeps it; "": that of the allocation's name alone
+
+    @property
+    def entry(self) -> str:
+        return self.job or _PREFIX + self.allocation
 
 
 def allocation(launch: Launch | None = None) -> str:
@@ -48,13 +54,13 @@ def allocation(launch: Launch | None = None) -> str:
 
 
 def job_name(where: str) -> str:
-    """The job entry that keeps an image of allocation `where` on its nodes."""
-    return _PREFIX + where
+    """The job entry that keeps what this process stages on the nodes of allocation `where`."""
+    return f"{_PREFIX}{where}.{os.uname().nodename}-{os.getpid()}"
 
 
 def slurm_job_of(name: str) -> str | None:
     """The Slurm job whose allocation an entry (or an allocation) is named after, or None."""
-    match = re.fullmatch(rf"(?:{_PREFIX})?{_SLURM}(\d+)", name)
+    match = re.fullmatch(rf"(?:{_PREFIX})?{_SLURM}(\d+)(?:\..+)?", name)
     return match.group(1) if match else None
 
 
@@ -91,7 +97,9 @@ def forget(what: Standing) -> None:
         pass  # others stand in the same allocation
 
 
-def new(where: str, launch: Launch, image: str, image_id: str, staged: dict[str, Any]) -> Standing:
+def new(
+    where: str, launch: Launch, image: str, image_id: str, staged: dict[str, Any], job: str
+) -> Standing:
     """The record of what was staged just now."""
     memory = (staged.get("memory") or {}).get("allowed")
     return Standing(
@@ -105,6 +113,7 @@ def new(where: str, launch: Launch, image: str, image_id: str, staged: dict[str,
         words=launch.words,
         nodes=[node["host"] for node in staged.get("nodes", [])],
         since=time.time(),
+        job=job,
     )
 
 

@@ -33,17 +33,19 @@ def bring(
     stands: Standing | None,
     progress: Callable[[int, int], None],
     early: Early | None = None,
+    join_as: str | None = None,
 ) -> dict[str, Any]:
     """The image on every node of `launch`, with an entry for `job`; the stager's result.
 
-    `stands`: what may be there already; `early`: what may have been begun. Raises StageError when
-    the image is not on every node.
+    `stands`: what may be there already; `early`: what may have been begun; `join_as`: the entry
+    that keeps what stands, where a new one is not wanted. Raises StageError when the image is not
+    on every node.
     """
     if stands and way.memory in (None, stands.memory):
-        joined = _join(launch, job, way, stands)
+        joined = _join(launch, join_as or job, way, stands)
         if joined:
             return joined
-        if interrupt.noted():
+        if interrupt.noted() and not join_as:
             stage.drop(launch, stands.staged_id, job, keep=True)
     interrupt.check()
     if way.transport == "sbcast" and not sbcast.possible(launch):
