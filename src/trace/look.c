@@ -115,7 +115,7 @@ void trace_look_exit(struct trace_task *task, int error, int64_t result)
 int32_t trace_look_rank(pid_t tid, int32_t otherwise)
 {
     static const char *const names[] = {
-        "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID=", "OMPI_COMM_WORLD_RANK=", "BRIGADE_RANK="};
+        "BRIGADE_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID=", "OMPI_COMM_WORLD_RANK="};
     long n = remote_file(tid, "environ", environment, sizeof environment);
     environment_bytes = n > 0 ? (size_t)n : 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

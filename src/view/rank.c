@@ -100,8 +100,9 @@ static void own_folder(char *buf, size_t size)
 
 static int32_t rank_number(void)
 {
-    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
-                                        "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK"};
+    /* Brigade's own first: what it starts in a Slurm job's script inherits SLURM_PROCID=0. */
+    static const char *const names[] = {"BRIGADE_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
+                                        "OMPI_COMM_WORLD_RANK"};
     int64_t rank = -1;
     for (size_t i = 0; rank < 0 && i < sizeof names / sizeof *names; i++)
         rank = text_to_number(getenv(names[i]), -1);

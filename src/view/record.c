@@ -35,8 +35,9 @@ struct recorder {
 
 static const char *const recorded_env[] = {"LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME",
                                            "LD_PRELOAD", "VIRTUAL_ENV"};
-static const char *const rank_env[] = {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
-                                       "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK"};
+/* As brigade-rank asks them. */
+static const char *const rank_env[] = {"BRIGADE_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
+                                       "OMPI_COMM_WORLD_RANK"};
 
 /* A record's fields as text. */
 struct entry {

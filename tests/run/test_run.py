@@ -96,6 +96,17 @@ def test_first_run_makes_an_image_and_the_second_uses_it(site: Site) -> None:
     assert second["misses"]["total"] == 0, second["misses"]
 
 
+def test_processes_of_brigades_own_in_a_slurm_jobs_script_are_ranks_of_their_own(
+    site: Site,
+) -> None:
+    counted = []
+    for env in ({}, {"SLURM_PROCID": "0"}):
+        env["BRIGADE_CACHE"] = str(site.base / f"cache{len(counted)}")
+        assert site.brigade(run=("-n", "3"), env=env).returncode == 0
+        counted.append(site.report()["operations"]["before_per_rank"])
+    assert counted[1] < 1.5 * counted[0], "taken for one rank, two count twice"
+
+
 def test_several_ranks_each_run_once_and_share_one_staged_folder(made: Site) -> None:
     under = made.brigade(run=("-n", "4"))
     answers = {json.dumps(json.loads(line)) for line in under.stdout.splitlines()}

@@ -305,6 +305,8 @@ def test_without_a_rank_in_the_environment_there_is_none(tmp_path: Path) -> None
     assert trace.processes[0].rank is None
     trace, _ = traced(tmp_path, "sh", "-c", "/bin/true; :", env={"PATH": "/bin", "PMIX_RANK": "5"})
     assert {p.rank for p in trace.processes} == {None, 5} != {p.rank for p in trace.processes[1:]}
+    inherited = {"PATH": "/bin", "SLURM_PROCID": "0", "BRIGADE_RANK": "2"}
+    assert traced(tmp_path, "true", env=inherited)[0].processes[-1].rank == 2
 
 
 def test_calls_paths_and_flags_are_those_that_strace_names(tmp_path: Path) -> None:

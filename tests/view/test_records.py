@@ -385,6 +385,12 @@ def test_records_carry_rank_environment_and_time(world: World) -> None:
     assert all(0 <= r.time_ns < 60e9 for r in shell.records)
 
 
+def test_the_number_that_brigade_gives_counts_before_an_inherited_one(world: World) -> None:
+    env = {**os.environ, "SLURM_PROCID": "0", "PMI_RANK": "0", "BRIGADE_RANK": "2"}
+    trial, _ = world.record("/bin/sh", "-c", ":", env=env)
+    assert trial.processes[-1].rank == 2
+
+
 @pytest.mark.parametrize("last", ["pass", "os._exit(3)", "os.kill(os.getpid(), 9)"])
 def test_imports_stand_among_the_records_of_their_process(world: World, last: str) -> None:
     (world.tree / "part.py").write_text("")

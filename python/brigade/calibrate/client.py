@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from typing import Any, Callable
 
 MARK = "BRIGADE-CALIBRATE "
-RANKS = ("PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK")
+RANKS = ("BRIGADE_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
 BUSY = "busy"  # beside kinds of requests: [[busy, in all]] ticks of the client's processors
 _PR_SET_TIMERSLACK = 29
 _KINDS = ("stat", "open", "read", "opendir", "list", "link")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 # In the order in which the tracer and `brigade-rank` ask them.
-RANK_NAMES = ("PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK")
+RANK_NAMES = ("BRIGADE_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
 
 SEARCH_NAMES = (
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "GLIBC_TUNABLES", "PATH", "LANG", "LOCPATH"),

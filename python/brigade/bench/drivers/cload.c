@@ -79,8 +79,8 @@ int main(void)
 
 static int rank(void)
 {
-    static const char *const names[] = {"PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
-                                        "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK"};
+    static const char *const names[] = {"BRIGADE_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID",
+                                        "OMPI_COMM_WORLD_RANK"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (getenv(names[i]))
             return atoi(getenv(names[i]));

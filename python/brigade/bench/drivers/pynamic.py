@@ -15,7 +15,7 @@ import json  # noqa: E402
 import sys  # noqa: E402
 
 MARK = "brigade-bench: "
-RANKS = ("PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "BRIGADE_RANK")
+RANKS = ("BRIGADE_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
 
 
 def startup_s() -> float:
