@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -110,7 +111,11 @@ def test_a_program_that_the_launcher_looks_for_elsewhere_is_left_to_it(launch):
     assert named.programs == [["./ls"]]
 
 
-@pytest.mark.parametrize("words", ["flux run -n 4 ./a", "/usr/bin/jsrun -n 4 ./a", "ibrun ./a"])
+@pytest.mark.parametrize(
+    "words",
+    ["flux run -n 4 ./a", "/usr/bin/jsrun -n 4 ./a", "ibrun ./a", "pbsdsh ./a", "prun -n 2 ./a",
+     "charmrun +p2 ./a", "blaunch ./a", "poe ./a", "oshexec ./a"],
+)  # fmt: skip
 def test_a_launcher_that_is_not_known_is_said_to_be(words):
     with pytest.raises(UsageError, match="a launcher that Brigade does not know"):
         parse(words.split())
@@ -242,6 +247,10 @@ def test_local_launch_starts_every_rank_and_returns_the_first_failure():
     [
         ("timeout 60 srun -N2 app", "timeout 60 brigade run -- srun …"),
         ("env A=1 mpirun.openmpi app", "env A=1 brigade run -- mpirun.openmpi …"),
+        ("nsys profile srun -N2 app", "nsys profile brigade run -- srun …"),
+        ("flock /l oshrun -n 2 app", "flock /l brigade run -- oshrun …"),
+        ("xvfb-run -a mpiexec app", "xvfb-run -a brigade run -- mpiexec …"),
+        ("apptainer exec i.sif mpirun a", "apptainer exec i.sif brigade run -- mpirun …"),
         ("sbatch job.sh", "sbatch … brigade run -- srun …, or before `srun` in the job's script"),
         (
             "salloc -N2 srun app",
@@ -268,14 +277,30 @@ def test_a_launcher_of_a_sites_own_name_is_told_by_its_file(tmp_path):
     ):
         (tmp_path / name).write_bytes(there)
         (tmp_path / name).chmod(0o755)
-    for name, there in (("mpiexec.site", "mpirun"), ("mpirun.sh", "job")):
+    for name, there in (("start", "mpirun"), ("mpiexec.site", "mpirun"), ("mpirun.sh", "job")):
         (tmp_path / name).symlink_to(there)
-    for name in ("mpirun", "mpirun-5.0", "mpiexec.site"):
+    for name in ("mpirun", "mpirun-5.0", "mpiexec.site", "start"):
         assert is_launcher(str(tmp_path / name)), name
     for name in ("job", "mpirun.sh", "mpirun_absent"):
         assert not is_launcher(str(tmp_path / name)), name
-    for name in ("srun", "mpiexec.hydra", "mpirun_openmpi", "mpirun.openmpi", "mpirun-absent"):
+    for name in (
+        "srun",
+        "oshrun",
+        "shmemrun",
+        "mpiexec.hydra",
+        "mpirun_openmpi",
+        "mpirun.openmpi",
+        "mpirun-absent",
+    ):
         assert is_launcher(name), name
+
+
+@pytest.mark.skipif(not shutil.which("oshrun"), reason="needs Open MPI's oshrun")
+def test_oshrun_is_open_mpis_mpirun():
+    launch = parse("oshrun -n 3 ./a x".split())
+    assert (
+        isinstance(launch, OpenMpiLaunch) and launch.ranks == 3 and launch.program == ["./a", "x"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,22 +15,25 @@ from brigade.trial.invocation import SHELLS, invocation
 
 _MPI_NAME = re.compile(
     r"(?:mpirun|mpiexec|orterun|prterun)(?:[._-]?(?:openmpi|ompi|mpich|hydra|lsf|real|intel))*"
+    r"|oshrun|shmemrun"  # the same, of Open MPI
 )
-# What mpirun and mpiexec of a site's own name are links to.
+# What launchers of a site's own name are links to.
 _BEHIND = re.compile(r"(?:orterun|prterun|prte|mpirun|mpiexec)(?:\.(?:openmpi|mpich|hydra))?")
 _SUBMIT = frozenset({"sbatch", "salloc", "qsub", "bsub", "msub", "oarsub"})
 _AROUND = frozenset({
-    "chrt", "env", "gdb", "ionice", "nice", "nohup", "numactl", "perf", "setsid", "stdbuf",
-    "strace", "taskset", "time", "timeout", "valgrind", "xargs",
+    "apptainer", "chrt", "env", "flock", "gdb", "ionice", "ltrace", "ncu", "nice", "nohup",
+    "nsys", "numactl", "perf", "rocprof", "rocprof-compute", "rocprof-sys-run", "rocprofv2",
+    "rocprofv3", "script", "setsid", "singularity", "stdbuf", "strace", "sudo", "taskset",
+    "time", "timeout", "unbuffer", "valgrind", "vtune", "xargs", "xvfb-run",
 })  # fmt: skip
 # Launchers of other systems, none of which could be tried.
 _FOREIGN = frozenset({
-    "aprun", "ccc_mprun", "flux", "ibrun", "jsrun", "lrun", "mpiexec_mpt", "mpirun_rsh", "palsrun",
-    "yhrun",
+    "aprun", "blaunch", "ccc_mprun", "charmrun", "flux", "ibrun", "jsrun", "lrun", "mpiexec_mpt",
+    "mpirun_rsh", "oshexec", "palsrun", "pbsdsh", "poe", "prun", "yhrun",
 })  # fmt: skip
 _STARTS = re.compile(
     r"^[ \t]*(?:(?:exec|time|env|nohup|timeout[ \t]+\w+|\w+=\S*)[ \t]+)*"
-    r"(srun|(?:mpirun|mpiexec|orterun|prterun)[\w.]*)(?=\s)",
+    r"(srun|oshrun|shmemrun|(?:mpirun|mpiexec|orterun|prterun)[\w.]*)(?=\s)",
     re.M,
 )
 _OF_A_SHELL = re.compile(r"#! *\S*?(?:\benv +|/)(?:{})\b".format("|".join(SHELLS)))
@@ -46,12 +49,12 @@ def is_launcher(word: str) -> bool:
     name = os.path.basename(word)
     if name == "srun" or _MPI_NAME.fullmatch(name):
         return True
-    if not name.startswith(("mpirun", "mpiexec", "orterun", "prterun")):
-        return False
+    is_named_so = name.startswith(("mpirun", "mpiexec", "orterun", "prterun"))
     file = shutil.which(word)
     if file is None:
-        return os.sep not in word  # it is missed under that name
-    return bool(_BEHIND.fullmatch(os.path.basename(os.path.realpath(file)))) or _is_elf(file)
+        return is_named_so and os.sep not in word  # it is missed under that name
+    behind = os.path.basename(os.path.realpath(file))
+    return bool(_BEHIND.fullmatch(behind)) or (is_named_so and _is_elf(file))
 
 
 def _is_elf(file: str) -> bool:
@@ -75,8 +78,8 @@ def refuse_misplaced(words: list[str]) -> None:
             f"{name} submits a job: `brigade run` goes inside it",
             hint=f"{name} … brigade run -- srun …, or before `srun` in the job's script",
         )
-    inner = next(filter(is_launcher, words[1:]), None)
-    if name in _AROUND and inner is not None:
+    inner = next(filter(is_launcher, words[1:]), None) if name in _AROUND else None
+    if inner is not None:
         at = words.index(inner)
         raise UsageError(
             f"{name} goes before brigade, not before {inner}",
