@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from project import Site
@@ -173,6 +174,19 @@ def test_no_room_is_exit_code_6_and_nothing_is_left(made: Site) -> None:
     done = brigade(made, *words, BRIGADE_NODE_DIR="/proc")
     assert done.returncode == 6 and "/proc" in done.stderr
     assert brigade(made, "unstage").stdout == "nothing stands here\n"
+
+
+def test_where_no_record_can_be_kept_nothing_stands(made: Site, tmp_path: Path) -> None:
+    made.brigade()
+    image = made.report()["image"]
+    none, full = tmp_path / "none", tmp_path / "full"
+    none.write_text("")  # no folder can be made here, and no record of this name there
+    (full / "standing" / os.uname().nodename / f"{image['id']}.json").mkdir(parents=True)
+    for cache in (none, full):
+        done = brigade(made, "stage", "--image", image["path"], BRIGADE_CACHE=str(cache))
+        assert done.returncode == 6 and "Traceback" not in done.stderr
+        assert f"{cache}/standing" in done.stderr and "BRIGADE_CACHE names" in done.stderr
+        assert left(made) == []
 
 
 @pytest.mark.parametrize(

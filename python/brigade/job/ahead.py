@@ -50,6 +50,7 @@ def _stage_ahead(settings: Settings) -> dict[str, Any]:
             "back at once",
             hint="use it in a job script, under salloc, or with srun --jobid=NUMBER",
         )
+    standing.make_room(where)
     course = Course(settings, launch)
     job = standing.job_name(where)
     progress = Progress(settings.quiet)
@@ -74,7 +75,12 @@ def _stage_ahead(settings: Settings) -> dict[str, Any]:
         if interrupt.noted():
             stage.drop(launch, staged["image_id"], job, keep=False)
         interrupt.check()
-        standing.note(standing.new(where, launch, course.image, course.image_id, staged, job))
+        record = standing.new(where, launch, course.image, course.image_id, staged, job)
+        try:
+            standing.note(record)
+        except StageError:  # nobody would know of it
+            stage.drop(launch, staged["image_id"], job, keep=False)
+            raise
         if stands:  # with other bytes, or not on every node: the record is the new one's
             stage.drop(launch, stands.staged_id, stands.entry, keep=False)
     return {

@@ -15,10 +15,12 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from brigade.errors import StageError
 from brigade.launch import Launch
 from brigade.paths import cache_dir
 
@@ -64,13 +66,20 @@ def slurm_job_of(name: str) -> str | None:
     return match.group(1) if match else None
 
 
+def make_room(where: str) -> None:
+    """The folder for records of what is to stand in allocation `where`. Raises StageError."""
+    with _kept_in(_folder(where)):
+        _folder(where).mkdir(parents=True, exist_ok=True)
+
+
 def note(what: Standing) -> None:
-    """Remember what stands; appears whole or not at all."""
+    """Remember what stands; appears whole or not at all. Raises StageError."""
     path = _path(what.allocation, what.image_id)
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
-    part.write_text(json.dumps(asdict(what), indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
+    with _kept_in(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(asdict(what), indent=1) + "\n", encoding="utf-8")
+        part.replace(path)
 
 
 def find(where: str, image_id: str | None) -> Standing | None:
@@ -88,13 +97,23 @@ def all_of(where: str | None = None) -> Iterator[Standing]:
 
 
 def forget(what: Standing) -> None:
-    """Drop a record; what is not there is no error."""
+    """Drop a record; what is not there is no error. Raises StageError."""
     path = _path(what.allocation, what.image_id)
-    path.unlink(missing_ok=True)
-    try:
+    with _kept_in(path.parent):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):  # others stand in the same allocation
         path.parent.rmdir()
-    except OSError:
-        pass  # others stand in the same allocation
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StageError(
+            f"the record of what stands on the nodes cannot be kept in {folder}: {error.strerror}",
+            hint="BRIGADE_CACHE names another folder for images and records",
+        ) from error
 
 
 def new(
@@ -118,7 +137,11 @@ def new(
 
 
 def _path(where: str, image_id: str) -> Path:
-    return cache_dir() / "standing" / where / f"{image_id}.json"
+    return _folder(where) / f"{image_id}.json"
+
+
+def _folder(where: str) -> Path:
+    return cache_dir() / "standing" / where
 
 
 def _read(path: Path) -> Standing | None:
