@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from brigade import interrupt
@@ -20,6 +21,7 @@ from brigade.job import failed, standing, views
 from brigade.job.key import image_path
 from brigade.job.leftovers import remove_trials
 from brigade.job.progress import Progress
+from brigade.job.turns import turn
 from brigade.launch import Launch, parse
 from brigade.whose import stranger
 
@@ -76,7 +78,24 @@ def _prepare(course: Course, launch: Launch, progress: Progress, early: Early | 
         return
     if early:
         early.withdraw()
-    _anew(course, launch, path, progress, reason)
+    wait_s = 0.0 if settings.renew else settings.trial_limit
+    with turn(path, wait_s, _told_once(progress)) as mine:
+        made = mine.waited and not settings.renew  # by another, perhaps
+        served = made and os.path.exists(path) and not _whose(path)
+        if not served or _use_image(course, path):
+            _anew(course, launch, path, progress, reason, is_ours=mine.mine)
+
+
+def _told_once(progress: Progress) -> Callable[[float], None]:
+    told: list[bool] = []
+
+    def waiting(seconds: float) -> None:
+        if not told:
+            told.append(True)
+            progress.note("waiting for the image that another job makes")
+        progress.show("waiting", seconds, None)
+
+    return waiting
 
 
 def _does_not_serve(course: Course) -> str | None:
@@ -90,12 +109,19 @@ def _does_not_serve(course: Course) -> str | None:
     return None if started and all(map(views.is_unseen, started)) else "no plan for --fork"
 
 
-def _anew(course: Course, launch: Launch, path: str, progress: Progress, reason: str) -> None:
+def _anew(
+    course: Course,
+    launch: Launch,
+    path: str,
+    progress: Progress,
+    reason: str,
+    is_ours: bool = True,
+) -> None:
     course.renewed = reason
     progress.note(f"making an image ({reason})")
     watched = course.settings.fork or "fork" in course.meta  # a plan is not lost
     course.image_id, course.meta = None, {}
-    _make_image(course, launch, path, progress, watched)
+    _make_image(course, launch, path, progress, watched, is_ours)
     _use_image(course, path, checked=True)
 
 
@@ -106,7 +132,10 @@ def _grow_image(course: Course, path: str, progress: Progress) -> None:
     from brigade.image import grow  # and all that builds images, for which no job need wait
 
     try:
-        grown = grow.grow(path, lambda done, total: progress.show("image", done, total))
+        with turn(path) as mine:
+            if not mine.mine:  # another job grows it, or nobody can
+                return
+            grown = grow.grow(path, lambda done, total: progress.show("image", done, total))
         if grown is None:
             return
         progress.note(f"the image has grown by what the last run missed ({grown.paths} paths)")
@@ -174,10 +203,10 @@ def _use_image(
 
 
 def _make_image(
-    course: Course, launch: Launch, path: str, progress: Progress, watched: bool
+    course: Course, launch: Launch, path: str, progress: Progress, watched: bool, is_ours: bool
 ) -> None:
     """Trial and build; leaves no record behind unless it failed. `watched`: with a plan for
-    --fork."""
+    --fork; `is_ours`: nobody else makes it meanwhile."""
     from brigade.image import grow
     from brigade.image.build import build
     from brigade.job.trialrun import run_trial
@@ -216,7 +245,7 @@ def _make_image(
     finally:
         course.said = failed.tail(os.path.join(folder, "output.log"))
         shutil.rmtree(folder, ignore_errors=True)
-        if not os.path.exists(path):
+        if is_ours and not os.path.exists(path):
             grow.forget(path)
     course.trial = {
         "seconds": trial.seconds,

@@ -1,0 +1,95 @@
+"""Jobs that start together make one image, and wait for nobody who has died."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from project import Site
+
+from brigade.job import turns
+
+
+def start(site: Site, report: Path, *run: str) -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        "BRIGADE_CACHE": str(site.base / "cache"),
+        "BRIGADE_NODE_DIR": str(site.nodes),
+        "BRIGADE_PATIENCE": "60",
+    }
+    words = ["brigade", "run", *run, "--json", str(report), "--", str(site.python), str(site.app)]
+    return subprocess.Popen(
+        [sys.executable, "-m", *words],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def image_of(site: Site) -> Path:
+    """The image's path, and no image there."""
+    assert site.brigade().returncode == 0
+    (image,) = (site.base / "cache/images").glob("*.brg")
+    image.unlink()
+    return image
+
+
+def test_jobs_that_start_together_make_one_trial(site: Site) -> None:
+    reports = [site.base / f"report{i}" for i in range(3)]
+    jobs = [start(site, report) for report in reports]
+    for job in jobs:
+        _, said = job.communicate(timeout=120)
+        assert job.returncode == 0, said
+    told = [json.loads(report.read_text()) for report in reports]
+    assert [one["unstaged"] for one in told] == [None] * 3
+    assert sum(one["image"]["trial"] is not None for one in told) == 1
+    (image,) = (site.base / "cache/images").glob("*.brg")
+    assert sorted(path.suffix for path in image.parent.iterdir()) == [".brg", ".records"]
+
+
+@pytest.mark.parametrize("how", ["here", "elsewhere"])
+def test_one_that_has_died_is_not_waited_for(site: Site, how: str) -> None:
+    image = image_of(site)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    lock = Path(turns.file_of(str(image)))
+    lock.write_text(f"{socket.gethostname() if how == 'here' else 'elsewhere'} {ended.pid}")
+    os.utime(lock, None if how == "here" else (0, 0))
+    done = site.brigade()
+    assert done.returncode == 0 and "waiting" not in done.stderr
+    assert site.report()["image"]["trial"] and not lock.exists()
+
+
+def test_waiting_ends_with_the_trials_limit_or_a_signal(site: Site) -> None:
+    image = image_of(site)
+    lock = Path(turns.file_of(str(image)))
+    lock.write_text("elsewhere 1")
+    job = start(site, site.base / "report")
+    said = ""
+    while "waiting for the image" not in said:
+        assert job.stderr
+        said += job.stderr.readline()
+    job.send_signal(signal.SIGINT)
+    job.communicate(timeout=60)
+    assert job.returncode == -signal.SIGINT and lock.exists()
+    begun = time.monotonic()
+    done = site.brigade(run=("--trial-limit", "2"))
+    assert done.returncode == 0 and time.monotonic() - begun >= 2
+    assert site.report()["image"]["id"] and site.report()["unstaged"] is None
+    assert lock.read_text() == "elsewhere 1"
+
+
+def test_a_job_does_not_wait_for_another_that_grows_the_image(site: Site) -> None:
+    site.app.write_text("import sys, pkg\nif len(sys.argv) > 1:\n    __import__(sys.argv[1])\n")
+    (site.package.parent / "other.py").write_text("")
+    assert site.brigade().returncode == 0 and site.brigade("other").returncode == 0
+    (image,) = (site.base / "cache/images").glob("*.brg")
+    Path(turns.file_of(str(image))).write_text("elsewhere 1")
+    done = site.brigade("other")
+    assert done.returncode == 0 and "waiting" not in done.stderr
+    assert site.report()["image"]["grown"] is None
