@@ -16,7 +16,9 @@ from project import Site
 from brigade.job.standing import job_name, slurm_job_of
 
 
-def brigade(site: Site, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def brigade(
+    site: Site, *words: str, cwd: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "BRIGADE_CACHE": str(site.base / "cache"),
@@ -25,7 +27,7 @@ def brigade(site: Site, *words: str, **variables: str) -> subprocess.CompletedPr
     }
     return subprocess.run(
         [sys.executable, "-m", "brigade", *words],
-        env=environment, capture_output=True, text=True, timeout=120,
+        env=environment, cwd=cwd, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
 
 
@@ -174,6 +176,38 @@ def test_no_room_is_exit_code_6_and_nothing_is_left(made: Site) -> None:
     done = brigade(made, *words, BRIGADE_NODE_DIR="/proc")
     assert done.returncode == 6 and "/proc" in done.stderr
     assert brigade(made, "unstage").stdout == "nothing stands here\n"
+
+
+def test_unstage_means_the_launchers_words_as_they_were_meant(made: Site, tmp_path: Path) -> None:
+    launcher = tmp_path / "mpirun"
+    launcher.write_text(
+        "#!/bin/sh\n[ -e hosts ] || exit 9\n"
+        'while [ "$1" ] && [ "${1#/}" = "$1" ]; do shift; done\nexec "$@"\n'
+    )
+    launcher.chmod(0o755)
+    (tmp_path / "hosts").write_text("localhost\n")
+    words = ("./mpirun", "-n", "1", "-f", "hosts", str(made.python), str(made.app))
+    done = brigade(made, "stage", "--", *words, cwd=tmp_path)
+    assert done.returncode == 0 and left(made), done.stderr
+    done = brigade(made, "unstage", cwd=made.base)
+    assert done.returncode == 0 and left(made) == [], done.stderr
+
+
+def test_what_cannot_be_taken_away_keeps_nothing_else_standing(made: Site) -> None:
+    stage(made)
+    other = made.base / "another.py"
+    other.write_text("import json\n")
+    assert brigade(made, "stage", "--", str(made.python), str(other)).returncode == 0
+    records = sorted((made.base / "cache/standing").glob("*/*.json"))
+    assert len(records) == len(left(made)) == 2
+    first = json.loads(records[0].read_text())
+    words = {**first, "words": ["/none/mpirun", "./a"]}
+    records[0].write_text(json.dumps(words))
+    done = brigade(made, "unstage")
+    assert done.returncode == 3 and "/none/mpirun" in done.stderr
+    assert left(made) == [first["staged_id"]]
+    records[0].write_text(json.dumps(first))
+    assert brigade(made, "unstage").returncode == 0 and left(made) == []
 
 
 def test_where_no_record_can_be_kept_nothing_stands(made: Site, tmp_path: Path) -> None:

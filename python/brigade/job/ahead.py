@@ -7,11 +7,14 @@ clean` finds that the allocation is over.
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from brigade import interrupt
-from brigade.errors import LauncherError, StageError, UsageError
+from brigade.errors import BrigadeError, LauncherError, StageError, UsageError
 from brigade.job import stage, standing
 from brigade.job.course import Course, Settings
 from brigade.job.prepare import prepare
@@ -116,9 +119,33 @@ def _launch(settings: Settings) -> Launch:
 def unstage(everywhere: bool) -> list[dict[str, Any]]:
     """Take away what stands in this allocation, or in all of them: one object each, with `nodes`
     (of which each gave its memory back, or not yet, because a job uses the image, or did not have
-    it any more) and `why` it could not be done ("" if it was)."""
+    it any more) and `why` it could not be done ("" if it was).
+
+    Raises what went wrong first, after all have been tried."""
     where = None if everywhere else standing.allocation()
-    return [_take_away(what) for what in standing.all_of(where)]
+    done: list[dict[str, Any]] = []
+    failed: list[BrigadeError] = []
+    for what in list(standing.all_of(where)):
+        try:
+            done.append(_take_away(what))
+        except BrigadeError as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    return done
+
+
+@contextmanager
+def _in_folder(folder: str) -> Iterator[None]:
+    """What the launcher's words name is named from there. It may be gone."""
+    before = os.open(".", os.O_PATH | os.O_CLOEXEC)
+    with suppress(OSError):
+        os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 def _take_away(what: Standing) -> dict[str, Any]:
@@ -137,13 +164,14 @@ def _take_away(what: Standing) -> dict[str, Any]:
         return told
     tool = [str(native("brigade-stage")), "drop", "--image-id", what.staged_id]
     tool += ["--job", what.entry, "--base", stage.node_base(), *PULSE]
-    launch = parse(what.words)
-    launch.everywhere = what.transport == "sbcast"
-    if number:
-        launch.join_slurm_job(number)
-    results, said, status = run_step(
-        launch.per_node(tool), lambda done, total: None, counted=not launch.is_here
-    )
+    with _in_folder(what.cwd):
+        launch = parse(what.words)
+        launch.everywhere = what.transport == "sbcast"
+        if number:
+            launch.join_slurm_job(number)
+        results, said, status = run_step(
+            launch.per_node(tool), lambda done, total: None, counted=not launch.is_here
+        )
     if status or not results:
         raise StageError(
             f"taking {what.image} off its nodes ended with status {status} and said: "

@@ -43,6 +43,7 @@ class Standing:
     nodes: list[str]
     since: float  # seconds, as time.time() gives them
     job: str = ""  # the entry that keeps it; "": that of the allocation's name alone
+    cwd: str = ""  # in which `words` were meant; "": not known
 
     @property
     def entry(self) -> str:
@@ -133,7 +134,14 @@ def new(
         nodes=[node["host"] for node in staged.get("nodes", [])],
         since=time.time(),
         job=job,
+        cwd=_cwd(),
     )
+
+
+def _cwd() -> str:
+    with suppress(OSError):  # it may have been removed
+        return os.getcwd()
+    return ""
 
 
 def _path(where: str, image_id: str) -> Path:
