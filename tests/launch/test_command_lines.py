@@ -43,6 +43,24 @@ def test_srun_program_begins_after_its_options(options):
     assert {option.name for option in launch.options} <= known
 
 
+@pytest.mark.parametrize(
+    ("options", "ranks"),
+    [
+        (["-N", "1000", "--ntasks-per-node=64"], 64000),
+        (["--ntasks-per-node", "8"], 32),
+        (["-n", "5", "--ntasks-per-node", "8"], 5),
+        ([], 32),
+        (["-N", "2"], None),
+    ],
+)
+def test_srun_has_as_many_ranks_as_it_starts_without_n(monkeypatch, options, ranks):
+    monkeypatch.delenv("SLURM_NTASKS", raising=False)
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "4")
+    if not options:
+        monkeypatch.setenv("SLURM_NPROCS", "32")
+    assert SrunLaunch(["srun", *options, "./app"]).ranks == ranks
+
+
 def test_srun_options_of_the_program_are_not_srun_options():
     launch = SrunLaunch(["srun", "-N", "2", "./app", "-n", "99"])
     assert launch.ranks is None

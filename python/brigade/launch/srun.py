@@ -72,8 +72,19 @@ class SrunLaunch(Launch):
         counts = [count(self._value("ntasks", at)) for at in range(len(self.components))]
         if self.entries is not None and counts[0] is None:
             return max(entry.end for entry in self.entries) or None
+        if counts == [None]:
+            return self._ranks_unsaid()
         known = [number for number in counts if number is not None]
         return sum(known) if len(known) == len(counts) else None
+
+    def _ranks_unsaid(self) -> int | None:
+        """Without -n: as many as the job has, unless nodes are asked for; else so many a node."""
+        if self._value("nodes") is None and not self.slurm_job:
+            inherited = srun_inputs.tasks(os.environ)
+            if inherited is not None:
+                return inherited
+        each = count(self._value("ntasks-per-node"))
+        return each * self.nodes if each else None
 
     def _step(self, options: list[Option]) -> list[str]:
         in_job = ["--jobid", self._job] if self._job else []

@@ -52,6 +52,12 @@ def for_allocation(environ: Mapping[str, str], named: Collection[str]) -> list[s
     ]
 
 
+def tasks(environ: Mapping[str, str]) -> int | None:
+    """How many tasks srun starts without -n and -N, where the environment says it."""
+    told = environ.get("SLURM_NTASKS") or environ.get("SLURM_NPROCS") or ""
+    return int(told) if told.isdigit() else None
+
+
 def own_streams(environ: Mapping[str, str]) -> list[str]:
     """Options with which a step's words come to us, whatever the user's srun is to do with its."""
     return [f"--{option}=all" for name, option in _STREAMS.items() if environ.get(name)]
