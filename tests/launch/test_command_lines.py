@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from brigade.errors import LauncherError, UsageError
+from brigade.job.key import image_path
 from brigade.launch import parse
 from brigade.launch.misplaced import is_launcher, refuse_script
 from brigade.launch.mpich import MpichLaunch
@@ -349,6 +350,22 @@ def test_own_steps_go_to_the_hosts_of_every_context():
     assert step == "x -host n0:4,n1,n2 -ppn 1 -n 3 T".split()
     words = "x -n 1 ./a : -H n1 -n 2 ./b".split()
     assert OpenMpiLaunch(words, "/usr/bin/x").per_node(["T"])[:3] == ["x", "-H", "n1"]
+
+
+@pytest.mark.parametrize(
+    ("launch", "folders"),
+    [
+        (SrunLaunch("srun -D /a -n 2 app.py".split()), ["/a"]),
+        (SrunLaunch("srun --chdir=/b app.py : -n 2 app.py".split()), ["/b"]),
+        (OpenMpiLaunch("mpirun -wdir /a app.py : -wd /c app.py".split(), "/x"), ["/a", "/c"]),
+        (MpichLaunch("mpiexec -gwdir /d -n 2 app.py".split(), "/x"), ["/d"]),
+        (SrunLaunch("srun -n 2 app.py -D /a".split()), []),
+    ],
+)
+def test_ranks_that_start_in_another_folder_have_another_image(launch, folders):
+    assert launch.folders == folders
+    here = image_path(launch.programs, [])
+    assert (image_path(launch.programs, [], folders=launch.folders) == here) == (not folders)
 
 
 @pytest.mark.parametrize("option", ["-s", "--preload-binary"])

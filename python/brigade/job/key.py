@@ -30,14 +30,19 @@ _SEARCH_DETAILS = ("frozen_modules", "pycache_prefix")  # of -X
 
 
 def image_path(
-    programs: list[list[str]], cover: Iterable[str], environment: Mapping[str, str] | None = None
+    programs: list[list[str]],
+    cover: Iterable[str],
+    environment: Mapping[str, str] | None = None,
+    folders: Iterable[str] = (),
 ) -> str:
-    """Where the image of `programs` (several in an MPMD job) is kept, whether or not it exists."""
+    """Where the image of `programs` (several in an MPMD job) is kept, whether or not it exists.
+    `folders`: those that its ranks start in, where that is not this process's."""
     environment = os.environ if environment is None else environment
     called = [_called(program, environment) for program in programs]
     parts = [native("build-id").read_text()]
     parts += list(dict.fromkeys("\0".join([*words, *options]) for words, options in called))
     parts += sorted(map(os.path.abspath, cover))
+    parts += [f"in {folder}" for folder in map(os.path.abspath, folders)]
     parts += [f"{name}={environment.get(name)}" for name in _SEARCH_VARIABLES]
     digest = hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=8)
     name = os.path.basename(called[0][0][-1])

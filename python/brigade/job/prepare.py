@@ -63,7 +63,7 @@ def _cannot_keep(course: Course, error: OSError) -> ImageError:
 
 def _prepare(course: Course, launch: Launch, progress: Progress, early: Early | None) -> None:
     settings = course.settings
-    path = settings.image or image_path(launch.programs, settings.cover)
+    path = settings.image or image_path(launch.programs, settings.cover, folders=launch.folders)
     course.image = path
     reason = "--renew" if settings.renew and not settings.image else None
     if reason is None and (settings.image or os.path.exists(path)):

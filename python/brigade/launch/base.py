@@ -43,6 +43,11 @@ class Launch(ABC):
         return next(iter(self.programs), [])
 
     @property
+    def folders(self) -> list[str]:
+        """Those that options name for ranks to start in."""
+        return []
+
+    @property
     @abstractmethod
     def ranks(self) -> int | None:
         """How many ranks the user asked for, if the command line says so."""

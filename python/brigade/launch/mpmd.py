@@ -20,6 +20,7 @@ from brigade.launch.options import (
     Option,
     flatten,
     join_contexts,
+    named_by,
     split_contexts,
     split_words,
 )
@@ -52,6 +53,10 @@ class MpmdLaunch(Launch):
                 "other folders than its ranks do",
                 hint="name the program by its path",
             )
+
+    @property
+    def folders(self) -> list[str]:
+        return named_by(["wd", "wdir", "gwdir"], (options for options, _ in self.contexts))
 
     def _of_file(self, options: list[Option]) -> list[tuple[list[Option], list[str]]]:
         """The contexts of the file that one of the options names; the others stand before the

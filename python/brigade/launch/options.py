@@ -28,6 +28,12 @@ def flatten(options: Iterable[Option]) -> list[str]:
     return [token for option in options for token in option.tokens]
 
 
+def named_by(names: Collection[str], contexts: Iterable[Iterable[Option]]) -> list[str]:
+    """The values of the options `names`, in order."""
+    found = [option for options in contexts for option in options if option.name in names]
+    return [value for option in found for value in option.values]
+
+
 class Getopt(NamedTuple):
     """What a command knows that reads its words with GNU getopt_long."""
 

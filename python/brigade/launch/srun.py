@@ -16,7 +16,14 @@ from brigade.errors import UsageError
 from brigade.launch import here, multiprog, slurm, srun_inputs
 from brigade.launch.allocation import allocated
 from brigade.launch.base import Launch, count, distinct, numbers_of
-from brigade.launch.options import Option, flatten, join_contexts, split_contexts, split_getopt
+from brigade.launch.options import (
+    Option,
+    flatten,
+    join_contexts,
+    named_by,
+    split_contexts,
+    split_getopt,
+)
 from brigade.launch.srun_options import ALLOCATION, CONTAINERS, ELSEWHERE, OPTIONS, PLACE, SHAPE
 
 _ROOM = 32  # words of a command of --multi-prog that what stands before it may have
@@ -66,6 +73,10 @@ class SrunLaunch(Launch):
         if self.entries is not None:
             return [[*entry.words(), *self._program[1:]] for entry in self.entries]
         return [program for _, program in self.components if program]
+
+    @property
+    def folders(self) -> list[str]:
+        return named_by(["chdir"], (options for options, _ in self.components))
 
     @property
     def ranks(self) -> int | None:
