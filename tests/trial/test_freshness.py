@@ -64,6 +64,28 @@ def test_an_edited_module_of_the_users_is_noticed(world: World, image: Image, le
     assert changes(image, level) == [(f"{world.app}/helper.py", "changed")]
 
 
+def test_a_name_that_goes_while_its_folder_is_read_takes_no_other_with_it(
+    world: World, image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scandir, gone = os.scandir, str(world.app / "helper.py")
+
+    class Names:
+        def __init__(self, folder) -> None:
+            self.entries = scandir(folder)
+
+        def __enter__(self):
+            names = sorted(self.entries, key=lambda entry: entry.name != "helper.py")
+            if "helper.py" in (entry.name for entry in names):
+                os.unlink(gone)
+            return iter(names)
+
+        def __exit__(self, *_) -> None:
+            self.entries.close()
+
+    monkeypatch.setattr(freshness.os, "scandir", Names)
+    assert changes(image, "full") == [(gone, "is gone")]
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_an_edit_that_puts_the_old_time_and_size_back_is_noticed(
     world: World, image: Image, level: str

@@ -196,10 +196,14 @@ class _Run:
         try:
             with os.scandir(self._folders.open(check.folder)) as entries:
                 for entry in entries:
-                    names.add(entry.name)
                     known = wanted.get(entry.name)
                     if known is not None:
-                        self._compare(known, entry.stat(follow_symlinks=False), check.own)
+                        try:
+                            metadata = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:  # it goes just now, and no other name does
+                            continue
+                        self._compare(known, metadata, check.own)
+                    names.add(entry.name)
         except PermissionError as error:
             if check.names is None:  # it may be entered, though not listed
                 self._requests += len(check.items)
