@@ -9,7 +9,7 @@ import time
 import pytest
 
 from brigade.errors import LostNodeError, StageError
-from brigade.job.step import begin_step, run_step
+from brigade.job.step import begin_step, run_step, short
 from brigade.launch.base import step_environment
 
 
@@ -26,6 +26,12 @@ def test_json_progress_and_other_words_are_told_apart() -> None:
     assert heard == [(1, 10), (5, 10)]
     assert sorted(said.split("; ")) == ["a word", "{ no json"]
     assert status == 3
+
+
+def test_an_error_has_the_head_and_the_end_of_what_was_said() -> None:
+    long = short("no such partition; " + "task ended; " * 200 + "srun: error")
+    assert long.startswith("no such partition") and long.endswith("srun: error")
+    assert len(long) < 900 and short("brief") == "brief" and short("") == "nothing"
 
 
 def test_words_in_another_encoding_are_words_and_nothing_after_them_is_lost() -> None:

@@ -217,7 +217,9 @@ class Plan:
 
     def _doubt_what_is_new(self) -> None:
         """What changed while the trial ran, by the file server's clock, may be what a program that
-        is not seen writes: the next one writes it again. (Folders change with their names.)"""
+        is not seen writes: the next one writes it again. (Folders change with their names.) A clock
+        of the server's that is behind is not allowed for: what the user has saved a moment before
+        the start would be left out, too."""
         if self.trial_ns is None:
             return
         began, ended = self.trial_ns

@@ -21,7 +21,7 @@ from brigade.job.prepare import prepare
 from brigade.job.progress import Progress
 from brigade.job.signals import die_of
 from brigade.job.standing import Standing
-from brigade.job.step import PULSE, run_step
+from brigade.job.step import PULSE, run_step, short
 from brigade.job.transport import bring, warn_of
 from brigade.launch import Launch, parse
 from brigade.launch.slurm import job_is_over
@@ -174,8 +174,7 @@ def _take_away(what: Standing) -> dict[str, Any]:
         )
     if status or not results:
         raise StageError(
-            f"taking {what.image} off its nodes ended with status {status} and said: "
-            f"{said[-400:] or 'nothing'}",
+            f"taking {what.image} off its nodes ended with status {status} and said: {short(said)}",
             hint="`brigade clean --all -- LAUNCHER` removes it too",
         )
     standing.forget(what)

@@ -22,7 +22,7 @@ from brigade.errors import ImageError, StageError
 from brigade.job import stage
 from brigade.job.leftovers import known
 from brigade.job.pulse import patience
-from brigade.job.step import PULSE, run_step
+from brigade.job.step import PULSE, run_step, short
 from brigade.launch import Launch
 from brigade.paths import native
 
@@ -106,7 +106,7 @@ class _Carried:
         _, said, status = run_step(command, lambda done, total: None, _PATIENCE_S)
         interrupt.check()
         if status:
-            raise StageError(f"sbcast could not carry {path} to the nodes: {said[-400:]}")
+            raise StageError(f"sbcast could not carry {path} to the nodes: {short(said)}")
 
     def step(self, command: str, *more: str) -> list[dict[str, Any]]:
         """One of the carried program's commands on every node; what each said."""
@@ -121,8 +121,7 @@ class _Carried:
                 raise (ImageError if result.get("damaged") else StageError)(stage.reason_of(result))
         if status or not results:
             raise StageError(
-                f"staging what sbcast carried ended with status {status} and said: "
-                f"{said[-400:] or 'nothing'}"
+                f"staging what sbcast carried ended with status {status} and said: {short(said)}"
             )
         return results
 

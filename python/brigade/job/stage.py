@@ -15,7 +15,7 @@ from brigade import interrupt
 from brigade.errors import ImageError, LostNodeError, NoMpiError, StageError
 from brigade.job.leftovers import known
 from brigade.job.pulse import patience
-from brigade.job.step import PULSE, Step, begin_step, run_step
+from brigade.job.step import PULSE, Step, begin_step, run_step, short
 from brigade.launch import Launch
 from brigade.launch.base import step_environment
 from brigade.paths import native
@@ -74,7 +74,7 @@ def put(
         _forget(launch, job)
     if not results:
         interrupt.check()
-        raise NoMpiError(f"staging ended with status {status} and said: {_short(said)}")
+        raise NoMpiError(f"staging ended with status {status} and said: {short(said)}")
     for result in results:
         if result.get("mpi") is False:
             interrupt.check()
@@ -233,7 +233,3 @@ def reason_of(result: dict[str, Any]) -> str:
     if needed and free is not None and "needed" not in words:
         words += f" (needed {needed / 2**20:.0f} MiB, free {free / 2**20:.0f} MiB)"
     return words
-
-
-def _short(text: str) -> str:
-    return text[-400:] or "nothing"

@@ -28,10 +28,18 @@ from brigade.launch.base import step_environment
 
 PULSE = ["--pulse", "1"]  # for the command line of `brigade-stage`
 _TICK_S = 0.1
+_HEAD, _TAIL = 400, 400  # characters of what was said that an error message has
 _SETTLE_S = 1.0  # from the first word of a failure to that of the processes that end by themselves
 _STREAMS_S = 2.0
 _ENDED_STREAMS_S = 0.25
 _PROGRESS = re.compile(r"^(?:\d+: )?(\d+) (\d+)$")  # srun --label puts "N: " in front
+
+
+def short(said: str) -> str:
+    """What a step said, for one error message: causes stand at its head, consequences last."""
+    if len(said) > _HEAD + _TAIL:
+        said = f"{said[:_HEAD].rstrip()} […] {said[-_TAIL:].lstrip()}"
+    return said or "nothing"
 
 
 def run_step(
