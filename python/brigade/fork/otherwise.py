@@ -10,6 +10,7 @@ them (imports/site/_brigade_otherwise.py). Pure, but for `read`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Callable
@@ -19,6 +20,7 @@ from brigade.fork.plan import Module, inside_of
 from brigade.fork.rules import TOGETHER
 from brigade.trial.modules import RankModules
 
+_READERS = 8
 # variables that no two jobs have the same value of: only whether they are there counts
 _OF_JOBS = ("SLURM*", "PBS*", "LSB*", "FLUX*", "PALS*", "PM*", "OMPI*", "MPI*", "TMP*", "*PWD",
             "HOSTNAME", "*_PORT", "*_PID", "*_ID", "SSH*", "XDG*", "TERM*")  # fmt: skip
@@ -84,11 +86,10 @@ def otherwise(
         late.update(dict.fromkeys(_late(rank, read)))
         _note_variables(rank, modules, found.variables)
     found.late = [name for name in late if name in modules]
-    found.looking = [
-        name
-        for name, module in modules.items()
-        if module.origin.endswith(".py") and looks(read(module.origin))
-    ]
+    sources = {m.name: m.origin for m in modules.values() if m.origin.endswith(".py")}
+    with ThreadPoolExecutor(_READERS) as pool:  # a shared file system takes its time for each
+        texts = pool.map(read, sources.values())
+        found.looking = [name for name, text in zip(sources, texts) if looks(text)]
     return found
 
 
