@@ -156,6 +156,33 @@ SURPRISES = {
         "import random; random.gauss(0, 1)",
         "the random numbers of random",
     ),
+    "counts_with_more_digits": (
+        "import decimal; decimal.getcontext().prec = 50",
+        "the context of decimal",
+    ),
+    "sets_a_context_variable": (
+        "import contextvars; v = contextvars.ContextVar('v'); v.set([])",
+        "context variables",
+    ),
+    "rounds_otherwise": (
+        "import ctypes; ctypes.CDLL('libm.so.6').fesetround(0x800)",
+        "how numbers are rounded",
+    ),
+    "has_longer_integers": (
+        "import sys; sys.set_int_max_str_digits(9999)",
+        "the digits of integers",
+    ),
+    "has_a_larger_stack": ("import threading; threading.stack_size(1 << 20)", "the stack of"),
+    "waits_for_sockets": (
+        "import socket; socket.setdefaulttimeout(9)",
+        "the time that sockets wait",
+    ),
+    "reads_longer_fields": ("import csv; csv.field_size_limit(9)", "the longest field of csv"),
+    "tells_of_faults": ("import faulthandler; faulthandler.enable()", "faulthandler"),
+    "spawns": (
+        "import multiprocessing; multiprocessing.set_start_method('spawn')",
+        "the start method of multiprocessing",
+    ),
     "starts_a_thread": (
         "import threading, time\n"
         "threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
@@ -269,6 +296,27 @@ def test_so_are_those_of_pytorch(own: Warm) -> None:
     why = "changed the random numbers of torch"
     assert own.report["left"] == {"thing": why, "above": "imports thing"}, own.report
     assert rank.refused == ""
+
+
+def test_a_context_of_decimal_that_is_only_used_is_no_surprise(own: Warm) -> None:
+    text = "import decimal; x = decimal.Decimal('1.5') * 2"
+    put(own, text)
+    program = ["-c", "import above, decimal; decimal.DefaultContext.prec = 9; print(above, "
+               "decimal.Decimal(1) / 3)"]  # fmt: skip
+    own.trial(program)
+    plain = own.plain(program)
+    (rank,) = own.ranks(program)
+    assert (rank.refused, own.report["left"], rank.said()) == ("", {}, plain.said())
+
+
+def test_so_are_those_of_numpy(own: Warm) -> None:
+    pytest.importorskip("numpy")
+    program = put(own, "import numpy\nwith numpy.errstate(all='ignore'): x = numpy.ones(1) / 0")
+    (rank,) = own.ranks(program)
+    assert (rank.refused, own.report["left"]) == ("", {})
+    program = put(own, "import numpy; numpy.seterr(all='ignore')")
+    (rank,) = own.ranks(program)
+    assert "thing" in own.report["left"] and "numpy" not in own.report["left"], own.report
 
 
 def test_what_pybind11_keeps_among_the_builtins_is_no_surprise(own: Warm) -> None:

@@ -12,6 +12,7 @@ What must stay true: the rules of _brigade_view.py; looking changes nothing.
 import sys
 
 from _brigade_common import MISSING, ReadDict, borrow, is_one_of, working_folder
+from _brigade_defaults import DEFAULTS, Defaults
 from _brigade_generators import SHARED, Generators
 from _brigade_nodes import ENVIRON, READ, READ_ALL, READ_SET
 
@@ -25,7 +26,7 @@ _SEEN = (
     "the locale", "output", "a descriptor that stays open", "signal handlers",
     "the standard streams",
     "the limits", "the priority", "the processors it may use",
-    *_OF_GENERATORS,
+    *_OF_GENERATORS, *DEFAULTS,
 )  # fmt: skip
 # Where an older pybind11 keeps what its modules share, as a newer one does in the interpreter:
 # nobody else looks at it, and whichever of them comes first in a rank finds it there or makes it.
@@ -105,7 +106,7 @@ class Watch:
         self._signal = borrow("_signal")
         self._locale = borrow("_locale")
         self._ignored = ignored  # attributes of sys and builtins that warming itself changes
-        self._generators = Generators()
+        self._generators, self._defaults = Generators(), Defaults()
         self._caught, self._memory = [], -1  # (descriptor, where it went); where it goes
         self._listing = self._limits = -1  # of what is open; what the process is allowed
         self._opened = None, None  # what was counted, and what that was taken for
@@ -183,6 +184,7 @@ class Watch:
             _posix.getpriority(_posix.PRIO_PROCESS, 0),
             _posix.sched_getaffinity(0),
             *self._generators.look(),
+            *self._defaults.look(),
             *self._names(),
         ]
 

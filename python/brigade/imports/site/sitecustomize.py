@@ -80,6 +80,7 @@ _TEMPLATE = _VIEW + (
     "_brigade_given",
     "_brigade_early",
     "_brigade_generators",
+    "_brigade_defaults",
     "_brigade_watch",
     "_brigade_store",
     "_brigade_end",
