@@ -104,19 +104,22 @@ static int has_timer(void)
     return sys_read_text("/proc/self/timers", text, sizeof text) > 0;
 }
 
-const char *own_besides(const char *shared)
+int own_is_alone(void)
 {
     uint64_t fields[STAT_FIELDS] = {0};
-    if (stat_read(fields) != 0 || fields[STAT_THREADS] != 1)
-        return "a thread was started before main";
+    return stat_read(fields) == 0 && fields[STAT_THREADS] == 1;
+}
+
+const char *own_besides(const char *shared)
+{
     if (has_alarm())
-        return "an alarm was set before main";
+        return "an alarm was set";
     if (has_timer())
-        return "a timer was set before main";
+        return "a timer was set";
     if (has_locked())
-        return "memory was locked before main";
+        return "memory was locked";
     if (has_shared(shared))
-        return "memory was shared before main";
+        return "memory was shared";
     return NULL;
 }
 

@@ -7,8 +7,11 @@
 /* Notes the alarm that this process was started with, which is not its own. */
 void own_begin(void);
 
-/* In words, what of that this process has; NULL: nothing. `shared` is the path of a file that it
- * may share with others. A thread, memory that is locked or shared for writing, a timer. */
+/* Whether it has one thread. */
+int own_is_alone(void);
+
+/* In words, what else of that this process has got; NULL: nothing. `shared` is the path of a file
+ * that it may share with others. Memory that is locked or shared for writing, a timer. */
 const char *own_besides(const char *shared);
 
 /* Before the process executes itself once more: signals and timers, which an exec keeps, as they

@@ -101,7 +101,17 @@ static const char *doubt(const struct view *v)
         (environ != start.variables || digest_of(environ) != start.digest))
         return "the environment was changed before main";
     const char *changed = start.before_constructors ? NULL : template_changed();
-    return changed ? changed : own_besides(view_env(v, "BRIGADE_STATE"));
+    if (changed)
+        return changed;
+    if (!own_is_alone())
+        return "a thread was started before main";
+    const char *own = own_besides(view_env(v, "BRIGADE_STATE"));
+    if (!own)
+        return NULL;
+    struct text t = text_in(words, sizeof words);
+    text_add(&t, own);
+    text_add(&t, " before main");
+    return words;
 }
 
 /* Executes the program once more, to stop before constructors. Returns if that cannot be. */
@@ -181,7 +191,6 @@ void fork_program_begin(struct view *v, char **argv, char **envp)
     while (envp[start.n_variables])
         start.n_variables++;
     start.digest = digest_of(envp);
-    own_begin();
     if (text_alike(view_env(v, BRG_FORK_VARIABLE), "main")) {
         v->before_main = before_main;
         return;

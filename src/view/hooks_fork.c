@@ -5,6 +5,7 @@
  *   /.brigade/fork/twin-forked    in the template, of each
  *   /.brigade/fork/twin           in the twin
  *   /.brigade/fork/wait           "FILE OFFSET BYTES" of a rank's environment; "": none will come
+ *   /.brigade/fork/own            what no child of fork takes over, in words; "": nothing but threads
  *   /.brigade/fork/again          the value of BRIGADE_FORK_SOCKET for an exec of itself; "": none
  *   /.brigade/fork/refuse/WHY     not this one
  *   /.brigade/fork/refuse-all/WHY not this one, nor any
@@ -17,6 +18,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 #include "fork/begin.h"
+#include "fork/own.h"
 #include "fork/template.h"
 #include "view/fork_env.h"
 #include "view/fork_program.h"
@@ -101,6 +103,14 @@ static size_t number_of_twins(char *buf, size_t size)
     return t.len;
 }
 
+static size_t what_is_own(const struct view *v, char *buf, size_t size)
+{
+    struct text t = text_in(buf, size);
+    const char *own = own_besides(view_env(v, "BRIGADE_STATE"));
+    text_add(&t, own ? own : "");
+    return t.len;
+}
+
 int fork_message_of(struct view *v, const char *path, char *buf, size_t size, size_t *length)
 {
     static struct template_request request;
@@ -116,6 +126,8 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
         template_twin_forked();
     else if (text_same(word, "twin"))
         template_become_twin();
+    else if (text_same(word, "own"))
+        *length = what_is_own(v, buf, size);
     else if (text_same(word, "again"))
         *length = template_again(buf, size);
     else if ((text = after(word, "refuse/")))
@@ -195,6 +207,7 @@ void fork_begin(struct view *v, char **argv, char **envp)
     }
     if (!will_stop(v))
         sys_exit(127);
+    own_begin();
     fork_env_begin();
     begun_ns = sys_now_ns(CLOCK_MONOTONIC);
     template_tell_saved(&v->state->fork.saved_bytes);

@@ -147,6 +147,8 @@ SURPRISES = {
         "the limits",
     ),
     "is_nice": ("import os; os.nice(1)", "the priority"),
+    "sets_an_alarm": ("import signal; signal.alarm(99)", "the timers"),
+    "sets_a_timer": ("import signal; signal.setitimer(signal.ITIMER_PROF, 99)", "the timers"),
     "binds_itself": (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})",
         "the processors it may use",

@@ -78,6 +78,8 @@ class Channel:
         pass
     def begin(self):
         pass
+    def own(self):
+        return ""
     def again(self):
         return {{}}
     def report(self, text):

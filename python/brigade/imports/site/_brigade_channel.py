@@ -10,6 +10,7 @@
     forked(pid)       in the template: its rank is this process; -1: it could not be forked
     child()           in the rank: become what the rank process is, with signals held back
     begin()           in the rank: all is as it must be; signals may come
+    own()             what this process has that no child of fork would, but for threads; "": nothing
     report(text)      what became warm, as JSON of less than REPORT_BYTES
     again()           {variable: value} for a template that this one executes in its own place;
                       None if that is not possible
@@ -63,6 +64,12 @@ class Channel:
 
     def report(self, text):
         self._tell(b"report/", text)
+
+    def own(self):
+        try:
+            return _posix.readlink(_FOLDER + b"own").decode()
+        except OSError:
+            return ""
 
     def again(self):
         try:

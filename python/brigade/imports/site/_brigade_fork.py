@@ -180,6 +180,10 @@ class _Template:
         self._threads = bool(stay)
         if not allowed.issuperset(stay):
             self._give_up({"threads": f"{len(stay)} stay when the process is forked"})
+            return
+        own = self._channel.own()
+        if own:  # no other try would find out by which module
+            self.refused, self._warm = f"while modules were imported, {own}", 0
 
     @staticmethod
     def _name_of(task):

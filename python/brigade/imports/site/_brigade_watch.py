@@ -18,6 +18,7 @@ from _brigade_nodes import ENVIRON, READ, READ_ALL, READ_SET
 
 _modules = sys.modules
 _posix = sys.modules["posix"]
+_now = sys.modules["time"].monotonic
 _Text = sys.modules["_io"].TextIOWrapper
 _OF_GENERATORS = [f"the random numbers of {name}" for name in SHARED]
 _SEEN = (
@@ -25,13 +26,14 @@ _SEEN = (
     "the profile function", "the garbage collector", "the umask", "the working directory",
     "the locale", "output", "a descriptor that stays open", "signal handlers",
     "the standard streams",
-    "the limits", "the priority", "the processors it may use",
+    "the limits", "the priority", "the processors it may use", "the timers",
     *_OF_GENERATORS, *DEFAULTS,
 )  # fmt: skip
 # Where an older pybind11 keeps what its modules share, as a newer one does in the interpreter:
 # nobody else looks at it, and whichever of them comes first in a rank finds it there or makes it.
 _PYBIND11 = "__pybind11_internals_"
 _PAGE_BYTES = 4096
+_SECOND = 1.0
 _HELD = range(960, 1024)  # descriptors of src/fork/held.h; others there, it refuses at last
 _WATCHED = sys, sys.modules["builtins"]
 _NAMESPACES = [module.__dict__ for module in _WATCHED]
@@ -109,6 +111,7 @@ class Watch:
         self._generators, self._defaults = Generators(), Defaults()
         self._caught, self._memory = [], -1  # (descriptor, where it went); where it goes
         self._listing = self._limits = -1  # of what is open; what the process is allowed
+        self._alarm = 0.0
         self._opened = None, None  # what was counted, and what that was taken for
         self._held = [_Namespace(space) for space in _NAMESPACES]
         self._numbers = range(1, self._signal.NSIG)  # of signals
@@ -183,10 +186,22 @@ class Watch:
             _posix.pread(self._limits, _PAGE_BYTES, 0),
             _posix.getpriority(_posix.PRIO_PROCESS, 0),
             _posix.sched_getaffinity(0),
+            self._timers(),
             *self._generators.look(),
             *self._defaults.look(),
             *self._names(),
         ]
+
+    def _timers(self):
+        """When the alarm comes, by the clock, and what else is set: at first only the alarm that
+        ends a template which takes too long."""
+        get = self._signal.getitimer
+        left = get(self._signal.ITIMER_REAL)[0]
+        alarm = left and _now() + left
+        if abs(alarm - self._alarm) > _SECOND:
+            self._alarm = alarm
+        others = self._signal.ITIMER_VIRTUAL, self._signal.ITIMER_PROF
+        return self._alarm, [any(get(which)) for which in others]
 
     def _names(self):
         """Of each of `_NAMESPACES`; the same object as at the last look if nothing has changed."""
