@@ -264,8 +264,10 @@ const char *fork_stand_in(const struct fork_job *job)
     }
     reason = ask(&a, &m);
     standing.template = a.template;
+    standing.rank = m.value;
+    standing.joined = m.other;
     if (!reason)
-        standing_until_the_end(&standing, a.socket, a.line, m.other, &a.open);
+        standing_until_the_end(&standing, a.socket, a.line, &a.open);
     snprintf(why, sizeof why, "%s", reason);
     standing_undo(&standing);
     see_off(a.template);

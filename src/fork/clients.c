@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 struct client *clients_add(struct clients *c, int socket, int peer)
 {
@@ -97,5 +98,5 @@ void clients_hear(struct clients *c, struct client *one)
     for (uint32_t i = 0; i < m.n_passed; i++)
         sys_close(passed[i]);
     if (m.kind == FORK_SIGNAL && m.value > 0)
-        kill(m.other ? -one->pid : one->pid, m.value);
+        kill(m.other && getpgid(one->pid) == one->pid ? -one->pid : one->pid, m.value);
 }

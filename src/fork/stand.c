@@ -153,14 +153,22 @@ static void read_signals(const struct standing *s, struct arrivals *a)
     }
 }
 
-/* A signal that was for the group has reached a rank that joined it; one that did not is told, as
- * a group. */
-static void pass_on(struct arrivals *a, int socket, int joined)
+/* Whether what is for this process's group is no business of the rank's. One that joined it has
+ * got it already. One that has left it since would be in it without a fork if this process leads
+ * the group: who does cannot leave. */
+static int needs_no_group(const struct standing *s)
+{
+    pid_t group = getpgrp();
+    return s->joined && (getpgid(s->rank) == group || group != getpid());
+}
+
+/* What was for the group is told, as a group, to a rank that is not in it and should be. */
+static void pass_on(const struct standing *s, struct arrivals *a, int socket)
 {
     uint32_t number;
     int for_group;
     while (arrivals_next(a, brg_clock_ns(), &number, &for_group)) {
-        if (for_group && joined)
+        if (for_group && needs_no_group(s))
             continue;
         struct fork_message m = fork_message(FORK_SIGNAL, (int32_t)number, for_group, NULL);
         fork_send(socket, &m, NULL);
@@ -264,8 +272,7 @@ static void hear(const struct standing *s, int socket)
     }
 }
 
-void standing_until_the_end(struct standing *s, int socket, int line, int joined,
-                            const struct fork_open *open)
+void standing_until_the_end(struct standing *s, int socket, int line, const struct fork_open *open)
 {
     static struct arrivals arrivals;
     for (uint32_t i = 0; i < open->n; i++)
@@ -284,7 +291,7 @@ void standing_until_the_end(struct standing *s, int socket, int line, int joined
             end_like(SIGKILL);
         read_notes(s, &arrivals);
         read_signals(s, &arrivals);
-        pass_on(&arrivals, socket, joined);
+        pass_on(s, &arrivals, socket);
         if (!arrivals_has(&arrivals, SIGCONT))
             hear(s, socket);
     }

@@ -76,6 +76,39 @@ def test_what_is_sent_to_the_group_reaches_the_rank_once(ranks: Ranks, setup: ob
     other.ends_with(0)
 
 
+LEADS = """
+import os, signal
+os.setpgrp()
+for number in signal.SIGUSR1, signal.SIGUSR2:
+    signal.signal(number, lambda number, _: os.write(1, f"{number}\\n".encode()))
+os.write(1, b"ready\\n")
+input()
+"""
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_rank_that_makes_itself_a_group_hears_what_it_would_hear_without_a_fork(
+    ranks: Ranks, leads: bool, plain: bool
+) -> None:
+    """Who leads a group stays in it: what is sent there reaches it. Others have left theirs."""
+    first = ranks.first()
+    other = ranks.start(["sleep", "300"], plain=True, preexec_fn=os.setpgrp)
+    child = ranks.start(
+        [sys.executable, "-c", LEADS], stdin=subprocess.PIPE, plain=plain,
+        preexec_fn=os.setpgrp if leads else lambda: os.setpgid(0, other.pid),
+    )  # fmt: skip
+    assert child.stdout and child.stdout.readline() == "ready\n"
+    os.killpg(child.pid if leads else other.pid, signal.SIGUSR1)
+    if leads:
+        assert child.stdout.readline() == f"{signal.SIGUSR1:d}\n"
+    os.kill(child.pid, signal.SIGUSR2)
+    assert child.stdout.readline() == f"{signal.SIGUSR2:d}\n"
+    child.communicate("go\n", timeout=20)
+    assert child.returncode == 0
+    first.communicate("go\n")
+
+
 def test_what_is_sent_to_every_process_of_the_step_reaches_ranks_once(ranks: Ranks) -> None:
     """As Slurm does: to the template, to rank processes and ranks, one after the other."""
     started = [Counting(ranks, preexec_fn=os.setpgrp) for _ in range(3)]
