@@ -29,8 +29,9 @@ enum {
 /* What is needed to ask, and to be as before if the answer is no. */
 struct asking {
     const struct fork_job *job;
-    int folder, socket, line, signals; /* line: to the rank */
-    pid_t template;                    /* 0: another process has started it */
+    int folder, socket, line; /* line: to the rank */
+    int signals, noticed;     /* signalfds: of all, and of those that this process would not miss */
+    pid_t template;           /* 0: another process has started it */
     sigset_t mask;
     struct fork_self self;
     struct fork_open open;
@@ -165,7 +166,7 @@ static int reach_template(struct asking *a, const char **doubt)
 static const char *hear(struct asking *a, struct fork_message *m)
 {
     int passed[FORK_PASSED];
-    struct pollfd from[] = {{a->line, POLLIN, 0}, {a->socket, POLLIN, 0}, {a->signals, POLLIN, 0}};
+    struct pollfd from[] = {{a->line, POLLIN, 0}, {a->socket, POLLIN, 0}, {a->noticed, POLLIN, 0}};
     int n;
     do
         n = poll(from, 3, patience_ms());
@@ -214,15 +215,21 @@ static const char *ask(struct asking *a, struct fork_message *m)
 /* Signals wait from here on: they are for the rank, or for this process as it was. */
 static const char *prepare(struct asking *a)
 {
-    sigset_t all;
+    sigset_t all, noticed;
     if (self_read(&a->self) != 0 || fork_list_open(&a->open) != 0)
         return "/proc cannot be read";
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &a->mask);
     a->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    noticed = all;
+    for (int number = 1; number < NSIG; number++)
+        if (standing_unnoticed(number) || sigismember(&a->mask, number) == 1)
+            sigdelset(&noticed, number);
+    a->noticed = signalfd(-1, &noticed, SFD_CLOEXEC | SFD_NONBLOCK);
     a->folder = open(a->job->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     name_socket(a);
-    return a->signals < 0 || a->folder < 0 ? "the job's folder cannot be opened" : NULL;
+    return a->signals < 0 || a->noticed < 0 || a->folder < 0 ? "the job's folder cannot be opened"
+                                                             : NULL;
 }
 
 /* The program that this process becomes would see a child that it did not start. A template that
@@ -239,7 +246,7 @@ static void see_off(pid_t template)
 
 static void as_before(struct asking *a)
 {
-    int opened[] = {a->folder, a->socket, a->line, a->signals};
+    int opened[] = {a->folder, a->socket, a->line, a->signals, a->noticed};
     for (size_t i = 0; i < sizeof opened / sizeof *opened; i++)
         if (opened[i] >= 0)
             close(opened[i]);
@@ -251,7 +258,8 @@ const char *fork_stand_in(const struct fork_job *job)
 {
     static char why[FORK_TEXT];
     struct fork_message m = {0};
-    struct asking a = {.job = job, .folder = -1, .socket = -1, .line = -1, .signals = -1};
+    struct asking a = {
+        .job = job, .folder = -1, .socket = -1, .line = -1, .signals = -1, .noticed = -1};
     struct standing standing;
     if (job->n_local == 1)
         return NULL;

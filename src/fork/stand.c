@@ -222,8 +222,7 @@ static _Noreturn void end_like(int status)
     _exit(128 + WTERMSIG(status));
 }
 
-/* Nothing that a process without handlers would notice. */
-static int goes_unnoticed(int number)
+int standing_unnoticed(int number)
 {
     struct sigaction a = {0};
     return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH ||
@@ -247,7 +246,7 @@ static void wait_for_template(const struct standing *s)
             int number = (int)info.ssi_signo;
             if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
                 suffer(number);
-            else if (!goes_unnoticed(number))
+            else if (!standing_unnoticed(number))
                 return;
         }
     }

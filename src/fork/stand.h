@@ -21,6 +21,9 @@ struct standing {
     void *stack; /* of the witness */
 };
 
+/* Whether the signal does nothing to a process without handlers, as this one is. */
+int standing_unnoticed(int number);
+
 /* Starts the witness; `template` and `rank` are 0 after it. 0 or -errno. */
 int standing_begin(struct standing *s, int signals);
 

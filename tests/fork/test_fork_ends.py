@@ -109,6 +109,29 @@ def test_a_rank_that_makes_itself_a_group_hears_what_it_would_hear_without_a_for
     first.communicate("go\n")
 
 
+@pytest.mark.parametrize("name", ["SIGWINCH", "SIGCHLD", "SIGCONT", "SIGURG"])
+def test_a_signal_that_does_nothing_keeps_no_rank_from_being_forked(
+    ranks: Ranks, name: str
+) -> None:
+    """As that of a terminal which gets another size while the template warms up."""
+    env = {**os.environ, "FORK_DRIVER_WARM": "sleep 2"}
+    child = ranks.shell("echo here; exit 3", env=env)
+    until(lambda: any("fork-" in path.name for path in ranks.folder.iterdir()))
+    os.kill(child.pid, getattr(signal, name))
+    assert child.communicate(timeout=20) == ("here\n", "")
+    assert child.returncode == 3
+
+
+def test_a_blocked_signal_waits_for_the_rank_while_the_template_warms_up(ranks: Ranks) -> None:
+    env = {**os.environ, "FORK_DRIVER_WARM": "sleep 2"}
+    blocks = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})  # noqa: E731
+    code = "import signal; print(signal.sigwait({signal.SIGUSR1}).name)"
+    child = ranks.start([sys.executable, "-c", code], env=env, preexec_fn=blocks)
+    until(lambda: any("fork-" in path.name for path in ranks.folder.iterdir()))
+    os.kill(child.pid, signal.SIGUSR1)
+    assert child.communicate(timeout=20) == ("SIGUSR1\n", "")
+
+
 def test_what_is_sent_to_every_process_of_the_step_reaches_ranks_once(ranks: Ranks) -> None:
     """As Slurm does: to the template, to rank processes and ranks, one after the other."""
     started = [Counting(ranks, preexec_fn=os.setpgrp) for _ in range(3)]
