@@ -5,6 +5,7 @@
 #include "base/sys.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 static void note_fd(int fd)
 {
@@ -109,6 +110,99 @@ int watch___vfprintf_chk(FILE *stream, int flag, const char *format, va_list arg
     return said(watch_real()->__vfprintf_chk(stream, flag, format, args), stream);
 }
 
+int watch_vdprintf(int fd, const char *format, va_list args)
+{
+    note_fd(fd);
+    return watch_real()->vdprintf(fd, format, args);
+}
+
+int watch___vdprintf_chk(int fd, int flag, const char *format, va_list args)
+{
+    note_fd(fd);
+    return watch_real()->__vdprintf_chk(fd, flag, format, args);
+}
+
+size_t watch_fwrite_unlocked(const void *bytes, size_t size, size_t n, FILE *stream)
+{
+    if (size > 0 && n > 0)
+        note_stream(stream);
+    return (watch_real()->fwrite_unlocked)(bytes, size, n, stream); /* no macro */
+}
+
+int watch_fputs_unlocked(const char *text, FILE *stream)
+{
+    if (*text)
+        note_stream(stream);
+    return watch_real()->fputs_unlocked(text, stream);
+}
+
+int watch_fputc_unlocked(int c, FILE *stream)
+{
+    note_stream(stream);
+    return watch_real()->fputc_unlocked(c, stream);
+}
+
+int watch_putc_unlocked(int c, FILE *stream)
+{
+    note_stream(stream);
+    return watch_real()->putc_unlocked(c, stream);
+}
+
+int watch_putchar_unlocked(int c)
+{
+    note_fd(1);
+    return watch_real()->putchar_unlocked(c);
+}
+
+int watch_fputws(const wchar_t *text, FILE *stream)
+{
+    if (*text)
+        note_stream(stream);
+    return watch_real()->fputws(text, stream);
+}
+
+void watch_vwarn(const char *format, va_list args)
+{
+    note_fd(2);
+    watch_real()->vwarn(format, args);
+}
+
+void watch_vwarnx(const char *format, va_list args)
+{
+    note_fd(2);
+    watch_real()->vwarnx(format, args);
+}
+
+void watch_warn(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    watch_vwarn(format, args);
+    va_end(args);
+}
+
+void watch_warnx(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    watch_vwarnx(format, args);
+    va_end(args);
+}
+
+/* Of this there is none with a va_list. */
+void watch_error(int status, int number, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    note_fd(2);
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    watch_real()->error(status, number, "%s", n < 0 ? format : text);
+    if (n >= 0)
+        free(text);
+}
+
 /* What has its arguments in `...` is what has them in a va_list. */
 #define PASS_ON(call)       \
     va_list args;           \
@@ -135,4 +229,14 @@ int watch___printf_chk(int flag, const char *format, ...)
 int watch___fprintf_chk(FILE *stream, int flag, const char *format, ...)
 {
     PASS_ON(watch___vfprintf_chk(stream, flag, format, args));
+}
+
+int watch_dprintf(int fd, const char *format, ...)
+{
+    PASS_ON(watch_vdprintf(fd, format, args));
+}
+
+int watch___dprintf_chk(int fd, int flag, const char *format, ...)
+{
+    PASS_ON(watch___vdprintf_chk(fd, flag, format, args));
 }

@@ -10,6 +10,8 @@
 
 #include "view/record.h"
 
+#include <err.h>
+#include <error.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -23,6 +25,7 @@
 #include <sys/utsname.h>
 #include <termios.h>
 #include <time.h>
+#include <wchar.h>
 
 typedef void *thread_start(void *);
 

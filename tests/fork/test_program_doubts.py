@@ -51,6 +51,28 @@ def test_what_a_fork_does_not_take_over_is_done_by_each_rank(tmp_path: Path, why
     assert (told["kind"], told["ranks"], list(told["doubts"].values())) == ("preinit", 3, [why])
 
 
+SAYING = {
+    "dprintf": 'dprintf(2, "%s\\n", "begun");',
+    "fputs_unlocked": 'fputs_unlocked("begun\\n", stderr);',
+    "fwrite_unlocked": 'fwrite_unlocked("begun\\n", 1, 6, stderr);',
+    "fputws": 'fputws(L"begun\\n", stderr);',
+    "warn": 'errno = ENOENT; warn("%s", "begun");',
+    "warnx": 'warnx("%s", "begun");',
+    "error": 'error(0, 0, "%s", "begun");',
+}
+
+
+@stops_before_constructors
+@pytest.mark.parametrize("name", SAYING)
+def test_what_a_constructor_says_is_said_by_each_rank(tmp_path: Path, name: str) -> None:
+    headers = "#include <err.h>\n#include <error.h>\n#include <wchar.h>\n"
+    site = ProgramSite(tmp_path).make("return 0;", SAYING[name], outside=headers)
+    site.brigade()
+    done = site.brigade()
+    assert (done.returncode, done.stderr.count("begun"), site.fork()["ranks"]) == (0, 3, 3), done
+    assert site.fork()["kind"] == "preinit"
+
+
 def test_a_library_that_wants_to_be_first_is_left_to_each_rank(tmp_path: Path) -> None:
     """Then nobody can stop before all constructors, and none may run once more than there are
     ranks; before main is as ever."""
