@@ -5,7 +5,9 @@
  *   /.brigade/fork/twin-forked    in the template, of each
  *   /.brigade/fork/twin           in the twin
  *   /.brigade/fork/wait           "FILE OFFSET BYTES" of a rank's environment; "": none will come
- *   /.brigade/fork/own            what no child of fork takes over, in words; "": nothing but threads
+ *   /.brigade/fork/own            what no child of fork takes over, but for threads; "": nothing
+ *   /.brigade/fork/variables      how many variables C has, which a module in C may change
+ *   /.brigade/fork/has/NAME=VALUE "1" if that is one of them
  *   /.brigade/fork/again          the value of BRIGADE_FORK_SOCKET for an exec of itself; "": none
  *   /.brigade/fork/refuse/WHY     not this one
  *   /.brigade/fork/refuse-all/WHY not this one, nor any
@@ -25,6 +27,7 @@
 #include "view/startup.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static const char channel[] = "/.brigade/fork/";
 static uint64_t begun_ns; /* when this process began to be a template */
@@ -111,6 +114,17 @@ static size_t what_is_own(const struct view *v, char *buf, size_t size)
     return t.len;
 }
 
+/* Of all, or of those that are that entry. */
+static size_t number_of_variables(const char *entry, char *buf, size_t size)
+{
+    struct text t = text_in(buf, size);
+    uint64_t n = 0;
+    for (char *const *p = environ; p && *p; p++)
+        n += !entry || text_same(*p, entry);
+    text_number(&t, n, 10);
+    return t.len;
+}
+
 int fork_message_of(struct view *v, const char *path, char *buf, size_t size, size_t *length)
 {
     static struct template_request request;
@@ -128,6 +142,10 @@ int fork_message_of(struct view *v, const char *path, char *buf, size_t size, si
         template_become_twin();
     else if (text_same(word, "own"))
         *length = what_is_own(v, buf, size);
+    else if (text_same(word, "variables"))
+        *length = number_of_variables(NULL, buf, size);
+    else if ((text = after(word, "has/")))
+        *length = number_of_variables(text, buf, size);
     else if (text_same(word, "again"))
         *length = template_again(buf, size);
     else if ((text = after(word, "refuse/")))

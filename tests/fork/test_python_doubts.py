@@ -12,6 +12,8 @@ from program_world import ProgramSite
 
 APP = "import csv, json, decimal, thing\nprint(thing.x)\n"
 SHARES = "import mmap\nx = mmap.mmap(-1, 4096)\nx.write(b'mine')"
+SETS = "import os\nx = os.putenv('PAST', '1')"
+UNSETS = "import os\nx = os.unsetenv('HOME')"
 LOCKS = "import ctypes\nx = ctypes.create_string_buffer(1)\nctypes.CDLL(None).mlock(x, 1)"
 
 
@@ -28,9 +30,15 @@ def run(site: ProgramSite, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [(SHARES, "memory was shared"), (LOCKS, "memory was locked")]
+    ("text", "why"),
+    [
+        (SHARES, "memory was shared"),
+        (LOCKS, "memory was locked"),
+        (SETS, "variables were changed past os.environ"),
+        (UNSETS, "variables were changed past os.environ"),
+    ],
 )
-def test_memory_that_no_fork_takes_over_refuses_all_ranks(
+def test_what_no_fork_takes_over_and_no_look_sees_refuses_all_ranks(
     tmp_path: Path, text: str, why: str
 ) -> None:
     site = ProgramSite(tmp_path)
@@ -39,7 +47,14 @@ def test_memory_that_no_fork_takes_over_refuses_all_ranks(
     assert told["ranks"] == 0 and f"while modules were imported, {why}" in str(told), told
 
 
-def test_memory_of_its_own_is_a_rank_s_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        SHARES.replace("4096", "4096, mmap.MAP_PRIVATE"),
+        "import os\nx = os.environ['PAST'] = '1'\ndel os.environ['HOME']",
+    ],
+)
+def test_what_is_a_rank_s_own_refuses_none(tmp_path: Path, text: str) -> None:
     site = ProgramSite(tmp_path)
-    run(site, SHARES.replace("4096", "4096, mmap.MAP_PRIVATE"))
+    run(site, text)
     assert site.fork()["ranks"] == 2, site.fork()

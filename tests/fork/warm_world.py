@@ -80,6 +80,8 @@ class Channel:
         pass
     def own(self):
         return ""
+    def otherwise(self, environ):
+        return set(), 0
     def again(self):
         return {{}}
     def report(self, text):

@@ -10,7 +10,8 @@
     forked(pid)       in the template: its rank is this process; -1: it could not be forked
     child()           in the rank: become what the rank process is, with signals held back
     begin()           in the rank: all is as it must be; signals may come
-    own()             what this process has that no child of fork would, but for threads; "": nothing
+    own()             what this process has that no child of fork would, but for threads, or ""
+    otherwise(environ)   which of these variables C has otherwise, and how many more it has
     report(text)      what became warm, as JSON of less than REPORT_BYTES
     again()           {variable: value} for a template that this one executes in its own place;
                       None if that is not possible
@@ -70,6 +71,15 @@ class Channel:
             return _posix.readlink(_FOLDER + b"own").decode()
         except OSError:
             return ""
+
+    def otherwise(self, environ):
+        try:
+            count = int(_posix.readlink(_FOLDER + b"variables"))
+            entries = [(name, _FOLDER + b"has/" + name + b"=" + environ[name]) for name in environ]
+            names = {name for name, entry in entries if _posix.readlink(entry) == b"0"}
+            return names, count - len(entries)
+        except (OSError, ValueError):
+            return set(), 0
 
     def again(self):
         try:

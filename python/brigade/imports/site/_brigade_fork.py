@@ -58,6 +58,7 @@ class _Template:
         self._channel = channel
         self._environ = environ
         self._clean = dict(_posix.environ)
+        self._otherwise = channel.otherwise(self._clean)
         self._restore = restore
         self._mark = folder.encode(sys.getfilesystemencoding(), "surrogateescape")
         self._read = set()
@@ -122,11 +123,14 @@ class _Template:
             if module in warmer.nodes
             for name in names
         }
+        variables = dict(dict.items(warmer.variables))
         del warmer, plan
         watch.collect()
         store.install()
         watch.freeze()
         self._probe(threads)
+        if not self.refused:
+            self._look_at_the_rest(variables)
 
     def report(self):
         """As many of the modules that were left here as there is room for, first causes first."""
@@ -180,9 +184,15 @@ class _Template:
         self._threads = bool(stay)
         if not allowed.issuperset(stay):
             self._give_up({"threads": f"{len(stay)} stay when the process is forked"})
-            return
+
+    def _look_at_the_rest(self, variables):
+        """No other try would find out by which module it is. Of the variables, what os.environ says
+        is a rank's when it imports the module; what C says otherwise would be nobody's."""
         own = self._channel.own()
-        if own:  # no other try would find out by which module
+        names, more = self._channel.otherwise(variables)
+        if not own and (more != self._otherwise[1] or names - self._otherwise[0]):
+            own = "variables were changed past os.environ"
+        if own:
             self.refused, self._warm = f"while modules were imported, {own}", 0
 
     @staticmethod
