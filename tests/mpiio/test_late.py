@@ -35,6 +35,7 @@ WHAT = {
         "moved": 0,
     },
     "straight_driver": {"rows": 0, "ends": 1, "past": 0, "swaps": 0, "views": 0},
+    "late_closed_driver": {"both": 3, "ordered": 3},
     "late_hints_driver": {"modes": 0, "given": 0, "views": 1, "set": 2},
 }
 OPENED = [(name, what) for name, cases in WHAT.items() for what in cases]
