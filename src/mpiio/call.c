@@ -114,7 +114,8 @@ static void move_early(struct file *f, const struct call *call, struct share *sh
 enum {
     LEFT = EXTENT_VALUES,
     CAN = LEFT + LEFT_VALUES, /* of all ranks */
-    SIZE,                     /* reading: of the file, as rank 0 sees it */
+    SIZE,                     /* reading: less than 0 by the file's, as it is known */
+    ALONE,                    /* -1: some rank has written without the others */
     EARLY,                    /* 1: all have moved all */
     FAILED,                   /* meanwhile */
     N_VALUES
@@ -128,20 +129,18 @@ enum {
 };
 
 static void fill_values(struct file *f, const struct call *call, struct share *share,
-                        const struct brg_error *failure, int64_t *v)
+                        struct brg_error *failure, int64_t *v)
 {
     struct io_request nothing;
-    uint64_t bytes;
+    uint64_t bytes = 0;
     request_none(&nothing);
     extent_say(share->is_moved ? &nothing : &share->request, v);
     early_say_left(share->is_moved ? NULL : &share->early, v + LEFT);
-    v[SIZE] = INT64_MAX;
-    if (!share->why && !call->write && f->all.world->rank == 0) {
-        if (store_size(f->all.store, &bytes, NULL))
-            share->why = "its size is not known";
-        else
-            v[SIZE] = (int64_t)bytes;
-    }
+    if (!share->why && !call->write && f->all.world->rank == 0 &&
+        store_size(f->all.store, &bytes, NULL))
+        share->why = "its size is not known";
+    v[ALONE] = -(!share->why && file_show_written(f, call->write ? NULL : &bytes, failure));
+    v[SIZE] = -(int64_t)bytes;
     v[CAN] = !share->why ? DOES : call->is_too_long ? NOBODY : PASSES;
     v[EARLY] = share->is_moved;
     v[FAILED] = world_failure_key(f->all.world, failure);
@@ -164,7 +163,8 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
                            .drain = r->drain,
                            .request = share->is_moved ? &nothing : &share->request,
                            .any = 1};
-    extent_cut(&extent, (uint64_t)v[SIZE]);
+    if (!call->write)
+        extent_cut(&extent, (uint64_t)-v[SIZE]);
     move.size = extent.high;
     request_none(&nothing);
     if (early_is_scattered(&share->early, v + LEFT, &r->hints, &place, &extent, &ranks)) {
@@ -173,7 +173,7 @@ static int move_rest(struct file *f, const struct call *call, struct share *shar
         return world_failure(w, failure);
     }
     if (!call->write && !share->is_moved)
-        request_clip(&share->request, (uint64_t)v[SIZE]);
+        request_clip(&share->request, (uint64_t)-v[SIZE]);
     if (!share->is_moved)
         share->progress.moved = share->request.bytes;
     plan_make(&plan, &r->hints, &place, &extent, &ranks);
@@ -233,6 +233,8 @@ int call_together(struct file *f, const struct call *call, uint64_t *moved, int 
         move_early(f, call, &share, &failure);
     fill_values(f, call, &share, &failure, v);
     int rc = world_minimum(f->all.world, v, N_VALUES, &failure);
+    if (!rc && v[ALONE])
+        file_look_again(f);
     if (!rc && v[CAN] != DOES) {
         report_passed(share.why ? share.why : "another rank cannot");
         request_destroy(&share.request);
@@ -285,6 +287,8 @@ static int done_straight(struct file *f, const struct call *call, const struct i
     file_use(f);
     int rc = straight_move(store_alone(f), call->write, run, &progress.moved, &failure);
     file_used(f);
+    if (call->write && progress.moved)
+        file_wrote(f);
     if (rc == -EFAULT && is_of_device(run->memory)) {
         report_passed(of_device);
         return 0;
@@ -319,6 +323,8 @@ static int done_by_parts(struct file *f, const struct call *call, const char *wh
         file_use(f);
         int rc = move_alone(f, call, &share, &failure);
         file_used(f);
+        if (call->write && share.progress.moved)
+            file_wrote(f);
         if (!rc && share.progress.moved < share.progress.asked)
             look_where_it_stops(f, call, &share.progress);
         finish(f, call, &share.progress, rc, &failure, moved, code);

@@ -31,6 +31,14 @@ struct reach {
     struct drain *drain;
 };
 
+/* Whether this rank has written without the others since they last met: they may not know how long
+ * the file is by that. */
+enum wrote {
+    WROTE_NOTHING,
+    WROTE_ALONE,
+    WROTE_ON /* and it is not known when that ends */
+};
+
 struct late;
 
 struct file {
@@ -54,6 +62,7 @@ struct file {
     struct reach all;        /* of collective calls */
     struct io_store *alone;  /* of independent ones: this rank's own, once it was needed */
     int not_alone;           /* it cannot be opened so */
+    _Atomic int wrote;       /* enum wrote */
     pthread_rwlock_t used;   /* ours are, by calls of one rank; taken by who closes them */
 };
 
@@ -108,6 +117,17 @@ void file_used(struct file *file);
 /* After MPI_File_sync: what other nodes wrote will be seen. Local; 0, or what could not be written
  * after all. */
 int file_synced(struct file *file);
+
+/* This rank has written without the others; or MPI does so for it, until its requests have ended,
+ * as they have when it syncs. NULL is allowed. */
+void file_wrote(struct file *file);
+void file_writes_on(struct file *file);
+/* Local, before the ranks meet: whether it has, since they last did. Then *bytes, if the file is
+ * longer, becomes what this rank knows of its size (NULL: not asked), and other nodes are shown
+ * it. */
+int file_show_written(struct file *file, uint64_t *bytes, struct brg_error *failure);
+/* When they have met: what ranks of other nodes wrote will be seen. */
+void file_look_again(struct file *file);
 
 /* Collective over MPI_COMM_WORLD: MPI is about to end. */
 void files_end(void);

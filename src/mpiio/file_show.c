@@ -4,6 +4,7 @@
 
 #include "mpiio/file.h"
 #include "mpiio/report.h"
+#include "store/store.h"
 
 void file_show_init(struct file *f)
 {
@@ -57,9 +58,49 @@ int file_show_last(struct file *f, struct brg_error *failure)
     return rc;
 }
 
+void file_wrote(struct file *f)
+{
+    int nothing = WROTE_NOTHING;
+    if (f && atomic_load_explicit(&f->wrote, memory_order_relaxed) == WROTE_NOTHING)
+        atomic_compare_exchange_strong(&f->wrote, &nothing, WROTE_ALONE);
+}
+
+void file_writes_on(struct file *f)
+{
+    if (f)
+        atomic_store(&f->wrote, WROTE_ON);
+}
+
+/* Our descriptor is opened for the size, and so closing it sends what MPI wrote, too. */
+int file_show_written(struct file *f, uint64_t *bytes, struct brg_error *failure)
+{
+    int alone = WROTE_ALONE;
+    int apart = f->all.world->n_nodes > 1;
+    uint64_t size;
+    if (atomic_load_explicit(&f->wrote, memory_order_relaxed) == WROTE_NOTHING)
+        return 0;
+    atomic_compare_exchange_strong(&f->wrote, &alone, WROTE_NOTHING);
+    if ((bytes || apart) && store_size(f->all.store, &size, NULL) == 0 && bytes && size > *bytes)
+        *bytes = size;
+    if (apart) {
+        file_show(f, f->all.store, failure);
+        if (f->alone && !failure->code)
+            file_show(f, f->alone, failure);
+    }
+    return 1;
+}
+
+/* What this rank itself wrote has been shown: nothing can be told of it. */
+void file_look_again(struct file *f)
+{
+    if (f->all.world->n_nodes > 1 && !f->all.unable)
+        file_show(f, f->all.store, NULL);
+}
+
 int file_synced(struct file *f)
 {
-    int rc = 0, alone = 0;
+    int rc = 0, alone = 0, on = WROTE_ON;
+    atomic_compare_exchange_strong(&f->wrote, &on, WROTE_ALONE);
     if (f->all.store)
         store_synced(f->all.store);
     if (f->alone)

@@ -220,6 +220,8 @@ static int do_data(data_call *next, call_done *does, int write, word file, word 
     hooks_inside++;
     rc = next(file, buf, count, type, status);
     hooks_inside--;
+    if (write && rc == 0)
+        file_wrote(f);
     return rc;
 }
 
@@ -245,6 +247,8 @@ static int do_at(at_call *next, call_done *does, int write, word file, word offs
     hooks_inside++;
     rc = next(file, offset, buf, count, type, status);
     hooks_inside--;
+    if (write && rc == 0)
+        file_wrote(f);
     return rc;
 }
 
@@ -312,7 +316,7 @@ static int do_at_begin(at_begin_call *next, int write, word file, word offset, w
     return rc;
 }
 
-static int do_end(end_call *next, word file, word buf, void *status)
+static int do_end(end_call *next, int write, word file, word buf, void *status)
 {
     struct file *f = hooks_file(file);
     enum split split = f ? f->split : SPLIT_NONE;
@@ -328,6 +332,8 @@ static int do_end(end_call *next, word file, word buf, void *status)
     hooks_inside++;
     rc = next(file, buf, status);
     hooks_inside--;
+    if (write && rc == 0)
+        file_wrote(f);
     return rc;
 }
 
@@ -363,18 +369,18 @@ HOOK(finalize_call, Finalize, (void), do_finalize(next))
     HOOK(at_call, File_##verb##_at##large,                                                \
          (word file, word offset, word buf, word count, word type, void *status),         \
          do_at(next, call_alone, write, file, offset, buf, count, (number)count, type, status))
-#define ENDS(verb)                                                                \
+#define ENDS(verb, write)                                                         \
     HOOK(end_call, File_##verb##_all_end, (word file, word buf, void *status),    \
-         do_end(next, file, buf, status))                                         \
+         do_end(next, write, file, buf, status))                                  \
     HOOK(end_call, File_##verb##_at_all_end, (word file, word buf, void *status), \
-         do_end(next, file, buf, status))
+         do_end(next, write, file, buf, status))
 
 DATA(write, 1, , int)
 DATA(write, 1, _c, int64_t)
 DATA(read, 0, , int)
 DATA(read, 0, _c, int64_t)
-ENDS(write)
-ENDS(read)
+ENDS(write, 1)
+ENDS(read, 0)
 ALONE(write, 1, , int)
 ALONE(write, 1, _c, int64_t)
 ALONE(read, 0, , int)

@@ -43,19 +43,39 @@ PASS(WITH_NOBODY, get_byte_offset)
 PASS(WITH_NOBODY, get_errhandler)
 PASS(WITH_NOBODY, call_errhandler)
 
-#define PASS_COUNT(with, name, count) \
-    HOOK(any_call, File_##name, ANY,  \
-         hooks_too_many(count) ? hooks_refuse_count(file) : pass(next, with, file, a, b, c, d, e))
-#define PASS_VERB(verb, large, number)                           \
-    PASS_COUNT(WITH_ALL, verb##_ordered##large, (number)b)       \
-    PASS_COUNT(WITH_ALL, verb##_ordered_begin##large, (number)b) \
-    PASS_COUNT(WITH_NOBODY, i##verb##large, (number)b)           \
-    PASS_COUNT(WITH_NOBODY, i##verb##_at##large, (number)c)
+/* `does` is what MPI does meanwhile, and whether it may go on when the call has ended. */
+enum does {
+    READS,
+    WRITES,
+    WRITES_ON
+};
 
-PASS_VERB(read, , int)
-PASS_VERB(read, _c, int64_t)
-PASS_VERB(write, , int)
-PASS_VERB(write, _c, int64_t)
+static int pass_data(any_call *next, enum with with, enum does does, word file, word a, word b,
+                     word c, word d, word e)
+{
+    struct file *f = hooks_file(file);
+    if (does == WRITES_ON)
+        file_writes_on(f);
+    int rc = pass(next, with, file, a, b, c, d, e);
+    if (does == WRITES && rc == 0)
+        file_wrote(f);
+    return rc;
+}
+
+#define PASS_COUNT(with, does, name, count)               \
+    HOOK(any_call, File_##name, ANY,                      \
+         hooks_too_many(count) ? hooks_refuse_count(file) \
+                               : pass_data(next, with, does, file, a, b, c, d, e))
+#define PASS_VERB(verb, does, goes_on, large, number)                     \
+    PASS_COUNT(WITH_ALL, does, verb##_ordered##large, (number)b)          \
+    PASS_COUNT(WITH_ALL, goes_on, verb##_ordered_begin##large, (number)b) \
+    PASS_COUNT(WITH_NOBODY, goes_on, i##verb##large, (number)b)           \
+    PASS_COUNT(WITH_NOBODY, goes_on, i##verb##_at##large, (number)c)
+
+PASS_VERB(read, READS, READS, , int)
+PASS_VERB(read, READS, READS, _c, int64_t)
+PASS_VERB(write, WRITES, WRITES_ON, , int)
+PASS_VERB(write, WRITES, WRITES_ON, _c, int64_t)
 PASS(WITH_ALL, read_ordered_end)
 PASS(WITH_ALL, write_ordered_end)
 
@@ -193,35 +213,35 @@ static int64_t etypes_of(const struct file *f, int64_t count, mpi_handle type)
 
 /* Calls with the shared pointer, in words (file, buf, count, type, status or request): where all
  * ranks have no file together yet, at an offset that nobody else has (`at`). */
-static int at_shared(any_call *next, const char *at, word file, word a, int64_t count, word b,
-                     word c, word d)
+static int at_shared(any_call *next, const char *at, enum does does, word file, word a,
+                     int64_t count, word b, word c, word d)
 {
     struct file *f = hooks_file(file);
     any_call *there;
     if (hooks_too_many(count))
         return hooks_refuse_count(file);
     if (!f || !late_is_apart(f))
-        return pass(next, WITH_NOBODY, file, a, b, c, d, 0);
+        return pass_data(next, WITH_NOBODY, does, file, a, b, c, d, 0);
     if (!late_is_shared(f)) /* looked up by dlsym, so that nobody knew of it */
         return late_raise(f, -ENOTSUP);
     *(void **)&there = hooks_next(at);
     int64_t from = atomic_fetch_add(&f->late->page->shared, etypes_of(f, count, c));
-    return there ? pass(there, WITH_NOBODY, file, (word)from, a, b, c, d) : MPI_FAILED;
+    return there ? pass_data(there, WITH_NOBODY, does, file, (word)from, a, b, c, d) : MPI_FAILED;
 }
 
-#define SHARED(verb, large, number)                                                          \
+#define SHARED(verb, does, large, number)                                                    \
     HOOK(any_call, File_##verb##_shared##large, (word file, word a, word b, word c, word d), \
-         at_shared(next, "PMPI_File_" #verb "_at" #large, file, a, (number)b, b, c, d))
+         at_shared(next, "PMPI_File_" #verb "_at" #large, does, file, a, (number)b, b, c, d))
 
 HOOK(any_call, File_get_position_shared, (word file, word a), get_shared(next, file, a))
-SHARED(read, , int)
-SHARED(read, _c, int64_t)
-SHARED(write, , int)
-SHARED(write, _c, int64_t)
-SHARED(iread, , int)
-SHARED(iread, _c, int64_t)
-SHARED(iwrite, , int)
-SHARED(iwrite, _c, int64_t)
+SHARED(read, READS, , int)
+SHARED(read, READS, _c, int64_t)
+SHARED(write, WRITES, , int)
+SHARED(write, WRITES, _c, int64_t)
+SHARED(iread, READS, , int)
+SHARED(iread, READS, _c, int64_t)
+SHARED(iwrite, WRITES_ON, , int)
+SHARED(iwrite, WRITES_ON, _c, int64_t)
 
 /* ---- non-blocking collective calls ---- */
 
@@ -254,7 +274,8 @@ static int begin_all(any_call *next, const char *alone, const struct call *call,
         return hooks_refuse_count(file);
     if (apart)
         *(void **)&there = hooks_next(alone);
-    return there ? pass(there, WITH_NOBODY, file, a, b, c, d, e) : MPI_FAILED;
+    enum does does = call->write ? WRITES_ON : READS;
+    return there ? pass_data(there, WITH_NOBODY, does, file, a, b, c, d, e) : MPI_FAILED;
 }
 
 static int begin_data(any_call *next, const char *alone, int write, int64_t count, word file,
