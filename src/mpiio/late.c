@@ -7,6 +7,7 @@
 
 #include "mpiio/asks.h"
 #include "mpiio/late_hints.h"
+#include "mpiio/late_stripes.h"
 #include "mpiio/merged.h"
 #include "mpiio/report.h"
 #include "store/store.h"
@@ -28,13 +29,12 @@ static int may(const struct mpi_interface *mpi, mpi_handle comm)
 static int suits(const struct mpi_files *files, const char *path, int mode, mpi_handle info)
 {
     const struct mpi_late *late = files->late;
-    char value[32];
     int way = mode & (files->mode_read | files->mode_write | late->mode_both);
     int creates = mode & late->mode_create, others = mode & ~(way | creates | late->mode_unique);
     if (others || !way || way & (way - 1) || (creates && way == files->mode_read))
         return 0;
-    if (creates && files->hint(info, "striping_factor", value, sizeof value))
-        return 0; /* the MPI makes a file of so many stripes where it can */
+    if (late_stripes_asked(files, info, creates))
+        return 0;
     return !file_left_to_mpi(files, path, mode, info) && !strchr(path, ':');
 }
 

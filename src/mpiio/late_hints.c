@@ -51,14 +51,14 @@ static int is_alike(int descriptor)
     return 0;
 }
 
-/* 1; 0: no file is like it. MPICH_MPIIO_HINTS are of names of files (Cray's MPICH). */
+/* 1; 0: no file is like it. */
 static int make_key(const struct mpi_late *mpi, const struct file *f, mpi_handle info,
                     struct key *key)
 {
     struct stat st;
     char name[256], value[1025];
     size_t used = 0;
-    if (getenv("MPICH_MPIIO_HINTS") || fstat(store_descriptor(f->all.store), &st))
+    if (fstat(store_descriptor(f->all.store), &st))
         return 0;
     memset(key, 0, sizeof *key);
     key->group = f->group->number;

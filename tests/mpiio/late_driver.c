@@ -7,6 +7,7 @@
  *   refused   a missing file, writing what is open for reading; how often a handler was called
  *   returned  the handler that files have from the beginning, given once more
  *   many      seven files at once
+ *   laid      with each hint by which files are laid out as they are made, and without
  *   worlds    three at once whose hints ask for different memory between the ranks
  * With NO_SHARED it names no call of a shared pointer. */
 #include "late_driver.h"
@@ -228,6 +229,21 @@ static MPI_File open_hinted(const char *path, const char *key, const char *value
     return file;
 }
 
+static void laid(const char *path)
+{
+    static const char *const keys[] = {
+        "striping_factor", "striping_unit",  "romio_lustre_start_iodevice",    "stripe_size",
+        "stripe_width",    "start_iodevice", "OMPI_MCA_fs_lustre_stripe_size", NULL};
+    MPI_File f;
+    for (int i = 0; keys[i]; i++) {
+        f = open_hinted(path, keys[i], strstr(keys[i], "factor") ? "1" : "65536");
+        MPI_File_close(&f);
+    }
+    f = open_file(path, FOR_ALL);
+    MPI_File_close(&f);
+    say_bytes(path);
+}
+
 static void worlds(const char *path)
 {
     static const char *const hints[3][2] = {
@@ -259,7 +275,7 @@ int main(int argc, char **argv)
     int level = MPI_THREAD_SINGLE;
     static const struct what all[] = {
         {"asks", asks},         {"alone", alone}, {"turns", turns},   {"refused", refused},
-        {"returned", returned}, {"many", many},   {"worlds", worlds},
+        {"returned", returned}, {"many", many},   {"worlds", worlds}, {"laid", laid},
 #ifndef NO_SHARED
         {"shared", shared},
 #endif

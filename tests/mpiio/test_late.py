@@ -21,6 +21,7 @@ WHAT = {
         "returned": 0,
         "many": 4,
         "worlds": 0,
+        "laid": 0,
     },
     "late_odd_driver": {
         "gone": 0,
@@ -111,12 +112,28 @@ def test_mpi_opens_one_file_to_tell_the_hints_of_all_that_are_like_it(
     assert f" {opened} files opened by MPI to know its hints" in report
 
 
-def test_where_hints_go_by_names_mpi_opens_each_file(mpi, drivers, tmp_path):
-    driver, named = drivers["late_hints_driver"], {"MPICH_MPIIO_HINTS": "*.none:cb_nodes=1"}
-    plain, _ = lines(mpi, [str(driver), str(tmp_path / "plain"), "modes"], **named)
-    said, report = under(mpi, driver, tmp_path / "under", "modes", **named)
+@pytest.mark.parametrize(
+    ("name", "what"), [("late_hints_driver", "modes"), ("late_driver", "asks")]
+)
+def test_where_hints_go_by_names_mpi_opens_each_file(name, what, mpi, drivers, tmp_path):
+    driver, named = drivers[name], {"MPICH_MPIIO_HINTS": "*.none:cb_nodes=1"}
+    plain, _ = lines(mpi, [str(driver), str(tmp_path / "plain"), what], **named)
+    said, report = under(mpi, driver, tmp_path / "under", what, **named)
     assert said == plain
-    assert " 6 files opened by MPI to know its hints" in report
+    assert "files opened without MPI" not in report
+
+
+def test_a_file_is_mpis_to_make_where_a_hint_says_how_it_shall_lie(mpi, drivers, tmp_path):
+    _, report = under(mpi, drivers["late_driver"], tmp_path / "file", "laid")
+    assert " 1 files opened without MPI" in report
+
+
+@pytest.mark.parametrize("name", ["ROMIO_HINTS", "OMPI_MCA_fs_lustre_stripe_width"])
+def test_it_is_where_the_environment_does(name, mpi, drivers, tmp_path):
+    driver = drivers["late_driver"]
+    given = {name: "/dev/null" if name == "ROMIO_HINTS" else "4"}
+    _, report = under(mpi, driver, tmp_path / "file", "returned", **given)
+    assert "files opened without MPI" not in report
 
 
 def test_what_is_not_the_same_on_all_ranks_is_mpis(mpi, odd, tmp_path):
