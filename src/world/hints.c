@@ -238,7 +238,7 @@ int hints_parse_environment(struct io_hints *hints, const char *text, const char
                             struct brg_error *err)
 {
     char *copy = strdup(text ? text : ""), *rest = copy, *entry;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path;
     int rc = copy ? 0 : brg_error_set(err, -ENOMEM, "no memory for BRIGADE_IO");
     while (!rc && (entry = strsep(&rest, ","))) {
         entry = bare(entry);
@@ -252,7 +252,7 @@ int hints_parse_environment(struct io_hints *hints, const char *text, const char
             rc = no_pattern(entry, colon ? colon + 1 : NULL, err);
             break;
         }
-        if (fnmatch(entry, path, 0) && fnmatch(entry, name, 0))
+        if (path && fnmatch(entry, path, 0) && fnmatch(entry, name, 0))
             continue;
         rc = hints_parse(hints, colon + 1, err);
         if (rc && err) {

@@ -69,7 +69,7 @@ int hints_parse(struct io_hints *hints, const char *text, struct brg_error *err)
 
 /* Takes those of the entries of `text` (BRIGADE_IO; may be NULL) whose pattern matches the file's
  * whole path or its last component (fnmatch), in order. -EINVAL as above, and where an entry has no
- * pattern, whatever the file is called. */
+ * pattern, whatever the file is called. `path` NULL: each entry counts. */
 int hints_parse_environment(struct io_hints *hints, const char *text, const char *path,
                             struct brg_error *err);
 

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from brigade.errors import LauncherError
+from brigade.errors import LauncherError, UsageError
 
 
 @click.command(
@@ -32,12 +32,15 @@ def command(words: tuple[str, ...], report: bool, hints: str | None) -> None:
     from brigade.launch import parse
     from brigade.paths import native
 
+    hints = hints if hints is not None else os.environ.get("BRIGADE_IO")
+    if hints:
+        _check(hints)
     given = os.environ.get("LD_PRELOAD")
     library = str(native("libbrigade_mpiio.so").absolute())
     said = {
         "LD_PRELOAD": f"{library}:{given}" if given else library,
         "BRIGADE_MPIIO": "verbose" if report else os.environ.get("BRIGADE_MPIIO"),
-        "BRIGADE_IO": hints if hints is not None else os.environ.get("BRIGADE_IO"),
+        "BRIGADE_IO": hints,
     }
     # before each program, as not every launcher passes its own environment on
     prefix = ["env", *(f"{name}={value}" for name, value in said.items() if value)]
@@ -46,3 +49,15 @@ def command(words: tuple[str, ...], report: bool, hints: str | None) -> None:
         os.execvp(job[0], job)
     except OSError as error:
         raise LauncherError(f"cannot start {job[0]}: {error.strerror}") from error
+
+
+def _check(hints: str) -> None:
+    """The library leaves a file to MPI whose hints it cannot read."""
+    import ctypes
+
+    from brigade.paths import native
+
+    text = ctypes.create_string_buffer(1024)
+    library = ctypes.CDLL(str(native("libbrigade_mpiio.so")))
+    if library.brigade_mpiio_check(os.fsencode(hints), text, ctypes.c_size_t(len(text))):
+        raise UsageError(text.value.decode(errors="replace"))

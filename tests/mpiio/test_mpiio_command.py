@@ -1,0 +1,40 @@
+"""`brigade mpiio` says what is wrong before a program runs without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SAYS = ["sh", "-c", 'echo "$BRIGADE_MPIIO $BRIGADE_IO"']
+
+
+def brigade(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "brigade", *words]
+    env = {**os.environ, **environment}
+    return subprocess.run(command, text=True, capture_output=True, env=env)
+
+
+@pytest.mark.parametrize(
+    ("hints", "says"),
+    [
+        ("writers=8", "BRIGADE_IO, entry writers=8: it should read PATTERN:hint=value"),
+        ("*.a:writers=8,*.b:writters=8", "BRIGADE_IO, entry *.b: "),
+        ("*.a:writers=many", "BRIGADE_IO, entry *.a: "),
+    ],
+)
+def test_hints_that_cannot_be_read_are_refused(hints, says):
+    for done in (
+        brigade("mpiio", "--hints", hints, "--", "echo", "ran"),
+        brigade("mpiio", "--", "echo", "ran", BRIGADE_IO=hints),
+    ):
+        assert (done.returncode, done.stdout) == (2, "")
+        assert says in done.stderr
+
+
+def test_hints_that_are_right_go_on_to_the_program():
+    hints = "*.a:writers=8:stripe=4M,*:checksums=no"
+    done = brigade("mpiio", "--hints", hints, "--", *SAYS, BRIGADE_IO="writers=8")
+    assert (done.returncode, done.stdout) == (0, f" {hints}\n"), done.stderr
