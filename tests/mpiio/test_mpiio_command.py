@@ -38,3 +38,8 @@ def test_hints_that_are_right_go_on_to_the_program():
     hints = "*.a:writers=8:stripe=4M,*:checksums=no"
     done = brigade("mpiio", "--hints", hints, "--", *SAYS, BRIGADE_IO="writers=8")
     assert (done.returncode, done.stdout) == (0, f" {hints}\n"), done.stderr
+
+
+def test_what_is_switched_off_stays_off_with_a_report():
+    assert brigade("mpiio", "--report", "--", *SAYS).stdout == "verbose \n"
+    assert brigade("mpiio", "--report", "--", *SAYS, BRIGADE_MPIIO="off").stdout == "off \n"

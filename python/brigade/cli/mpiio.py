@@ -37,9 +37,10 @@ def command(words: tuple[str, ...], report: bool, hints: str | None) -> None:
         _check(hints)
     given = os.environ.get("LD_PRELOAD")
     library = str(native("libbrigade_mpiio.so").absolute())
+    told = os.environ.get("BRIGADE_MPIIO")
     said = {
         "LD_PRELOAD": f"{library}:{given}" if given else library,
-        "BRIGADE_MPIIO": "verbose" if report else os.environ.get("BRIGADE_MPIIO"),
+        "BRIGADE_MPIIO": "verbose" if report and told != "off" else told,
         "BRIGADE_IO": hints,
     }
     # before each program, as not every launcher passes its own environment on
