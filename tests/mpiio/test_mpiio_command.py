@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from brigade.paths import native_dir
+
 SAYS = ["sh", "-c", 'echo "$BRIGADE_MPIIO $BRIGADE_IO"']
 
 
@@ -43,3 +45,13 @@ def test_hints_that_are_right_go_on_to_the_program():
 def test_what_is_switched_off_stays_off_with_a_report():
     assert brigade("mpiio", "--report", "--", *SAYS).stdout == "verbose \n"
     assert brigade("mpiio", "--report", "--", *SAYS, BRIGADE_MPIIO="off").stdout == "off \n"
+
+
+@pytest.mark.parametrize("command", ["mpiio", "buffer"])
+@pytest.mark.parametrize("name", ["a b", "a:b"])
+def test_a_library_that_cannot_be_preloaded_is_refused(command, name, tmp_path):
+    folder = tmp_path / name
+    folder.symlink_to(native_dir())
+    done = brigade(command, "--", "echo", "ran", BRIGADE_NATIVE=str(folder))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "cannot be preloaded: LD_PRELOAD ends a name at a blank or a colon" in done.stderr

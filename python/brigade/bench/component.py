@@ -3,10 +3,9 @@ library, preloaded."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
-from brigade.paths import native
+from brigade.launch.preload import preloaded
 
 #: the component's name where `brigade mpiio` does an unmodified program's MPI-IO
 PRELOADED = "preloaded"
@@ -19,8 +18,6 @@ def job(
     whatever the MPI takes."""
     if component != PRELOADED:
         return [*launcher, *program], {"OMPI_MCA_io": component} if component else {}
-    given = os.environ.get("LD_PRELOAD")
-    library = str(native("libbrigade_mpiio.so").absolute())
     # before the program, as `brigade mpiio` does: not every launcher passes its environment on
-    preload = f"LD_PRELOAD={library}:{given}" if given else f"LD_PRELOAD={library}"
+    preload = f"LD_PRELOAD={preloaded('libbrigade_mpiio.so')}"
     return [*launcher, "env", preload, *program], {}

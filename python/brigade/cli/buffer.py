@@ -86,11 +86,9 @@ def command(
 
 def _job(words: tuple[str, ...], settings: dict[str, str]) -> list[str]:
     from brigade.launch import parse
-    from brigade.paths import native
+    from brigade.launch.preload import preloaded
 
-    given = os.environ.get("LD_PRELOAD")
-    library = str(native("libbrigade_buffer.so").absolute())
-    said = {"LD_PRELOAD": f"{library}:{given}" if given else library, **settings}
+    said = {"LD_PRELOAD": preloaded("libbrigade_buffer.so"), **settings}
     # before each program, as not every launcher passes its own environment on
     prefix = ["env", *(f"{name}={value}" for name, value in said.items())]
     return parse(list(words)).job(prefix)

@@ -30,16 +30,14 @@ def command(words: tuple[str, ...], report: bool, hints: str | None) -> None:
     instead: brigade io-config --mpiio --libs.
     """
     from brigade.launch import parse
-    from brigade.paths import native
+    from brigade.launch.preload import preloaded
 
     hints = hints if hints is not None else os.environ.get("BRIGADE_IO")
     if hints:
         _check(hints)
-    given = os.environ.get("LD_PRELOAD")
-    library = str(native("libbrigade_mpiio.so").absolute())
     told = os.environ.get("BRIGADE_MPIIO")
     said = {
-        "LD_PRELOAD": f"{library}:{given}" if given else library,
+        "LD_PRELOAD": preloaded("libbrigade_mpiio.so"),
         "BRIGADE_MPIIO": "verbose" if report and told != "off" else told,
         "BRIGADE_IO": hints,
     }
