@@ -55,6 +55,7 @@ def left(site: Site) -> dict[str, str]:
 def test_with_the_same_nothing_more_is_left(tried: Site) -> None:
     assert run(tried, RUN_ID="other") == [f"{PLAIN} other False"] * 2
     assert left(tried) == {}
+    assert tried.report()["fork"]["modules"] >= len(FILES)
 
 
 def test_with_other_arguments_what_comes_after_a_choice_is_left_and_what_looks_at_them(

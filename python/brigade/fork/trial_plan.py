@@ -33,6 +33,7 @@ from brigade.trial.record import Trial
 
 # what the program does itself, after which a template would not be where the program is
 _ENDS = frozenset(["thread", "child", "socket", "output", "device", "write", "folder", "bind"])
+_TOLD = frozenset(["setenv", "called", "variable", "asks"])  # what others are judged by
 _MACHINERY = "imports"  # by whomever: what follows goes through what was put there
 _PYTHON_S_OWN = frozenset(["__main__", "sitecustomize", "usercustomize"])
 
@@ -169,7 +170,7 @@ def _judge(
 ) -> None:
     """Leave the module because of what it did, unless a rule says that it may."""
     why = None
-    if event.what in ("setenv", "called"):
+    if event.what in _TOLD:
         return
     rule = None
     if event.what != "getenv":

@@ -119,6 +119,8 @@ class Defaults:
         if names is None:
             return None
         try:
+            if names["__spec__"].__dict__.get("_initializing"):
+                return None  # to ask one in C for what it has not made yet may end the process
             value = ask(names)
         except Exception:
             return None  # it is not there (yet)

@@ -72,7 +72,7 @@ class _Template:
         self._warm = 0
         self._threads = False  # whether some stay when it forks
         self._found = {}  # {module: why}: what this template or a first try of it found
-        self._otherwise = {}  # likewise: since the program is called otherwise than in the trial
+        self._called = {}  # likewise: since the program is called otherwise than in the trial
         self._began_ns = _now_ns()
         self.refused = ""  # why no rank can be forked
 
@@ -89,8 +89,8 @@ class _Template:
         _pin(plan, pins)
         if plan.get("called"):
             found = left_otherwise(plan["called"], sys.argv[1:], self._clean)
-            self._otherwise = {m: why for m, why in found.items() if pins.get(m) != ""}
-        plan["left"].update(self._otherwise)
+            self._called = {m: why for m, why in found.items() if pins.get(m) != ""}
+        plan["left"].update(self._called)
         self._found = _words(self._environ, _LEFT)
         if _binds_threads(self._clean):
             self._found.update(_with_openmp(plan))
@@ -140,7 +140,7 @@ class _Template:
             "refused": self.refused[:100],
             "left": {},
         }
-        for name, why in {**self._otherwise, **self._found}.items():
+        for name, why in {**self._called, **self._found}.items():
             words["left"][name] = why[:100]
             if len(json(words)) >= REPORT_BYTES:
                 del words["left"][name]
