@@ -22,8 +22,9 @@
 #include "base/newer.h"
 
 #define SLEEP_NS 20000000L
-#define SLEEPS_A_LOOK 3u /* whether others live */
-#define SPINS 400u       /* some microseconds */
+#define SOON_NS 200000L
+#define LOOK_NS 60000000L /* whether others live */
+#define SPINS 400u        /* some microseconds */
 #define YIELD_NS UINT64_C(200000)
 #define LOOKS 8u /* at other ranks, each time; few, as there may be hundreds that look */
 
@@ -275,7 +276,7 @@ int area_wait(struct io_area *area, _Atomic uint32_t *counter, uint32_t value)
 int area_wait_unless(struct io_area *area, _Atomic uint32_t *counter, uint32_t value,
                      _Atomic uint32_t *cancel)
 {
-    unsigned sleeps = 0;
+    long nap = SLEEP_NS, unlooked = 0;
     if (is_soon(area, counter, value))
         return 0;
     for (;;) {
@@ -287,13 +288,15 @@ int area_wait_unless(struct io_area *area, _Atomic uint32_t *counter, uint32_t v
             rc = -ECANCELED;
         if (rc)
             return rc;
-        struct timespec limit = {.tv_nsec = SLEEP_NS};
+        struct timespec limit = {.tv_nsec = nap};
         if (futex(counter, FUTEX_WAIT, seen, &limit) == 0 || errno != ETIMEDOUT)
             continue;
-        if (++sleeps % SLEEPS_A_LOOK == 0)
+        unlooked += nap;
+        if (unlooked >= LOOK_NS) {
             area_look(area, counter, value);
-        if (area->tick && !aside)
-            area->tick(area->tick_context);
+            unlooked = 0;
+        }
+        nap = area->tick && !aside && area->tick(area->tick_context) ? SOON_NS : SLEEP_NS;
     }
 }
 

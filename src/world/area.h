@@ -64,7 +64,7 @@ struct io_area {
 
     /* Called now and then by who waits long, unless NULL: what the program left under way in MPI
      * goes on. Not by threads that said area_is_aside. */
-    void (*tick)(void *context);
+    int (*tick)(void *context); /* 1: there is more to do soon */
     void *tick_context;
 };
 

@@ -56,7 +56,9 @@ struct io_world {
     uint32_t met;           /* meetings so far */
     uint32_t shared_chunks; /* by world_share so far */
     uint32_t carried;       /* boxes, so often: carry.h */
-    uint64_t looked_ns;     /* when the leader last looked whether others live */
+    uint64_t looks_ns, first_looks_ns; /* the least that looks of a tick took */
+    unsigned ticks;                    /* while that is not known yet */
+    uint64_t looked_ns;                /* when the leader last looked whether others live */
     struct world_opening opening;
     struct stream_net *node_group, *leader_group; /* of messages on `all`, where there are nodes */
     int64_t mine[WORLD_MANY], least[WORLD_MANY];  /* of world_least */
@@ -159,8 +161,9 @@ int world_rest(struct io_world *world, uint32_t seen, uint64_t ns);
 int world_look(struct io_world *world);
 
 /* Not collective: for the area, whose ranks wait outside MPI: lets MPI move on what the program has
- * left under way, as a rank that another one waits for in MPI may be one that waits here. */
-void world_tick(void *world);
+ * left under way, as a rank that another one waits for in MPI may be one that waits here. 1: it has
+ * moved something, as far as its time says, and may have more. */
+int world_tick(void *world);
 
 /* Not collective: fills *err with what broke the area of this node, and keeps it. Returns its
  * code. */
