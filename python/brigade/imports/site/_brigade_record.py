@@ -48,6 +48,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_parts",
         "_brigade_early",
         "_brigade_generators",
+        "_brigade_defaults",
         "_brigade_watch",
     ),
     *(
