@@ -199,7 +199,7 @@ def test_a_rank_for_whom_something_read_is_otherwise_starts_by_itself(
             "import ctypes, os\nget = ctypes.CDLL(None).getenv\n"
             "get.restype = ctypes.c_char_p\nword = (get(b'WORD') or b'').decode()\n"
         )
-    told(forked.brigade(run=(*FORK, "--keep")))
+    told(forked.brigade(run=(*FORK, "--keep"), env={variable: "C"}))
     stage = next(forked.nodes.glob("brigade-*/" + "?" * 32))
     join = [native("brigade-stage"), "join", "--base", forked.nodes, "--job", "by-hand"]
     subprocess.run([*join, "--image-id", stage.name], check=True, stdout=subprocess.DEVNULL)

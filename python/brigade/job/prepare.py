@@ -203,7 +203,12 @@ def _use_image(
 
 
 def _make_image(
-    course: Course, launch: Launch, path: str, progress: Progress, watched: bool, is_ours: bool
+    course: Course,
+    launch: Launch,
+    path: str,
+    progress: Progress,
+    watched: bool,
+    is_ours: bool = True,
 ) -> None:
     """Trial and build; leaves no record behind unless it failed. `watched`: with a plan for
     --fork; `is_ours`: nobody else makes it meanwhile."""
