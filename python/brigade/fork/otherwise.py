@@ -18,7 +18,8 @@ from typing import Any, Callable
 from brigade.fork.arguments import first_doubt, looks
 from brigade.fork.plan import Module, inside_of
 from brigade.fork.rules import TOGETHER
-from brigade.trial.modules import RankModules
+from brigade.fork.variables import of_ranks
+from brigade.trial.modules import RankModules, differing
 
 _READERS = 8
 # variables that no two jobs have the same value of: only whether they are there counts
@@ -79,12 +80,13 @@ def otherwise(
     text of a source, b"" where there is none."""
     found = Otherwise()
     ranks = list(ranks)
+    own = differing(ranks)
     told = {rank.arguments for rank in ranks}
     found.arguments = told.pop() if len(told) == 1 else ""
     late: dict[str, None] = {}
     for rank in ranks:
         late.update(dict.fromkeys(_late(rank, read)))
-        _note_variables(rank, modules, found.variables)
+        _note_variables(rank, modules, found.variables, own)
     found.late = [name for name in late if name in modules]
     sources = {m.name: m.origin for m in modules.values() if m.origin.endswith(".py")}
     with ThreadPoolExecutor(_READERS) as pool:  # a shared file system takes its time for each
@@ -107,15 +109,14 @@ def _late(rank: RankModules, read: Callable[[str], bytes]) -> list[str]:
 
 
 def _note_variables(
-    rank: RankModules, modules: Mapping[str, Module], variables: dict[str, Read]
+    rank: RankModules, modules: Mapping[str, Module], variables: dict[str, Read], own: set[str]
 ) -> None:
+    """Not of those that are a rank's `own` in every job: who reads them is judged for that."""
     for event in rank.events:
-        if event.what != "variable":
-            continue
         name, _, value = event.detail.partition("=")
+        if event.what != "variable" or name in own or of_ranks(name):
+            continue
         known = variables.setdefault(name, Read(value))
-        if known.value != value:
-            known.value = value if value and known.value else ""  # a rank's own
         if event.module in modules and event.module not in known.by:
             known.by.append(event.module)
         elif not event.module and known.after is None:
