@@ -3,8 +3,7 @@
  *
  * Launchers cut what they forward: Slurm's line buffer holds 1,024 bytes. So the result is one or
  * more JSON objects, one a line, none longer than LINE_BYTES; slots and misses are spread over
- * them, "host", "found" (the job was here) and
- * "removed" are in each.
+ * them, "host", "found" (the job was here) and "removed" are in each.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -63,8 +63,7 @@ def _is_plain(statement: ast.stmt) -> bool:
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return not any(alias.name in _NAMES for alias in statement.names)
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        defaults = [one for one in statement.args.kw_defaults if one is not None]
-        return all(map(_is_value, [*statement.decorator_list, *statement.args.defaults, *defaults]))
+        return all(map(_is_value, [*statement.decorator_list, *_defaults(statement.args)]))
     if isinstance(statement, ast.ClassDef):
         values = [*statement.decorator_list, *statement.bases]
         return all(map(_is_value, values)) and _are_plain(statement.body)
@@ -93,6 +92,11 @@ def _is_value(node: ast.AST) -> bool:
         if isinstance(part, ast.Call) and _called(part) not in _PLAIN_CALLS:
             return False
     return True
+
+
+def _defaults(arguments: ast.arguments) -> list[ast.expr]:
+    """What is evaluated where a function is defined."""
+    return [one for one in [*arguments.defaults, *arguments.kw_defaults] if one is not None]
 
 
 def _called(call: ast.Call) -> str:
@@ -128,9 +132,7 @@ def _executed(statements: Sequence[ast.stmt]) -> list[ast.AST]:
         node = front.pop()
         found.append(node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            inside: list[ast.AST] = [*node.args.defaults]
-            inside += [one for one in node.args.kw_defaults if one is not None]
-            front += [*inside, *getattr(node, "decorator_list", [])]
+            front += [*_defaults(node.args), *getattr(node, "decorator_list", [])]
         else:
             front += ast.iter_child_nodes(node)
     return found

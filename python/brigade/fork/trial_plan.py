@@ -4,8 +4,7 @@
 
 A module is warm if every rank of the trial executed it once, from the same file, and nothing
 speaks against it; otherwise it is left, for a reason in words. Whoever is not sure says "left".
-Pure, but for the sources of
-what was imported.
+Pure, but for the sources of what was imported.
 """
 
 from __future__ import annotations

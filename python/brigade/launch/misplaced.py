@@ -11,6 +11,7 @@ import re
 import shutil
 
 from brigade.errors import UsageError
+from brigade.launch.here import is_program
 from brigade.trial.invocation import SHELLS, invocation
 
 _MPI_NAME = re.compile(
@@ -54,15 +55,7 @@ def is_launcher(word: str) -> bool:
     if file is None:
         return is_named_so and os.sep not in word  # it is missed under that name
     behind = os.path.basename(os.path.realpath(file))
-    return bool(_BEHIND.fullmatch(behind)) or (is_named_so and _is_elf(file))
-
-
-def _is_elf(file: str) -> bool:
-    try:
-        with open(file, "rb") as program:
-            return program.read(4) == b"\x7fELF"
-    except OSError:
-        return False
+    return bool(_BEHIND.fullmatch(behind)) or (is_named_so and is_program(file))
 
 
 def refuse_misplaced(words: list[str]) -> None:
