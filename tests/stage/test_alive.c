@@ -30,22 +30,24 @@ static int state_of(pid_t pid, unsigned before_s)
     return fileno(out);
 }
 
+/* A process that lives until it is killed, or until the test has ended: one of another user would
+ * get no signal from that. */
 static pid_t sleeper(int can_be_looked_into)
 {
-    int ends[2];
+    int ready[2], ends[2];
     char c;
-    if (pipe(ends))
+    if (pipe(ready) || pipe(ends))
         exit(9);
     pid_t pid = fork();
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(ends[1]);
         prctl(PR_SET_DUMPABLE, can_be_looked_into);
-        if (write(ends[1], "x", 1) != 1)
+        if (write(ready[1], "x", 1) != 1)
             _exit(9);
-        pause();
-        _exit(0);
+        _exit(read(ends[0], &c, 1) != 0);
     }
-    if (read(ends[0], &c, 1) != 1)
+    close(ends[0]); /* and keeps the other, as long as it lives */
+    if (read(ready[0], &c, 1) != 1)
         exit(9);
     return pid;
 }
