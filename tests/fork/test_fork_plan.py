@@ -198,6 +198,18 @@ def test_nothing_is_warm_after_what_the_program_itself_has_begun() -> None:
     assert plan.left["b"].why == "before it the program itself starts a thread (/l/x.so)"
 
 
+@pytest.mark.parametrize("leaves", [True, False])
+def test_what_a_module_sets_is_read_by_who_comes_then_if_it_is_left(leaves: bool) -> None:
+    """`a` asks for the time, maybe, and sets something in `c`; `d` imports `c`, `b` does not."""
+    doings = ("a called c.setup@3", *(["a clock @2"] if leaves else []))
+    plan = make([rank_of("c", "a", "a>c", "b", "d", "d>c", events=doings)])
+    assert set(plan.left) == ({"a", "d"} if leaves else set())
+    if leaves:
+        assert plan.left["d"].why == "may read c.setup, set by a, which is left"
+        assert set(pinned(plan, leave=["a"]).left) == {"a", "d"}
+    assert set(pinned(from_json(plan.as_json()), leave=["a"]).left) == {"a", "d"}
+
+
 @pytest.mark.parametrize("who", ["", "b"])
 def test_nothing_is_warm_after_somebody_has_changed_how_modules_are_imported(who: str) -> None:
     plan = make([rank_of("a", "b", "c", "d", events=(f"{who} imports builtins.__import__@2",))])

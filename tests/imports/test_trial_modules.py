@@ -34,6 +34,12 @@ TREE = {
     "child.py": "import subprocess\nsubprocess.run(['/bin/true'])\n",
     "says.py": "print('said', flush=True)\n",
     "seeds.py": "import random\nrandom.seed(1)\n",
+    "masks.py": "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})\n",
+    "masks_and_back.py": "import signal\nold = signal.pthread_sigmask(signal.SIG_BLOCK, {1})\n"
+    "signal.pthread_sigmask(signal.SIG_SETMASK, old)\n",
+    "settings.py": "TABLE = {}\nx = 1\ndef setup(x): TABLE['x'] = x\n",
+    "sets.py": "import home\nimport settings\nsettings.x = 2\n",
+    "calls.py": "import settings\nsettings.setup(\n2)\nimport home\n",
     "gauss.py": "import seeds, random\nrandom.gauss(0, 1)\n",
     "binds.py": "import os\nos.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n",
     "counts_cores.py": "import os\nall_ = os.sched_getaffinity(0)\nfor one in all_:\n"
@@ -120,6 +126,9 @@ def asked(process: Process, by: str) -> set[str]:
         ("clock", "clock", ""),
         ("seeds", "generator", "random"),
         ("gauss", "generator", "random"),
+        ("masks", "mask", ""),
+        ("sets", "called", "settings"),
+        ("calls", "called", "settings.setup"),
         ("processor", "clock", "processor"),
         ("thread_s", "clock", "processor"),
         ("uses", "clock", "processor"),
@@ -158,6 +167,31 @@ def test_the_file_of_a_module_that_is_run_is_no_call_of_the_program_s(tree: Tree
     assert names.index("home") < called <= names.index("late")
 
 
+def test_what_neither_sets_nor_calls_another_module_has_done_nothing_to_it(tree: Tree) -> None:
+    done = tree.watch("import below, dynamic, function, masks_and_back, settings")
+    assert not [e for e in events(done) if e[1] in ("called", "mask")]
+
+
+def test_where_a_module_of_the_program_imports_is_told(tree: Tree) -> None:
+    (tree.folder / "app.py").write_text("import home\n\ndef f():\n    import calls\n\nf()\n")
+    records = tree.folder / "records"
+    records.mkdir()
+    wrapper = [str(native("brigade-rank")), "--record", str(records), "--watch", "salt"]
+    wrapper += ["--python-view", str(table.SITE), "--"]
+    subprocess.run(
+        [*wrapper, tree.python, "app.py"], env=tree.environment(), cwd=tree.folder,
+        timeout=120, check=True,
+    )  # fmt: skip
+    (rank,) = rank_modules(load(records))
+    places = [(e.module, e.detail) for e in rank.events if e.what == "asks"]
+    calls = f"{tree.folder}/lib/calls.py"
+    app = next(detail[2:] for _, detail in places if detail.endswith("app.py"))
+    assert app in ("app.py", str(tree.folder / "app.py"))  # Python 3.8 gives it as it was given
+    expected = [("", f"1:{app}"), ("", f"6:{app}"), ("calls", f"1:{calls}")]
+    assert [place for place in places if place in expected] == expected, places
+    assert rank.ends["calls"] >= rank.ends["settings"] > 0
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 @pytest.mark.parametrize(("module", "expected"), [("binds", {"bind"}), ("counts_cores", set())])
 def test_who_binds_the_process_for_good_is_told_from_who_counts_cores(
@@ -173,7 +207,8 @@ def test_who_binds_the_process_for_good_is_told_from_who_counts_cores(
 
 
 def test_locks_of_the_interpreter_are_no_look_at_the_clock(tree: Tree) -> None:
-    assert not events(tree.watch("import sleeps, home"), "sleeps")
+    done = events(tree.watch("import sleeps, home"), "sleeps")
+    assert {what for _, what, _ in done} <= {"asks"}
 
 
 def test_a_thread_is_recorded_with_what_runs_in_it(tree: Tree) -> None:

@@ -1,7 +1,9 @@
-"""A plan for `--fork` holds for the arguments and variables of its trial: with others, what may
-depend on them is left to each rank."""
+"""A plan for `--fork` holds for what its trial was given, arguments, variables and files: with
+others, what may depend on them is left to each rank."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from project import Site
@@ -53,7 +55,7 @@ def left(site: Site) -> dict[str, str]:
 
 
 def test_with_the_same_nothing_more_is_left(tried: Site) -> None:
-    assert run(tried, RUN_ID="other") == [f"{PLAIN} other False"] * 2
+    assert run(tried, RUN_ID="abc") == [f"{PLAIN} abc False"] * 2
     assert left(tried) == {}
     assert tried.report()["fork"]["modules"] >= len(FILES)
 
@@ -62,7 +64,7 @@ def test_with_other_arguments_what_comes_after_a_choice_is_left_and_what_looks_a
     tried: Site,
 ) -> None:
     assert run(tried, "--digits", "8", RUN_ID="abc") == ["[0.33333333, 0.14285714] abc False"] * 2
-    assert {"table"} <= set(left(tried)) <= {"table", "uses", "loud"}
+    assert {"table"} <= set(left(tried)) <= {"table", "uses", "loud", "run_id"}
     assert "arguments" in left(tried)["table"]
 
 
@@ -70,13 +72,167 @@ def test_a_module_that_looks_at_the_arguments_is_a_ranks_own(tried: Site) -> Non
     assert run(tried, "--verbose", RUN_ID="abc") == [f"{PLAIN} abc True"] * 2
 
 
+def test_a_variable_that_a_module_reads_is_what_it_is_now(tried: Site) -> None:
+    assert run(tried, RUN_ID="other") == [f"{PLAIN} other False"] * 2
+    assert "run_id" not in left(tried)
+
+
 def test_a_variable_that_is_not_there_any_more_is_read_by_each_rank(tried: Site) -> None:
     first, second = run(tried)
     assert first != second
-    assert set(left(tried)) == {"run_id"}
+    assert "run_id" in left(tried)
+    assert "loud" not in left(tried)
 
 
 def test_a_variable_that_the_program_reads_counts_for_what_it_imports_then(tried: Site) -> None:
     wide = "[0.333333333333333, 0.142857142857143]"
     assert run(tried, RUN_ID="abc", DOUBLE="1") == [f"{wide} abc False"] * 2
     assert {"uses"} <= set(left(tried)) <= {"table", "uses"}
+
+
+SETTINGS = {
+    "settings.py": "digits = 8\n",
+    "model.py": "import settings, csv\ndigits = settings.digits\n",
+}
+SAY = "import model, os\nos.write(1, f'{model.digits}\\n'.encode())\n"
+
+
+def other_site(folder: Path, **files: str) -> Site:
+    site = Site(folder).make()
+    for name, text in {**SETTINGS, **files}.items():
+        (site.app.parent / name.replace("_py", ".py")).write_text(text)
+    return site
+
+
+PARSED = """\
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--double", action="store_true")
+"""
+
+
+def test_arguments_that_a_module_has_parsed_count_for_what_the_program_does(tmp_path: Path) -> None:
+    site = other_site(tmp_path, config_py=PARSED + "args = p.parse_args()\n")
+    site.app.write_text(
+        "from config import args\nimport settings\nif args.double:\n    settings.digits = 15\n"
+        + SAY
+    )
+    assert run(site) == ["8", "8"]
+    assert run(site, "--double") == ["15", "15"]
+    assert "model" in left(site)
+
+
+def test_and_for_what_that_module_does(tmp_path: Path) -> None:
+    parse = PARSED + "if p.parse_args().double:\n    import settings\n    settings.digits = 15\n"
+    site = other_site(tmp_path, config_py=parse)
+    site.app.write_text("import config\n" + SAY)
+    assert run(site) == ["8", "8"]
+    assert run(site, "--double") == ["15", "15"]
+
+
+def test_imports_that_stand_first_are_warm_with_other_arguments(tmp_path: Path) -> None:
+    site = other_site(tmp_path)
+    site.app.write_text("import sys\nimport platform, uuid, calendar\nimport model\n" + SAY)
+    run(site)
+    warm = site.report()["fork"]["modules"]
+    assert run(site, "other") == ["8", "8"]
+    assert (left(site), site.report()["fork"]["modules"]) == ({}, warm)
+
+
+def test_and_what_comes_after_arguments_that_nothing_was_chosen_by(tmp_path: Path) -> None:
+    site = other_site(tmp_path)
+    site.app.write_text("import os\n" + PARSED + "args = p.parse_args()\nimport model\n" + SAY)
+    run(site)
+    warm = site.report()["fork"]["modules"]
+    assert run(site, "--double") == ["8", "8"]
+    assert (left(site), site.report()["fork"]["modules"]) == ({}, warm)
+
+
+def test_what_the_user_has_warm_is_warm_with_other_arguments(tmp_path: Path) -> None:
+    site = other_site(tmp_path)
+    site.app.write_text("import sys\nsys.argv.reverse()\n" + SAY)
+    run(site)
+    run(site, "other")
+    assert "model" in left(site)
+    options = ("--fork", "--fork-warm", "model", "-n", "2", "--cover", str(site.base))
+    assert site.brigade("other", run=options).returncode == 0
+    assert "model" not in left(site)
+
+
+@pytest.mark.parametrize("name", ["case.json", "restart"])
+def test_a_file_that_is_another_counts_for_what_comes_after_it_was_read(
+    tmp_path: Path, name: str
+) -> None:
+    """In the folder of each case, and in one of which it changes."""
+    choice = {
+        "case.json": "json.load(open('case.json'))['double']",
+        "restart": "os.path.exists('restart')",
+    }[name]
+    site = other_site(tmp_path)
+    site.app.write_text(
+        f"import json, os, settings\nif {choice}:\n    settings.digits = 15\n" + SAY
+    )
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder, double in ((first, "false"), (second, "true")):
+        folder.mkdir()
+        (folder / "case.json").write_text(f'{{"double": {double}}}')
+    (second / "restart").write_text("")
+    for folder in (first, first, second):
+        found = run_in(site, folder)
+        assert found == ["15" if folder is second else "8"] * 2
+        assert ("model" in left(site)) is (folder is second)
+    (first / "restart").write_text("")
+    (first / "case.json").write_text('{"double": true}')
+    assert run_in(site, first) == ["15"] * 2
+
+
+def run_in(site: Site, folder: Path) -> list[str]:
+    options = ("--fork", "-n", "2", "--cover", str(site.base))
+    done = site.brigade(run=options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_choice_by_a_variable_that_a_module_has_read_counts(tmp_path: Path) -> None:
+    site = other_site(tmp_path, config_py="import os\nprecision = os.environ['PRECISION']\n")
+    site.app.write_text(
+        "from config import precision\nimport settings\n"
+        "if precision == 'double':\n    settings.digits = 15\n" + SAY
+    )
+    assert run(site, PRECISION="single") == ["8", "8"]
+    assert run(site, PRECISION="double") == ["15", "15"]
+
+
+def test_a_choice_by_the_number_of_a_task_or_of_a_rank_counts(tmp_path: Path) -> None:
+    site = other_site(tmp_path)
+    for name in ("SLURM_ARRAY_TASK_ID", "BRIGADE_RANK"):
+        choice = f"if os.environ.get('{name}') == '1':\n    settings.digits = 15\n"
+        site.app.write_text("import os, settings\n" + choice + SAY)
+        found = [run(site, SLURM_ARRAY_TASK_ID=task) for task in "01"]
+        expected = ["8", "15"] if name == "BRIGADE_RANK" else []
+        assert [sorted(one, key=int) for one in found] == [
+            expected or ["8"] * 2,
+            expected or ["15"] * 2,
+        ]
+
+
+def test_a_folder_is_a_program_whose_text_is_in_it(tmp_path: Path) -> None:
+    site = other_site(tmp_path)
+    text = "import sys, settings\nif '--double' in sys.argv:\n    settings.digits = 15\n" + SAY
+    program = site.app.parent / "program"
+    program.mkdir()
+    for name, content in {**SETTINGS, "__main__.py": text}.items():
+        (program / name).write_text(content)
+    site.app.unlink()
+    for arguments, digits in (((), "8"), (("--double",), "15")):
+        words = [str(site.python), str(program), *arguments]
+        done = site.brigade_of(words, ("--fork", "-n", "2", "--cover", str(site.base)))
+        assert done.stdout.splitlines() == [digits] * 2, done.stderr
+
+
+def test_what_a_module_that_is_left_changes_is_read_by_who_comes_then(tmp_path: Path) -> None:
+    """Given the same."""
+    config = "import settings, time\nNOW = time.time()\nsettings.digits = 15\n"
+    site = other_site(tmp_path, config_py=config)
+    site.app.write_text("import settings, config\n" + SAY)
+    assert [run(site) for _ in range(2)] == [["15", "15"]] * 2

@@ -1,51 +1,64 @@
-"""What of a plan holds only where the program is called as in the trial was.
+"""What of a plan holds only where the program is given what the trial was given.
 
     otherwise(ranks, modules, read) -> Otherwise -> `/.brigade/fork/plan`, "called"
 
-With other arguments, or other variables that it reads, a program may set what a module reads that
-it imports later, and a module may look at them itself. The template leaves those, and who imports
-them (imports/site/_brigade_otherwise.py). Pure, but for `read`.
+With other arguments, other files that it reads, or other variables, a program may set what a module
+reads that it imports later, and a module may look at its arguments itself. The template leaves
+those, and who imports them (imports/site/_brigade_otherwise.py). Pure, but for `read` and the files
+of `inputs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Callable
 
-from brigade.fork.arguments import first_doubt, looks
+from brigade.fork.asking import asking, looks
+from brigade.fork.choices import first_choice
+from brigade.fork.inputs import MOST, inputs
 from brigade.fork.plan import Module, inside_of
 from brigade.fork.rules import TOGETHER
 from brigade.fork.variables import of_ranks
 from brigade.trial.modules import RankModules, differing
 
 _READERS = 8
-# variables that no two jobs have the same value of: only whether they are there counts
-_OF_JOBS = ("SLURM*", "PBS*", "LSB*", "FLUX*", "PALS*", "PM*", "OMPI*", "MPI*", "TMP*", "*PWD",
-            "HOSTNAME", "*_PORT", "*_PID", "*_ID", "SSH*", "XDG*", "TERM*")  # fmt: skip
+_FIRST = 1  # line
+# variables that no two jobs have the same value of, and that say nothing of what is computed: only
+# whether they are there counts
+_OF_JOBS = ("SLURM*JOB*ID", "SLURM_STEP*", "SLURM*NODELIST", "SLURM*NODE_ALIASES", "SLURMD_*",
+            "SLURM_LAUNCH_*", "SLURM_SRUN_*", "SLURM_TOPOLOGY*", "PBS_JOBID", "PBS_NODEFILE",
+            "LSB_JOBID", "LSB_DJOB_*", "FLUX_*", "PALS_*", "PMI*", "PRTE*", "OMPI*", "TMP*", "*PWD",
+            "HOSTNAME", "*_PORT", "*_PID", "SSH*", "XDG*", "TERM*")  # fmt: skip
 
 
 @dataclass
 class Read:
-    """Of a variable: `value`, what tells it from others ("": there was none); `after`: the first
-    module that was imported after the program read it (None: it did not); by which modules."""
+    """Of a variable: `value`, what tells it from others ("": there was none); `chosen`: whether
+    the program, or a module of its own, read it before the last import; by which modules."""
 
     value: str
-    after: str | None = None
+    chosen: bool = False
     by: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Otherwise:
-    """`arguments`: what tells them from others. `late`: imported when the program may have looked
-    at them; `looking`: modules that may do so themselves."""
+    """`arguments`: what tells them from others. `late`: imported when the program may have chosen
+    by what it is given; `varied`: these, and what is imported when it may have chosen by a
+    variable; `told`: when one of its modules may have, by the arguments; `looking`:
+    modules that may do so. `files`: see inputs.py; None: they were too many."""
 
     arguments: str = ""
     late: list[str] = field(default_factory=list)
+    varied: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     looking: list[str] = field(default_factory=list)
     variables: dict[str, Read] = field(default_factory=dict)
+    files: dict[str, str] | None = field(default_factory=dict)
 
     def packed(self, modules: list[Module]) -> dict[str, Any]:
         """For the template: modules are numbers, `imports` those of each."""
@@ -60,12 +73,15 @@ class Otherwise:
             "imports": imports,
             "arguments": self.arguments,
             "late": [number[name] for name in self.late],
+            "varied": [number[name] for name in self.varied],
+            "told": [number[name] for name in self.told],
             "looking": [number[name] for name in self.looking],
+            "files": None if self.files is None else list(self.files.items()),
             "variables": {
                 name: (
                     read.value,
                     any(fnmatchcase(name, pattern) for pattern in _OF_JOBS),
-                    number[read.after] if read.after is not None else len(modules),
+                    read.chosen,
                     [number[by] for by in read.by],
                 )
                 for name, read in self.variables.items()
@@ -76,49 +92,103 @@ class Otherwise:
 def otherwise(
     ranks: Iterable[RankModules], modules: Mapping[str, Module], read: Callable[[str], bytes]
 ) -> Otherwise:
-    """What holds for `modules` only where the program is called as it was. `read(path)` gives the
-    text of a source, b"" where there is none."""
+    """What holds for `modules` only where the program is given what it was given. `read(path)`
+    gives the text of a source, b"" where there is none."""
     found = Otherwise()
     ranks = list(ranks)
-    own = differing(ranks)
-    told = {rank.arguments for rank in ranks}
-    found.arguments = told.pop() if len(told) == 1 else ""
-    late: dict[str, None] = {}
-    for rank in ranks:
-        late.update(dict.fromkeys(_late(rank, read)))
-        _note_variables(rank, modules, found.variables, own)
-    found.late = [name for name in late if name in modules]
+    given = {rank.arguments for rank in ranks}
+    found.arguments = given.pop() if len(given) == 1 else ""
     sources = {m.name: m.origin for m in modules.values() if m.origin.endswith(".py")}
     with ThreadPoolExecutor(_READERS) as pool:  # a shared file system takes its time for each
-        texts = pool.map(read, sources.values())
-        found.looking = [name for name, text in zip(sources, texts) if looks(text)]
+        texts = dict(zip(sources, pool.map(read, sources.values())))
+    own = {name: text for name, text in texts.items() if is_own(sources[name])}
+    ask = asking({name: module.imports for name, module in modules.items()}, own)
+    found.looking = [name for name, text in texts.items() if name in ask or looks(text)]
+    late: dict[str, None] = {}
+    varied: dict[str, None] = {}
+    told: dict[str, None] = {}
+    files: dict[str, str] = {}
+    for rank in ranks:
+        begins = _begins_to_choose(rank, "", read)
+        late.update(_imported(rank, begins, modules))
+        varies = _begins_to_choose(rank, "", read, variables=True)
+        varied.update(_imported(rank, varies, modules))
+        told.update(_imported(rank, _told_from(rank, ask, read), modules))
+        last = len(rank.executions) if begins is not None else -1
+        files.update(inputs(rank, last))
+        _note_variables(rank, found.variables, differing(ranks), modules, own)
+    found.late, found.varied, found.told = list(late), list(varied), list(told)
+    found.files = files if late and len(files) <= MOST else None if late else {}
     return found
 
 
-def _late(rank: RankModules, read: Callable[[str], bytes]) -> list[str]:
-    script = rank.main or rank.script
-    doubt = first_doubt(read(script)) if script else 1
-    if doubt is None:
-        return []
-    places = [(one.executed, int(one.detail)) for one in rank.events if one.what == "asks"]
-    late: list[str] = []
-    for (begin, line), (end, _) in zip(places, [*places[1:], (len(rank.executions), 0)]):
-        if line >= doubt:
-            late += [execution.module for execution in rank.executions[begin:end]]
-    return late
+def is_own(origin: str) -> bool:
+    """Whether a module is the program's own: it comes neither with Python nor from site-packages.
+    (Who has recorded the trial says so, too: imports/site/_brigade_calls.py.)"""
+    return not any(part in origin for part in ("/site-packages/", "/dist-packages/", "/lib/python"))
+
+
+def _begins_to_choose(
+    rank: RankModules, who: str, read: Callable[[str], bytes], *, variables: bool = False
+) -> int | None:
+    """The number of executions that had begun when `who` (a module; "": the program) imported
+    something after its first choice; None if it did not."""
+    choices: dict[str, int | None] = {}
+    for event in rank.events:
+        if event.what != "asks" or event.module != who:
+            continue
+        line, _, file = event.detail.partition(":")
+        if file not in choices:
+            text = read(os.path.join(rank.cwd, file)) if file else b""
+            choices[file] = first_choice(text, variables=variables) if text else _FIRST
+        choice = choices[file]
+        if choice is not None and int(line) >= choice:
+            return event.executed
+    return None
+
+
+def _told_from(rank: RankModules, ask: set[str], read: Callable[[str], bytes]) -> int | None:
+    """When one of the modules that may ask for the arguments had them, first."""
+    found = [
+        begins if begins is not None else rank.ends.get(name, len(rank.executions))
+        for name in {execution.module for execution in rank.executions} & ask
+        for begins in [_begins_to_choose(rank, name, read)]
+    ]
+    return min(found, default=None)
+
+
+def _imported(
+    rank: RankModules, begins: int | None, modules: Mapping[str, Module]
+) -> dict[str, None]:
+    if begins is None:
+        return {}
+    later = [execution.module for execution in rank.executions[begins:]]
+    return {name: None for name in later if name in modules}
 
 
 def _note_variables(
-    rank: RankModules, modules: Mapping[str, Module], variables: dict[str, Read], own: set[str]
+    rank: RankModules,
+    variables: dict[str, Read],
+    of_rank: set[str],
+    modules: Mapping[str, Module],
+    own: Collection[str],
 ) -> None:
-    """Not of those that are a rank's `own` in every job: who reads them is judged for that."""
+    """Not of those that are a rank's in every job: who reads them is judged for that."""
     for event in rank.events:
         name, _, value = event.detail.partition("=")
-        if event.what != "variable" or name in own or of_ranks(name):
+        if event.what != "variable" or name in of_rank or of_ranks(name):
             continue
         known = variables.setdefault(name, Read(value))
         if event.module in modules and event.module not in known.by:
             known.by.append(event.module)
-        elif not event.module and known.after is None:
-            later = (one.module for one in rank.executions[event.executed :])
-            known.after = next((one for one in later if one in modules), None)
+        if event.module in own or not event.module:
+            known.chosen |= event.executed < len(rank.executions)
+
+
+def chosen_by_rank(rank: RankModules, of_rank: Collection[str]) -> str:
+    """A variable that each rank has its own value of, and that the program itself read; or ""."""
+    for event in rank.events:
+        name = event.detail.partition("=")[0]
+        if event.what == "variable" and not event.module and (name in of_rank or of_ranks(name)):
+            return name
+    return ""

@@ -18,9 +18,10 @@ ROOM = (128 << 10) - 64  # MAX_ARG_STRLEN of Linux, less the variable's name
 
 def pins(plan: Plan, wanted: Plan) -> dict[str, str]:
     """What a template must know to follow `wanted` where its image says `plan`: module -> why it is
-    left, "" if it is warm. Only differences."""
+    left, "" if it is warm. Only differences, and what the user has warm whatever it is given."""
     told = {name: left.why for name, left in wanted.left.items() if name not in plan.left}
     told.update({name: "" for name in plan.left if name not in wanted.left})
+    told.update({name: "" for name in wanted.named if name not in wanted.left})
     return told
 
 

@@ -59,6 +59,7 @@ class Plan:
     behind: str = ""
     main: str = ""
     called: Otherwise | None = None
+    named: frozenset[str] = frozenset()  # by --fork-warm, with what lies in those packages
 
     @property
     def warm(self) -> list[Module]:
@@ -165,11 +166,15 @@ def _with_importers(own: Mapping[str, Left], modules: Mapping[str, Module]) -> d
         for name in front:
             for importer in importers.get(name, []):
                 if importer not in left:
-                    library = modules[importer].follows.get(name)
+                    cause = modules[importer].follows.get(name)
                     inside = importer.startswith(name + ".")
                     word = "lies in" if inside else "imports"
-                    if library:
-                        word = f"brings {library.rpartition('/')[2]} as does"
+                    if cause:
+                        library = cause.rpartition("/")[2]
+                        is_file = library != cause
+                        word = (
+                            f"brings {library} as does" if is_file else f"may read {cause}, set by"
+                        )
                     left[importer] = Left(f"{word} {name}, which is left", name)
                     following.append(importer)
         front = following
@@ -221,7 +226,8 @@ def pinned(plan: Plan, warm: Iterable[str] = (), leave: Iterable[str] = ()) -> P
     for name in leave:
         for inside in inside_of(name, modules):
             own[inside] = Left("the user says so (--fork-leave)")
-    return Plan(plan.modules, spread(own, modules), plan.ranks, plan.behind)
+    named = frozenset(inside for name in warm for inside in inside_of(name, modules))
+    return Plan(plan.modules, spread(own, modules), plan.ranks, plan.behind, named=named)
 
 
 def inside_of(package: str, names: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Callable
 
 from brigade.fork.environment import Environment
 from brigade.fork.libraries import note
-from brigade.fork.otherwise import otherwise
+from brigade.fork.otherwise import chosen_by_rank, otherwise
 from brigade.fork.plan import Left, Module, Plan, importers_of, inside_of, is_in, spread
 from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, Rule, rule_for
@@ -70,8 +70,8 @@ def make(
     read: Callable[[str], bytes] | None = None,
 ) -> Plan:
     """The plan of a trial. `all_ranks`: how many there were, with or without Python. `read(path)`:
-    the text of a source, b"" where there is none; without it nothing is known of other
-    arguments."""
+    the text of a source, b"" where there is none; without it nothing is known of what
+    a program may be given else."""
     if not ranks:
         return Plan([], {})
     modules = _modules(ranks)
@@ -84,10 +84,16 @@ def make(
                 _judge(modules[event.module], event, environment, rules, own)
         _end(rank, own, rules)
         _after_calls(rank, modules, own, rules)
+    called = otherwise(ranks, modules, read) if read else None
+    if called:
+        why = "is imported when the program may have chosen by {}, which is each rank's own"
+        for rank in ranks:
+            variable = chosen_by_rank(rank, names)
+            for name in called.varied if variable else ():
+                own.setdefault(name, Left(why.format(variable)))
     left = spread(own, modules)
     files = {rank.main for rank in ranks}
     main = files.pop() if len(files) == 1 else ""
-    called = otherwise(ranks, modules, read) if read else None
     return Plan(list(modules.values()), left, len(ranks), main=main, called=called)
 
 
@@ -208,16 +214,15 @@ def _after_calls(
     rank: RankModules, modules: Mapping[str, Module], own: dict[str, Left], rules: tuple[Rule, ...]
 ) -> None:
     """What the program called, or changed, between its imports may have set what a later import
-    reads; a template would import that without."""
+    reads; a template would import that without. What a module of its own did so, it does without
+    only if that module is left: then who may read it is left, too."""
     importers = importers_of(modules.values())
-    done: set[str] = set()
+    done: set[tuple[str, str]] = set()
     for event in rank.events:
         package = event.detail.partition(".")[0]
-        if event.module or event.what != "called" or package in done:
+        if event.what != "called" or (event.module, package) in done or _is_harmless(event, rules):
             continue
-        if _is_harmless(event, rules):
-            continue
-        done.add(package)
+        done.add((event.module, package))
         inside = list(modules) if package in ("*", "builtins") else inside_of(package, modules)
         # of what was there before the first module, it is known only who asked for it
         inside += [by for by, name in rank.asked if by in modules and is_in(package, name)]
@@ -226,8 +231,14 @@ def _after_calls(
         for name in reached & later:  # those that import only such as come later follow from them
             if name not in inside and not reached.intersection(modules[name].imports) - later:
                 continue
-            doing = f"calls or changes {event.detail}" if package != "*" else "has done very much"
-            own.setdefault(name, Left(f"before it the program itself {doing}"))
+            if not event.module:
+                doing = (
+                    f"calls or changes {event.detail}" if package != "*" else "has done very much"
+                )
+                own.setdefault(name, Left(f"before it the program itself {doing}"))
+            elif event.module in modules and event.module not in modules[name].imports:
+                modules[name].imports.append(event.module)
+                modules[name].follows[event.module] = event.detail
 
 
 def _reached(front: Iterable[str], importers: Mapping[str, list[str]]) -> set[str]:

@@ -23,6 +23,7 @@ _WORDS = {
     "limits": "sets limits or priorities of this process",
     "bind": "binds this process to processors or memory",
     "folder": "changes the working directory",
+    "mask": "changes which signals are blocked",
     "imports": "changes how modules are imported",
     "loader": "is loaded by a loader of the program's own",
     "library": "brings a library that may read all of the environment unseen",

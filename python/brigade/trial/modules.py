@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from brigade.trial.programs import called, is_interpreter, programs
-from brigade.trial.record import Process, Trial
+from brigade.trial.record import LOOKUPS, Process, Trial
 
 
 class Execution(NamedTuple):
@@ -38,6 +38,15 @@ class Event(NamedTuple):
     executed: int  # how many executions had begun by then
 
 
+class Look(NamedTuple):
+    """The program itself looked for a file, between its imports."""
+
+    path: str
+    opened: bool
+    there: bool
+    executed: int  # how many executions had begun by then
+
+
 @dataclass
 class RankModules:
     """What one rank's Python imported and what that did."""
@@ -55,6 +64,9 @@ class RankModules:
     main: str = ""  # the file that `-m MODULE` means
     script: str = ""  # its path, if it is one
     arguments: str = ""  # what tells those of the program from others
+    cwd: str = ""
+    ends: dict[str, int] = field(default_factory=dict)  # how many had begun when each ended
+    looks: list[Look] = field(default_factory=list)
 
 
 def rank_modules(trial: Trial) -> list[RankModules]:
@@ -109,7 +121,7 @@ def behind(trial: Trial) -> str:
 
 def of_process(rank: int, process: Process) -> RankModules:
     """What the records of one process say."""
-    what = RankModules(rank, process.host)
+    what = RankModules(rank, process.host, cwd=process.cwd)
     script = called(process)
     what.script = script if os.path.isabs(script) and is_interpreter(process) else ""
     executing: dict[int, str] = {}  # by the order of their beginnings
@@ -123,6 +135,7 @@ def of_process(rank: int, process: Process) -> RankModules:
             what.asked.add((record.by, record.path))
         elif record.kind == "executed":
             executing.pop(record.status, None)
+            what.ends[record.path] = len(what.executions)
             place = places.get(record.status)
             if record.extra == "failed" and place is not None:
                 what.executions[place] = what.executions[place]._replace(failed=True)
@@ -135,6 +148,9 @@ def of_process(rank: int, process: Process) -> RankModules:
         elif record.kind == "event" and record.by != WARNING_SHOWN:
             event = Event(record.by, record.path, record.extra, len(what.executions))
             what.events.append(event)
+        elif record.kind in LOOKUPS and what.arguments and not executing:
+            there, number = record.status == 0, len(what.executions)
+            what.looks.append(Look(record.path, record.kind == "open", there, number))
         elif record.kind == "digest":
             what.variables[record.path] = record.extra
         elif record.kind == "watch":

@@ -1,14 +1,17 @@
-"""What a trial's program does with modules between its imports: a later import may read it.
+"""What a trial's program, and each module of its own, does with others between its imports: a later
+import may read it.
 
     calls = Calls(record, main)
-                              record("module.function") for each function outside the standard
-                              library that is called from another package, and once for each
+                              record(who, "module.function") for each function outside the standard
+                              library that is called from another package, or from another module
+                              of a package by a module of it, and once for each
                               module of which a name, or the generator, is another than before,
                               of the standard library a public one;
                               "*" after very many calls; main(path) of what `-m` has found
-    calls.pause()             an import of the program's begins: what happens is that module's doing
-    calls.go_on()             it has ended
+    calls.go_on(who)          what happens now is its doing; "": the program's
+    calls.pause(who)          an import of its begins, or it has been imported
 
+A module is the program's own if it comes neither with Python nor from site-packages.
 `torch.set_default_dtype(...)`, `numpy.random.seed(...)` or `settings.precision = 8`, and then the
 import of a module that makes something at once: a template would import it without. Python tells
 of calls (sys.setprofile) as long as the program has set no such function itself; not of those of
@@ -41,7 +44,24 @@ _USED_LATE = {
 _bootstrap = sys.modules["_frozen_importlib"]
 _PYTHONS_OWN = _bootstrap.BuiltinImporter, _bootstrap.FrozenImporter
 _MOST = 200_000  # calls between two imports; what is imported after so many is not looked into
+_IMPORTLIB_S = ("importlib", "_frozen_importlib", "_frozen_importlib_external")
 _NUMPY = "numpy.random.mtrand"
+
+
+def is_own(origin):
+    """Of a module's spec."""
+    return (
+        type(origin) is str
+        and origin.endswith((".py", ".pyc"))
+        and "/site-packages/" not in origin
+        and "/dist-packages/" not in origin
+        and not _comes_with_python(origin)
+    )
+
+
+def _comes_with_python(origin):
+    library = getattr(_modules.get("os"), "__file__", "").rpartition("/")[0] + "/"
+    return origin.startswith(library) and "/site-packages/" not in origin
 
 
 class Calls:
@@ -49,26 +69,30 @@ class Calls:
         self._record = record
         self._main = main
         self._seeks = getattr(sys, "argv", ())[:1] == ["-m"]
+        self._who = ""
         self._said = set()
         self._calls = 0
         self._harmless = {}  # package: whether it is of the standard library, or nobody's
         self._before = {}  # module: its names, and what they were
 
-    def go_on(self):
-        if "*" in self._said:
+    def go_on(self, who):
+        self._who = who
+        if (who, "*") in self._said:
             self._before = {}  # nothing more is to be known
             return
         self._before, self._calls = self._look(), 0
         if sys.getprofile() is None:
             sys.setprofile(self._profile)
 
-    def pause(self):
+    def pause(self, who):
         if sys.getprofile() == self._profile:
             sys.setprofile(None)
         if self._seeks and sys.argv[:1] != ["-m"]:
             self._has_found()
         now = self._look() if self._before else {}
         for name, before in self._before.items():
+            if name == who:
+                continue  # it is being executed
             if now.get(name, before) != before and self._differs(name, before, now[name]):
                 self._say(name)
 
@@ -93,9 +117,9 @@ class Calls:
         )
 
     def _say(self, what):
-        if what not in self._said:
-            self._said.add(what)
-            self._record(what)
+        if (self._who, what) not in self._said:
+            self._said.add((self._who, what))
+            self._record(self._who, what)
 
     def _profile(self, frame, event, argument):
         try:
@@ -124,14 +148,16 @@ class Calls:
             function = argument.__name__
         else:
             return
-        if type(name) is not str or name == _MINE:
+        if type(name) is not str or name in (_MINE, self._who):
             return
         package = name.partition(".")[0]
         if self._is_harmless(package) or function not in (_SETTERS.get(package) or (function,)):
             return
         above = caller.f_globals.get("__name__") if caller is not None else None
-        if type(above) is str and above.partition(".")[0] == package:
+        if type(above) is str and above.partition(".")[0] == package and above != self._who:
             return
+        if function == "find_spec" and str(above).partition(".")[0] in _IMPORTLIB_S:
+            return  # a finder is asked for what is imported now
         self._say(f"{name}.{function}")
 
     def _is_harmless(self, package):
@@ -155,8 +181,7 @@ class Calls:
         origin = getattr(spec, "origin", None)
         if type(origin) is not str:
             return spec is None or origin is not None  # a namespace package may be anybody's
-        library = getattr(_modules.get("os"), "__file__", "").rpartition("/")[0] + "/"
-        return origin.startswith(library) and "/site-packages/" not in origin
+        return _comes_with_python(origin)
 
     def _look(self):
         """Of each module but the program and Brigade's: its names, and what they refer to."""

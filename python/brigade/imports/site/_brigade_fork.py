@@ -25,6 +25,7 @@ from _brigade_end import End
 from _brigade_loaders import Source
 from _brigade_nodes import warning_filters, with_importers
 from _brigade_otherwise import left as left_otherwise
+from _brigade_otherwise import with_followers
 from _brigade_show import Store, rank_begins
 from _brigade_state import Settings, _Tally
 from _brigade_streams import Streams, coerced, differs, parse
@@ -88,12 +89,15 @@ class _Template:
         pins = _words(self._environ, _PINS)
         _pin(plan, pins)
         if plan.get("called"):
-            found = left_otherwise(plan["called"], sys.argv[1:], self._clean)
-            self._called = {m: why for m, why in found.items() if pins.get(m) != ""}
+            warm = {module for module, why in pins.items() if not why}
+            given = sys.argv[1:], self._clean, self._place[0]
+            self._called = left_otherwise(plan["called"], *given, warm)
         plan["left"].update(self._called)
         self._found = _words(self._environ, _LEFT)
         if _binds_threads(self._clean):
             self._found.update(_with_openmp(plan))
+        if plan.get("called"):
+            self._found = with_followers(plan["called"], self._found)
         plan["left"].update(self._found)
         plan["warm"] = [entry for entry in plan["warm"] if entry[0] not in plan["left"]]
         warmer = Warmer(plan, (Source,) if Settings.interposed else ())

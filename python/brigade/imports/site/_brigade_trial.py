@@ -13,10 +13,12 @@ _brigade_record.py (docs/design/0023-fork.md):
                         `setenv`: writes, so that it is known whose work a changed value is;
                         `called`: see _brigade_calls.py; `imports`: a part of the import system
                         is another than before; `generator`: see _brigade_generators.py;
+                        `mask`: other signals are blocked;
                         `loader`: its loader's class is one of the program itself; `script`: the
                         file that `-m MODULE` means; `arguments`, `variable`: what tells those of
-                        the program, and one that os.environ is asked for, from others; `asks`: the
-                        line of the program that an import stands in
+                        the program, and one that os.environ is asked for, from others; `asks`: in
+                        which line of the program, or of a module of its own, and of which file an
+                        import stands
 
 What must stay true: the program imports and reads what it would have; what stands in for a part of
 the interpreter adds no frame to a traceback that Python does not take out again.
@@ -24,13 +26,14 @@ the interpreter adds no frame to a traceback that Python does not take out again
 
 import sys
 
-from _brigade_calls import Calls
+from _brigade_calls import Calls, is_own
 from _brigade_common import ReadDict, borrow, words
 from _brigade_generators import SHARED, Generators
 from _brigade_nodes import warning_filters
 from _brigade_otherwise import digest, digest_of_value
 from _brigade_parts import Parts, for_no_import, in_words
-from _brigade_warned import SHOWN, is_own, is_shown, watch
+from _brigade_warned import SHOWN, is_shown, watch
+from _brigade_warned import is_own as is_own_warning
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
@@ -48,11 +51,14 @@ class _State:
     parts = None
     generators = None
     moved = ()  # how often each of them was, by the last look
+    blocked = None  # () -> which signals are
+    mask = None  # by the last look
     order = 0
     of_load = None  # the code of what executes a module
     filters = ()  # of warnings, at the start
     warns = 0  # how many modules were being executed when a warning was shown
     stacks = {}  # thread: names of modules that it is executing
+    own = {""}  # the program, and modules of its own
     said = set()  # what has been recorded
 
 
@@ -87,30 +93,39 @@ def _watch_executions(load_unlocked):
         name, by = words(getattr(spec, "name", "")), _asker()
         stack = _State.stacks.setdefault(_State.thread(), [])
         _note_parts()
-        if not stack:
-            _State.calls.pause()
-            _State.write(("event", "0", "", "asks", _line()))
+        if by in _State.own:
+            _State.calls.pause(by)
+            _State.write(("event", "0", by, "asks", _place(by)))
         _note_generators()
+        _note_mask()
         _State.order += 1
         order = str(_State.order)
         origin = words(getattr(spec, "origin", None))
+        own = is_own(getattr(spec, "origin", None))
         _State.write(("imported", order, by, name, origin))
         _note_loader(name, getattr(spec, "loader", None))
         stack.append(name)
         _tell()
+        if own:
+            _State.own.add(name)
+            _State.calls.go_on(name)
         ended = "failed"
         try:
             module = load_unlocked(spec)
             ended = ""
             return module
         finally:
+            if own:
+                _State.calls.pause(name)
             _note_parts()
             _note_without_spec(name)
             _note_generators()
+            _note_mask()
             stack.pop()
             if not stack:
                 _State.stacks.pop(_State.thread(), None)
-                _State.calls.go_on()
+            if by in _State.own:
+                _State.calls.go_on(by)
             _tell()
             _State.write(("executed", order, by, name, ended))
             if name == "warnings":
@@ -119,15 +134,19 @@ def _watch_executions(load_unlocked):
     return _load_unlocked
 
 
-def _line():
-    """Of the program, where it imports; 0 before it begins, none of it in another thread."""
-    frame, line = sys._getframe(2), 0
-    names = _modules["__main__"].__dict__
+def _place(by):
+    """Where it imports: "LINE:FILE", line 0 before a program begins. What is not in the file's own
+    statements (a function that is called when Python ends) or in another thread is after all."""
+    if _State.thread() != _State.main_thread:
+        return f"{_NO_LINE}:"
+    names = getattr(_modules.get(by or "__main__"), "__dict__", None)
+    frame, place = sys._getframe(2), "0:"
     while frame is not None:
         if frame.f_globals is names:
-            line = frame.f_lineno
+            line = frame.f_lineno if frame.f_code.co_name == "<module>" else _NO_LINE
+            place = f"{line}:{words(frame.f_code.co_filename)}"
         frame = frame.f_back
-    return str(line if _State.thread() == _State.main_thread else _NO_LINE)
+    return place
 
 
 def _note_parts():
@@ -144,6 +163,13 @@ def _note_generators():
     for name, then, now in zip(SHARED, before, _State.moved):
         if then != now and _asker():
             _once("event", "0", _asker(), "generator", name)
+
+
+def _note_mask():
+    if _State.thread() == _State.main_thread:
+        before, _State.mask = _State.mask, _State.blocked()
+        if before != _State.mask:
+            _once("event", "0", _asker(), "mask", "")
 
 
 def _note_loader(name, loader):
@@ -188,7 +214,7 @@ def _show_warning(message, original):
     template will see the same one and can keep it for its ranks: not if the program wants to see
     more than it was told at its start."""
     stack, frame = _stack(), sys._getframe(2)
-    if stack and is_own(message, stack, _State.of_load, frame):
+    if stack and is_own_warning(message, stack, _State.of_load, frame):
         if is_shown(message, _State.filters, frame):
             _State.warns = len(stack)
     _tell()
@@ -310,10 +336,13 @@ def start(write):
     _State.parts = Parts()
     _State.generators = Generators()
     _State.moved = _State.generators.look()
+    signal = borrow("_signal")
+    _State.blocked = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    _State.mask = _State.blocked()
     _State.calls = Calls(
-        lambda what: _once("event", "0", "", "called", what),
+        lambda who, what: _once("event", "0", who, "called", what),
         lambda path: _once("event", "0", "", "script", words(path)),
     )
-    _State.calls.go_on()
+    _State.calls.go_on("")
     write(("event", "0", "", "arguments", digest(sys.argv[1:])))
     _tell()
