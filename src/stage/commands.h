@@ -34,6 +34,7 @@ struct join_options {
 
 struct drop_options {
     const char *id, *job, *base;
+    const char *also; /* jobs of that image whose names begin like this end too; may be NULL */
     int keep;
     struct dead_known dead;
 };

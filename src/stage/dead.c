@@ -55,7 +55,9 @@ const char *dead_why_not(const struct dead_known *known, const char *id, int job
     if (is_named(known->live, job))
         return "its brigade run is alive";
     if (strncmp(job, STANDING, strlen(STANDING)) == 0)
-        return known->all || is_named(known->over, job) ? "" : "it stands until brigade unstage";
+        return known->all || is_named(known->over, job)
+                   ? ""
+                   : "it stands until brigade unstage, or clean --all";
     snprintf(tail, sizeof tail, "%s/state", job);
     int fd = openat(jobs_fd, tail, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st)) { /* it is being made, or was cut off while it was removed */
@@ -122,6 +124,30 @@ void dead_sweep(struct folder *f, const struct dead_known *known, const char *ow
 {
     struct sweep s = {.folder = f, .known = known, .name = own};
     dead_each(f, sweep_job, &s);
+}
+
+struct namesakes {
+    struct folder *folder;
+    const char *id, *start;
+    int found;
+};
+
+static void drop_namesake(void *user, const char *id, int jobs_fd, const char *job)
+{
+    struct namesakes *s = user;
+    int went;
+    (void)jobs_fd;
+    if (strcmp(id, s->id) != 0 || strncmp(job, s->start, strlen(s->start)) != 0)
+        return;
+    folder_job_remove(s->folder, id, job, 1, NULL, NULL, &went, NULL);
+    s->found = 1;
+}
+
+int dead_drop(struct folder *f, const char *id, const char *start)
+{
+    struct namesakes s = {.folder = f, .id = id, .start = start};
+    dead_each(f, drop_namesake, &s);
+    return s.found;
 }
 
 void dead_forget(const char *base, const char *job)

@@ -30,6 +30,10 @@ void dead_each(struct folder *f,
 /* Removes dead jobs other than `own`, and with an image's last one the image. Says nothing. */
 void dead_sweep(struct folder *f, const struct dead_known *known, const char *own);
 
+/* Removes the jobs of the staged folder `id` whose names begin with `start`; the folder stays.
+ * Returns whether there was any. */
+int dead_drop(struct folder *f, const char *id, const char *start);
+
 /* Removes a job, wherever it is in `base`, and what nobody holds: after a killed process. */
 void dead_forget(const char *base, const char *job);
 

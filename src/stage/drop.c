@@ -237,6 +237,8 @@ int drop_run(const struct drop_options *options)
     if (!rc)
         rc = folder_open(&f, options->base, 0, &err);
     if (!rc) {
+        if (options->also)
+            d.found = dead_drop(&f, options->id, options->also);
         rc = folder_job_remove(&f, options->id, options->job, options->keep, read_state, &d,
                                &d.removed, &err);
         folder_sweep(&f, NULL);

@@ -30,8 +30,9 @@ static const char usage[] =
     "                         [--incoming NAME] [--held]\n"
     "       brigade-stage join --image-id HEX --job ID [--base DIR] [--changed ENTRY,ENTRY,...]\n"
     "                         [--pulse SECONDS] [--incoming NAME]\n"
-    "       brigade-stage drop --image-id HEX --job ID [--base DIR] [--keep] [--pulse SECONDS]\n"
-    "                         [--launcher HOST --live JOB,JOB,...] [--incoming NAME]\n"
+    "       brigade-stage drop --image-id HEX --job ID [--also PREFIX] [--base DIR] [--keep]\n"
+    "                         [--pulse SECONDS] [--launcher HOST --live JOB,JOB,...]\n"
+    "                         [--incoming NAME]\n"
     "       brigade-stage forget --job ID [--base DIR] [--pulse SECONDS] [--incoming NAME]\n"
     "       brigade-stage clean [--base DIR] [--launcher HOST --live JOB,JOB,...]\n"
     "                           [--over JOB,JOB,...] [--idle SECONDS] [--all] [--dry-run]\n"
@@ -42,6 +43,7 @@ enum option_code {
     OPT_IMAGE = 1,
     OPT_IMAGE_ID,
     OPT_JOB,
+    OPT_ALSO,
     OPT_BASE,
     OPT_READERS,
     OPT_SEGMENT,
@@ -65,18 +67,32 @@ enum option_code {
 };
 
 static const struct option options[] = {
-    {"image", 1, NULL, OPT_IMAGE},       {"image-id", 1, NULL, OPT_IMAGE_ID},
-    {"job", 1, NULL, OPT_JOB},           {"base", 1, NULL, OPT_BASE},
-    {"readers", 1, NULL, OPT_READERS},   {"segment", 1, NULL, OPT_SEGMENT},
-    {"workers", 1, NULL, OPT_WORKERS},   {"mpi", 1, NULL, OPT_MPI},
-    {"progress", 1, NULL, OPT_PROGRESS}, {"timeout", 1, NULL, OPT_TIMEOUT},
-    {"changed", 1, NULL, OPT_CHANGED},   {"memory", 1, NULL, OPT_MEMORY},
-    {"topology", 1, NULL, OPT_TOPOLOGY}, {"live", 1, NULL, OPT_LIVE},
-    {"launcher", 1, NULL, OPT_LAUNCHER}, {"pulse", 1, NULL, OPT_PULSE},
-    {"incoming", 1, NULL, OPT_INCOMING}, {"over", 1, NULL, OPT_OVER},
-    {"idle", 1, NULL, OPT_IDLE},         {"all", 0, NULL, OPT_ALL},
-    {"dry-run", 0, NULL, OPT_DRY_RUN},   {"held", 0, NULL, OPT_HELD},
-    {"keep", 0, NULL, OPT_KEEP},         {NULL, 0, NULL, 0}};
+    {"image", 1, NULL, OPT_IMAGE},
+    {"image-id", 1, NULL, OPT_IMAGE_ID},
+    {"job", 1, NULL, OPT_JOB},
+    {"also", 1, NULL, OPT_ALSO},
+    {"base", 1, NULL, OPT_BASE},
+    {"readers", 1, NULL, OPT_READERS},
+    {"segment", 1, NULL, OPT_SEGMENT},
+    {"workers", 1, NULL, OPT_WORKERS},
+    {"mpi", 1, NULL, OPT_MPI},
+    {"progress", 1, NULL, OPT_PROGRESS},
+    {"timeout", 1, NULL, OPT_TIMEOUT},
+    {"changed", 1, NULL, OPT_CHANGED},
+    {"memory", 1, NULL, OPT_MEMORY},
+    {"topology", 1, NULL, OPT_TOPOLOGY},
+    {"live", 1, NULL, OPT_LIVE},
+    {"launcher", 1, NULL, OPT_LAUNCHER},
+    {"pulse", 1, NULL, OPT_PULSE},
+    {"incoming", 1, NULL, OPT_INCOMING},
+    {"over", 1, NULL, OPT_OVER},
+    {"idle", 1, NULL, OPT_IDLE},
+    {"all", 0, NULL, OPT_ALL},
+    {"dry-run", 0, NULL, OPT_DRY_RUN},
+    {"held", 0, NULL, OPT_HELD},
+    {"keep", 0, NULL, OPT_KEEP},
+    {NULL, 0, NULL, 0},
+};
 
 struct words {
     const char *value[OPT_KEEP + 1];
@@ -291,10 +307,13 @@ static int drop(void *words)
     const struct words *w = words;
     struct drop_options o = {.id = w->value[OPT_IMAGE_ID],
                              .job = w->value[OPT_JOB],
+                             .also = w->value[OPT_ALSO],
                              .base = base_of(w),
                              .keep = w->value[OPT_KEEP] != NULL,
                              .dead = dead_of(w)};
     signal(SIGUSR1, SIG_IGN);
+    if (o.also && !*o.also)
+        return refuse("--also", "needs a name's beginning");
     int code = check_names(w) ? EXIT_USAGE : drop_run(&o);
     if (w->value[OPT_INCOMING])
         incoming_remove(o.base, w->value[OPT_INCOMING]);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 from project import Site
 
+from brigade.job import ahead
+from brigade.job.course import Settings
 from brigade.job.standing import job_name, slurm_job_of
 
 
@@ -244,3 +247,76 @@ def test_a_signal_while_it_stages_ends_it_and_leaves_nothing(made: Site, number:
     assert job.returncode == -number and "stopped by" in said and "Traceback" not in said
     assert left(made) == []
     assert brigade(made, "unstage").stdout == "nothing stands here\n"
+
+
+def _stagings(site: Site, n: int) -> list[int]:
+    environment = {
+        **os.environ,
+        "BRIGADE_CACHE": str(site.base / "cache"),
+        "BRIGADE_NODE_DIR": str(site.nodes),
+        "BRIGADE_PATIENCE": "60",
+        "BRIGADE_FAULT": "stage.slow:1000000",  # so that none finds another's record
+    }
+    words = [sys.executable, "-m", "brigade", "stage", "-q", "--", str(site.python), str(site.app)]
+    at_once = [subprocess.Popen(words, env=environment) for _ in range(n)]
+    return [one.wait(timeout=120) for one in at_once]
+
+
+def test_unstage_takes_away_what_stagings_at_the_same_time_have_left(made: Site) -> None:
+    assert _stagings(made, 3) == [0, 0, 0]
+    done = brigade(made, "unstage")
+    assert "taken off 1 node\n" in done.stdout and left(made) == [], done.stdout
+
+
+def test_unstage_takes_away_what_a_staging_without_a_record_has_left(made: Site) -> None:
+    stage(made)
+    shutil.rmtree(made.base / "cache/standing")  # as if it had been killed before its record
+    stage(made)
+    (jobs,) = made.nodes.glob("brigade-*/*/jobs")
+    assert len(os.listdir(jobs)) == 2
+    foreign = jobs / f"standing-{os.uname().nodename}.of-a.site.{os.uname().nodename}.of-a.site-1"
+    foreign.mkdir()
+    assert "a job still uses it" in brigade(made, "unstage").stdout
+    assert os.listdir(jobs) == [foreign.name], "that of another host's is not ours"
+    assert brigade(made, "clean", "--all").returncode == 0 and left(made) == []
+
+
+def test_what_another_staging_has_noted_meanwhile_goes(
+    made: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BRIGADE_CACHE", str(made.base / "cache"))
+    monkeypatch.setenv("BRIGADE_NODE_DIR", str(made.nodes))
+    stage(made)
+    (record,) = (made.base / "cache/standing").glob("*/*.json")
+    other = {**json.loads(record.read_text()), "staged_id": "0" * 32, "job": "standing-other"}
+    assert brigade(made, "unstage").returncode == 0
+    bring, dropped = ahead.bring, []
+
+    def brought(*words, **named):
+        found = bring(*words, **named)
+        record.write_text(json.dumps(other))
+        return found
+
+    monkeypatch.setattr(ahead, "bring", brought)
+    monkeypatch.setattr(ahead.stage, "drop", lambda *words, **named: dropped.append(words[1:]))
+    told = ahead.stage_ahead(Settings([str(made.python), str(made.app)], quiet=True))
+    assert dropped == [("0" * 32, "standing-other")]
+    assert json.loads(record.read_text())["staged_id"] == told["staged_id"]
+    assert "taken off 1 node\n" in brigade(made, "unstage").stdout and left(made) == []
+
+
+def test_a_staging_with_other_bytes_takes_away_all_of_what_stood(site: Site) -> None:
+    (site.package / "data.txt").write_text("x" * 400_000)
+    assert site.brigade(run=("--memory", "1G")).returncode == 0
+    less = str(site.report()["staging"]["memory"]["whole"] - 1)
+    whole = stage(site)
+    (record,) = (site.base / "cache/standing").glob("*/*.json")
+    shutil.copy(record, site.base / "whole.json")
+    record.unlink()
+    small = stage(site, "--memory", less)
+    assert sorted(left(site)) == sorted([whole["staged_id"], small["staged_id"]])
+    shutil.copy(site.base / "whole.json", record)
+    assert stage(site, "--memory", less)["staged_id"] == small["staged_id"]
+    assert left(site) == [small["staged_id"]]
+    brigade(site, "unstage")
+    assert left(site) == []

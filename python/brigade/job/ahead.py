@@ -79,13 +79,14 @@ def _stage_ahead(settings: Settings) -> dict[str, Any]:
             stage.drop(launch, staged["image_id"], job, keep=False)
         interrupt.check()
         record = standing.new(where, launch, course.image, course.image_id, staged, job)
+        stands = standing.find(where, course.image_id)  # another staging may have been faster
         try:
             standing.note(record)
         except StageError:  # nobody would know of it
             stage.drop(launch, staged["image_id"], job, keep=False)
             raise
         if stands:  # with other bytes, or not on every node: the record is the new one's
-            stage.drop(launch, stands.staged_id, stands.entry, keep=False)
+            _drop_other(launch, stands, record)
     return {
         "allocation": where,
         "image": course.image,
@@ -101,6 +102,15 @@ def _stage_ahead(settings: Settings) -> dict[str, Any]:
         "topology": staged.get("topology"),
         "renewed": course.renewed,
     }
+
+
+def _drop_other(launch: Launch, other: Standing, ours: Standing) -> None:
+    """Take away what another record named, beside what ours names."""
+    if other.staged_id != ours.staged_id:
+        also = standing.entries(other.allocation)
+        stage.drop(launch, other.staged_id, other.entry, keep=False, also=also)
+    elif other.entry != ours.entry:
+        stage.drop(launch, other.staged_id, other.entry, keep=False)
 
 
 def _launch(settings: Settings) -> Launch:
@@ -163,7 +173,8 @@ def _take_away(what: Standing) -> dict[str, Any]:
         told["why"] = f"its job is over; if its nodes keep memory: brigade clean -- srun -w {nodes}"
         return told
     tool = [str(native("brigade-stage")), "drop", "--image-id", what.staged_id]
-    tool += ["--job", what.entry, "--base", stage.node_base(), *PULSE]
+    tool += ["--job", what.entry, "--also", standing.entries(what.allocation)]
+    tool += ["--base", stage.node_base(), *PULSE]
     with _in_folder(what.cwd):
         launch = parse(what.words)
         launch.everywhere = what.transport == "sbcast"

@@ -209,10 +209,14 @@ def _joined(results: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def drop(launch: Launch, image_id: str, job: str, *, keep: bool) -> list[dict[str, Any]]:
-    """End a job on all its nodes; returns one object a node. Never raises: the job has been run."""
+def drop(
+    launch: Launch, image_id: str, job: str, *, keep: bool, also: str | None = None
+) -> list[dict[str, Any]]:
+    """End a job on all its nodes; returns one object a node. `also`: and those on that image whose
+    names begin like this. Never raises: the job has been run."""
     tool = [str(native("brigade-stage")), "drop", "--image-id", image_id, "--job", job]
     tool += ["--base", node_base(), *(["--keep"] if keep else []), *known(), *PULSE]
+    tool += ["--also", also] if also else []
     try:
         results, _, _ = _run(launch, tool, stoppable=False)
     except StageError:

@@ -3,7 +3,9 @@
 A record says what stands, so that a later job looks for it there before it stages anything. It is
 only a hint: whether a node has it, the node itself says (`brigade-stage join`). What keeps it in
 the nodes' memory is a job entry without processes, named after the allocation and the process that
-staged: what a staging that fails takes away is its own.
+staged: what a staging that fails takes away is its own. A record names one of them. There may be
+more on the same image, of stagings at the same time or of one that was killed before its record:
+whoever takes an image away takes all of the allocation's (`entries`).
 
     <cache>/standing/<allocation>/<image id>.json
 """
@@ -59,6 +61,12 @@ def allocation(launch: Launch | None = None) -> str:
 def job_name(where: str) -> str:
     """The job entry that keeps what this process stages on the nodes of allocation `where`."""
     return f"{_PREFIX}{where}.{os.uname().nodename}-{os.getpid()}"
+
+
+def entries(where: str) -> str:
+    """How the names of all job entries begin that `job_name` has given for allocation `where`."""
+    own = "" if where.startswith(_SLURM) else f"{where}-"  # another host's name may begin like this
+    return f"{_PREFIX}{where}.{own}"
 
 
 def slurm_job_of(name: str) -> str | None:
