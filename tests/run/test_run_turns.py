@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 from project import Site
 
-from brigade.job import turns
+from brigade.job import prepare, turns
+from brigade.job.course import Course, Settings
+from brigade.job.progress import Progress
+from brigade.launch import parse
 
 
 def start(site: Site, report: Path, *run: str) -> subprocess.Popen[str]:
@@ -93,3 +96,23 @@ def test_a_job_does_not_wait_for_another_that_grows_the_image(site: Site) -> Non
     done = site.brigade("other")
     assert done.returncode == 0 and "waiting" not in done.stderr
     assert site.report()["image"]["grown"] is None
+
+
+@pytest.mark.parametrize("renew", [False, True])
+def test_what_another_makes_between_our_look_and_our_turn_is_not_made_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch, renew: bool
+) -> None:
+    image = image_of(site)
+    assert site.brigade().returncode == 0
+    meanwhile, take = image.rename(site.base / "meanwhile"), turns._take
+
+    def taken_late(path: str) -> bool:
+        meanwhile.rename(image)
+        return take(path)
+
+    monkeypatch.setattr(turns, "_take", taken_late)
+    monkeypatch.setenv("BRIGADE_CACHE", str(site.base / "cache"))
+    words = [str(site.python), str(site.app)]
+    course = Course(Settings(words, renew=renew))
+    prepare.prepare(course, parse(words), Progress(quiet=True))
+    assert course.image_id and bool(course.trial) is renew

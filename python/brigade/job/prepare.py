@@ -80,9 +80,8 @@ def _prepare(course: Course, launch: Launch, progress: Progress, early: Early | 
         early.withdraw()
     wait_s = 0.0 if settings.renew else settings.trial_limit
     with turn(path, wait_s, _told_once(progress)) as mine:
-        made = mine.waited and not settings.renew  # by another, perhaps
-        served = made and os.path.exists(path) and not _whose(path)
-        if not served or _use_image(course, path):
+        made = not settings.renew and os.path.exists(path) and not _whose(path)
+        if not made or _use_image(course, path):  # another has not made it since our look
             _anew(course, launch, path, progress, reason, is_ours=mine.mine)
 
 

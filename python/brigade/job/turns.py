@@ -23,10 +23,9 @@ _LOOK_S = 0.2
 
 
 class Turn:
-    """`mine`: others leave the image alone meanwhile. `waited`: another has had it before."""
+    """`mine`: others leave the image alone meanwhile. Another may have made it just before."""
 
     mine = False
-    waited = False
 
 
 def file_of(image: str) -> str:
@@ -44,7 +43,7 @@ def turn(
         os.makedirs(os.path.dirname(image), exist_ok=True)
     mine.mine = _take(path)
     if not mine.mine:
-        mine.waited = _wait(path, wait_s, waiting)
+        _wait(path, wait_s, waiting)
         mine.mine = _take(path)
     if not mine.mine:
         yield mine
@@ -88,9 +87,8 @@ def _holder(path: str) -> str | None:
     return None
 
 
-def _wait(path: str, wait_s: float, waiting: Callable[[float], None]) -> bool:
-    """Until who has the turn gives it up, or is dead: then its file is gone. Returns whether there
-    was anybody."""
+def _wait(path: str, wait_s: float, waiting: Callable[[float], None]) -> None:
+    """Until who has the turn gives it up, or is dead: then its file is gone."""
     start = touched_at = time.monotonic()
     first, touched = "", -1.0
     while True:
@@ -98,19 +96,19 @@ def _wait(path: str, wait_s: float, waiting: Callable[[float], None]) -> bool:
             with open(path, encoding="utf-8", errors="replace") as file:  # asks the server anew
                 holder, seen = file.read(), os.fstat(file.fileno()).st_mtime
         except OSError:
-            return touched >= 0  # else who had it has ended since, or there can be no such file
+            return  # or there can be no such file
         first = first or holder  # which it writes a moment after making the file
         if holder != first:
-            return True
+            return
         now = time.monotonic()
         if seen != touched:
             touched, touched_at = seen, now
         if _is_dead(first) or now - touched_at > _DEAD_S or time.time() - seen > _LONG_AGO_S:
             with suppress(OSError):
                 os.unlink(path)
-            return True
+            return
         if now - start >= wait_s:
-            return wait_s > 0
+            return
         waiting(now - start)
         time.sleep(_LOOK_S)
 
