@@ -8,12 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from project import Site
 
+from brigade.errors import TrialError
 from brigade.job import prepare, turns
 from brigade.job.course import Course, Settings
 from brigade.job.progress import Progress
@@ -68,7 +68,7 @@ def test_one_that_has_died_is_not_waited_for(site: Site, how: str) -> None:
     assert site.report()["image"]["trial"] and not lock.exists()
 
 
-def test_waiting_ends_with_the_trials_limit_or_a_signal(site: Site) -> None:
+def test_waiting_ends_by_a_signal(site: Site) -> None:
     image = image_of(site)
     lock = Path(turns.file_of(str(image)))
     lock.write_text("elsewhere 1")
@@ -80,11 +80,43 @@ def test_waiting_ends_with_the_trials_limit_or_a_signal(site: Site) -> None:
     job.send_signal(signal.SIGINT)
     job.communicate(timeout=60)
     assert job.returncode == -signal.SIGINT and lock.exists()
-    begun = time.monotonic()
-    done = site.brigade(run=("--trial-limit", "2"))
-    assert done.returncode == 0 and time.monotonic() - begun >= 2
-    assert site.report()["image"]["id"] and site.report()["unstaged"] is None
-    assert lock.read_text() == "elsewhere 1"
+
+
+def test_whoever_has_waited_in_vain_leaves_the_image_to_who_makes_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = image_of(site)
+    lock = Path(turns.file_of(str(image)))
+    lock.write_text("elsewhere 1")
+    monkeypatch.setenv("BRIGADE_CACHE", str(site.base / "cache"))
+    monkeypatch.setattr(prepare, "_MORE_S", 0.0)
+    words = [str(site.python), str(site.app)]
+    course = Course(Settings(words, trial_limit=0.5))
+    with pytest.raises(TrialError, match="another job still makes the image after 1 s"):
+        prepare.prepare(course, parse(words), Progress(quiet=True))
+    assert lock.read_text() == "elsewhere 1" and not image.exists()
+
+
+UNQUIET = """\
+import glob, os, sys, time
+for number in range(200):
+    if glob.glob(os.path.join(os.environ["BRIGADE_CACHE"], "images", "*.brg")):
+        break
+    os.path.exists(f"{sys.argv[0]}.{number}")
+    time.sleep(0.1)
+"""
+
+
+def test_jobs_wait_for_a_trial_that_uses_its_whole_limit(site: Site) -> None:
+    site.app.write_text(UNQUIET)
+    reports = [site.base / f"report{i}" for i in range(3)]
+    jobs = [start(site, report, "--trial-limit", "3") for report in reports]
+    for job in jobs:
+        _, said = job.communicate(timeout=240)
+        assert job.returncode == 0, said
+    told = [json.loads(report.read_text()) for report in reports]
+    (trial,) = [one["image"]["trial"] for one in told if one["image"]["trial"]]
+    assert trial["ended"] == "limit" and trial["seconds"] >= 3
 
 
 def test_a_job_does_not_wait_for_another_that_grows_the_image(site: Site) -> None:

@@ -15,19 +15,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from brigade import interrupt
-from brigade.errors import BrigadeError, ImageError
+from brigade.errors import BrigadeError, ImageError, TrialError
 from brigade.image import missed
 from brigade.job import failed, standing, views
 from brigade.job.key import image_path
 from brigade.job.leftovers import remove_trials
 from brigade.job.progress import Progress
-from brigade.job.turns import turn
+from brigade.job.turns import file_of, turn
 from brigade.launch import Launch, parse
 from brigade.whose import stranger
 
 if TYPE_CHECKING:
     from brigade.job.course import Course
     from brigade.job.early import Early
+
+_MORE_S = 600.0  # than two trials: to build what one has found
 
 
 def prepare(course: Course, launch: Launch, progress: Progress, early: Early | None = None) -> None:
@@ -78,8 +80,13 @@ def _prepare(course: Course, launch: Launch, progress: Progress, early: Early | 
         return
     if early:
         early.withdraw()
-    wait_s = 0.0 if settings.renew else settings.trial_limit
+    wait_s = 0.0 if settings.renew else 2 * settings.trial_limit + _MORE_S
     with turn(path, wait_s, _told_once(progress)) as mine:
+        if mine.in_vain and not mine.mine and wait_s:
+            raise TrialError(
+                f"another job still makes the image after {wait_s:.0f} s",
+                hint=f"{file_of(path)} says which",
+            )
         made = not settings.renew and os.path.exists(path) and not _whose(path)
         if not made or _use_image(course, path):  # another has not made it since our look
             _anew(course, launch, path, progress, reason, is_ours=mine.mine)

@@ -5,7 +5,8 @@
 
 What must stay true: nobody waits for one that has died (its file is not touched any more, or its
 host is this one and has no such process), nor for a second one, nor longer than told. Where there
-can be no such file all make it, as if they had not met: an image appears by one rename.
+can be no such file all make it, as if they had not met: an image appears by one rename. Whoever has
+waited in vain for one that lives leaves the image to it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ _LOOK_S = 0.2
 
 
 class Turn:
-    """`mine`: others leave the image alone meanwhile. Another may have made it just before."""
+    """`mine`: others leave the image alone meanwhile. Another may have made it just before.
+    `in_vain`: another still has it, after all the time that there was to wait."""
 
     mine = False
+    in_vain = False
 
 
 def file_of(image: str) -> str:
@@ -43,7 +46,7 @@ def turn(
         os.makedirs(os.path.dirname(image), exist_ok=True)
     mine.mine = _take(path)
     if not mine.mine:
-        _wait(path, wait_s, waiting)
+        mine.in_vain = not _wait(path, wait_s, waiting)
         mine.mine = _take(path)
     if not mine.mine:
         yield mine
@@ -87,8 +90,9 @@ def _holder(path: str) -> str | None:
     return None
 
 
-def _wait(path: str, wait_s: float, waiting: Callable[[float], None]) -> None:
-    """Until who has the turn gives it up, or is dead: then its file is gone."""
+def _wait(path: str, wait_s: float, waiting: Callable[[float], None]) -> bool:
+    """Until who has the turn gives it up, or is dead: then its file is gone. False if it still has
+    it after `wait_s`."""
     start = touched_at = time.monotonic()
     first, touched = "", -1.0
     while True:
@@ -96,19 +100,19 @@ def _wait(path: str, wait_s: float, waiting: Callable[[float], None]) -> None:
             with open(path, encoding="utf-8", errors="replace") as file:  # asks the server anew
                 holder, seen = file.read(), os.fstat(file.fileno()).st_mtime
         except OSError:
-            return  # or there can be no such file
+            return True  # or there can be no such file
         first = first or holder  # which it writes a moment after making the file
         if holder != first:
-            return
+            return True
         now = time.monotonic()
         if seen != touched:
             touched, touched_at = seen, now
         if _is_dead(first) or now - touched_at > _DEAD_S or time.time() - seen > _LONG_AGO_S:
             with suppress(OSError):
                 os.unlink(path)
-            return
+            return True
         if now - start >= wait_s:
-            return
+            return False
         waiting(now - start)
         time.sleep(_LOOK_S)
 
