@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from project import Site
@@ -198,19 +200,43 @@ def test_unstage_means_the_launchers_words_as_they_were_meant(made: Site, tmp_pa
 
 def test_what_cannot_be_taken_away_keeps_nothing_else_standing(made: Site) -> None:
     stage(made)
-    other = made.base / "another.py"
-    other.write_text("import json\n")
-    assert brigade(made, "stage", "--", str(made.python), str(other)).returncode == 0
+    for name in ("another.py", "third.py"):
+        other = made.base / name
+        other.write_text("import json\n")
+        assert brigade(made, "stage", "--", str(made.python), str(other)).returncode == 0
     records = sorted((made.base / "cache/standing").glob("*/*.json"))
-    assert len(records) == len(left(made)) == 2
-    first = json.loads(records[0].read_text())
-    words = {**first, "words": ["/none/mpirun", "./a"]}
-    records[0].write_text(json.dumps(words))
+    assert len(records) == len(left(made)) == 3
+    told = [json.loads(record.read_text()) for record in records]
+    for at, words in ((0, ["/none/mpirun", "./a"]), (1, ["mpirun", "--no-such-option"])):
+        records[at].write_text(json.dumps({**told[at], "words": words}))
     done = brigade(made, "unstage")
-    assert done.returncode == 3 and "/none/mpirun" in done.stderr
-    assert left(made) == [first["staged_id"]]
-    records[0].write_text(json.dumps(first))
+    assert done.returncode == 3 and "/none/mpirun" in done.stderr and "Traceback" not in done.stderr
+    for one in told[:2]:
+        assert f"brigade: {one['image']} ({one['allocation']}): " in done.stderr
+    assert done.stdout == f"{told[2]['image']}: taken off 1 node\n"
+    assert left(made) == sorted(one["staged_id"] for one in told[:2])
+    again = json.loads(brigade(made, "unstage", "--json").stdout)["unstaged"]
+    assert [(one["image"], one["nodes"]) for one in again] == [(o["image"], []) for o in told[:2]]
+    assert all(one["why"] and one["failed"] for one in again)
+    for record, one in zip(records[:2], told):
+        record.write_text(json.dumps(one))
     assert brigade(made, "unstage").returncode == 0 and left(made) == []
+
+
+def test_what_the_system_refuses_of_one_image_keeps_no_other_standing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def take_away(what: SimpleNamespace) -> dict:
+        if what.image == "first":
+            raise PermissionError(errno.EACCES, "Permission denied", "/shut")
+        return {"nodes": [{"host": "a", "found": True, "removed": True}]}
+
+    stand = [SimpleNamespace(allocation="a", image=i, staged_id=i) for i in ("first", "second")]
+    monkeypatch.setattr(ahead.standing, "all_of", lambda where: stand)
+    monkeypatch.setattr(ahead, "_take_away", take_away)
+    first, second = ahead.unstage(True)
+    assert first["failed"] == 6 and first["why"] == "/shut: Permission denied"
+    assert second["failed"] == 0 and second["nodes"][0]["removed"]
 
 
 def test_where_no_record_can_be_kept_nothing_stands(made: Site, tmp_path: Path) -> None:

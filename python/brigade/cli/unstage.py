@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import click
@@ -23,18 +24,23 @@ def command(everywhere: bool, as_json: bool, quiet: bool) -> None:
     """Take off the nodes of this allocation (without Slurm: of this host's jobs) what
     `brigade stage` has left there.
 
-    A job that uses the image keeps it until it ends. Nothing to take away is no error.
+    A job that uses the image keeps it until it ends. Nothing to take away is no error. What cannot
+    be taken away keeps nothing else standing; the exit code is that of the first of them.
     """
     from brigade.job.ahead import unstage
 
     done = unstage(everywhere)
     if as_json:
         click.echo(json.dumps({"unstaged": done}, indent=1))
-    elif not quiet:
+    else:
         for one in done:
-            click.echo(_line(one))
-        if not done:
+            if one["failed"]:
+                click.echo(f"brigade: {_line(one)}", err=True)
+            elif not quiet:
+                click.echo(_line(one))
+        if not done and not quiet:
             click.echo("nothing stands here")
+    sys.exit(next((one["failed"] for one in done if one["failed"]), 0))
 
 
 def _line(one: dict[str, Any]) -> str:

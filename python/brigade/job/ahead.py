@@ -129,19 +129,29 @@ def _launch(settings: Settings) -> Launch:
 def unstage(everywhere: bool) -> list[dict[str, Any]]:
     """Take away what stands in this allocation, or in all of them: one object each, with `nodes`
     (of which each gave its memory back, or not yet, because a job uses the image, or did not have
-    it any more) and `why` it could not be done ("" if it was).
-
-    Raises what went wrong first, after all have been tried."""
+    it any more), `why` it could not be done ("" if it was), and the exit code of that (`failed`: 0
+    where it needed not be)."""
     where = None if everywhere else standing.allocation()
     done: list[dict[str, Any]] = []
-    failed: list[BrigadeError] = []
     for what in list(standing.all_of(where)):
+        told: dict[str, Any] = {
+            "allocation": what.allocation,
+            "image": what.image,
+            "staged_id": what.staged_id,
+            "nodes": [],
+            "why": "",
+            "failed": 0,
+        }
         try:
-            done.append(_take_away(what))
+            told.update(_take_away(what))
         except BrigadeError as error:
-            failed.append(error)
-    if failed:
-        raise failed[0]
+            told["why"] = f"{error.message}\n  {error.hint}" if error.hint else error.message
+            told["failed"] = error.exit_code
+        except OSError as error:
+            named = f"{error.filename}: " if error.filename else ""
+            told["why"] = f"{named}{error.strerror or error}"
+            told["failed"] = StageError.exit_code
+        done.append(told)
     return done
 
 
@@ -159,19 +169,14 @@ def _in_folder(folder: str) -> Iterator[None]:
 
 
 def _take_away(what: Standing) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "allocation": what.allocation,
-        "image": what.image,
-        "staged_id": what.staged_id,
-        "nodes": [],
-        "why": "",
-    }
+    """What is to be told of it: `nodes`, or `why` there was nothing to do."""
     number = standing.slurm_job_of(what.allocation)
     if number and job_is_over(number):
         standing.forget(what)
         nodes = ",".join(what.nodes)
-        told["why"] = f"its job is over; if its nodes keep memory: brigade clean -- srun -w {nodes}"
-        return told
+        return {
+            "why": f"its job is over; if its nodes keep memory: brigade clean -- srun -w {nodes}"
+        }
     tool = [str(native("brigade-stage")), "drop", "--image-id", what.staged_id]
     tool += ["--job", what.entry, "--also", standing.entries(what.allocation)]
     tool += ["--base", stage.node_base(), *PULSE]
@@ -189,9 +194,9 @@ def _take_away(what: Standing) -> dict[str, Any]:
             hint="`brigade clean --all -- LAUNCHER` removes it too",
         )
     standing.forget(what)
-    told["nodes"] = [
-        {"host": one["host"], **{what: bool(one.get(what)) for what in ("found", "removed")}}
+    told = [
+        {"host": one["host"], **{word: bool(one.get(word)) for word in ("found", "removed")}}
         for one in results
         if "host" in one
     ]
-    return told
+    return {"nodes": told}
