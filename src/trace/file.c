@@ -56,6 +56,17 @@ static struct trace_file *of(struct trace_sink *sink)
 
 /* --- The buffer -------------------------------------------------------------------------- */
 
+/* No room for more. The last line loses its end, which tells that from a tracer that was killed;
+ * its bytes are there already, and need no room. */
+static void cut_off(struct trace_file *f)
+{
+    off_t n = lseek(f->fd, 0, SEEK_CUR);
+    if (n > 0 && pwrite(f->fd, " ", 1, n - 1) != 1)
+        n = 0; /* nobody can do more */
+    close(f->fd);
+    f->fd = -1;
+}
+
 static void write_out(struct trace_file *f)
 {
     size_t done = 0;
@@ -63,9 +74,8 @@ static void write_out(struct trace_file *f)
         ssize_t n = write(f->fd, f->buffer + done, f->used - done);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0) { /* no room: what is written stays, the program goes on */
-            close(f->fd);
-            f->fd = -1;
+        if (n <= 0) { /* what is written stays, the program goes on */
+            cut_off(f);
             break;
         }
         done += (size_t)n;

@@ -108,6 +108,38 @@ def test_a_trace_that_was_cut_is_not_within_its_budget(tmp_path):
     assert "not all was seen" in done.stderr and "what came after" in done.stderr
 
 
+# As srun does with the tasks of a step that is ended, and with their tracers.
+KILLS_ALL = """\
+#!/bin/sh
+[ "$1" = --version ] && exit
+shift 2
+PMI_RANK=0 "$@" &
+trap 'kill -9 $(sed -n "s/^TracerPid:[^0-9]*//p" /proc/$!/status) $!; exit 143' TERM
+wait
+"""
+
+
+def test_a_job_that_we_end_is_judged_though_its_launcher_kills_the_tracers(tmp_path):
+    launcher = tmp_path / "mpiexec"
+    launcher.write_text(KILLS_ALL)
+    launcher.chmod(0o755)
+    goes_on = [sys.executable, "-c", "import time; time.sleep(600)"]
+    words = ["--cover", str(tmp_path), "--", str(launcher), "-n", "1", *goes_on]
+    done = brigade("budget", "--until-quiet", "1", "--max-ops", "100000", *words)
+    assert done.returncode == 0 and "ok   ops a rank: " in done.stderr, done.stderr
+
+
+def test_a_job_that_we_end_is_not_judged_where_there_was_no_room_for_its_trace(tmp_path):
+    goes_on = [sys.executable, "-c", "import time; time.sleep(600)"]
+    words = ["--until-quiet", "1", "--max-ops", "100000", "--cover", str(tmp_path), "--", *goes_on]
+    done = subprocess.run(
+        [sys.executable, "-m", "brigade", "budget", *words],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000)),
+        capture_output=True, text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 1 and "no room for more" in done.stderr
+
+
 def test_a_job_of_which_a_rank_was_not_heard_is_not_within_its_budget(tmp_path, job):
     launcher = tmp_path / "mpiexec"
     launcher.write_text('#!/bin/sh\n[ "$1" = --version ] || { shift 2; PMI_RANK=0 exec "$@"; }\n')

@@ -270,3 +270,5 @@ def test_a_full_disk_ends_the_trace_and_not_the_program(tmp_path: Path) -> None:
     trace = native.load(tmp_path)
     assert 0 < sum(len(p.events) for p in trace.processes) < 200
     assert any("no room for more" in text for text in trace.mechanism.lost)
+    (file,) = tmp_path.glob("*.trace")
+    assert file.read_bytes()[-1:] == b" ", "which tells it from one whose tracer was killed"

@@ -76,7 +76,7 @@ def observe(
             around=around,
         )
     try:
-        trace = traces.load(folder)
+        trace = traces.load(folder, ended=ran.ended_ns is not None)
     except BrigadeError as error:
         raise NoTraceError(error.message, error.hint, status=ran.status) from error
     built = build.build(

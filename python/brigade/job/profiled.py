@@ -171,7 +171,7 @@ def observe_under_brigade(settings: Settings, launch: Launch, folder: str) -> Ob
         said = _report(into, ran.status)
         if (ran.status and ran.ended_ns is None) or not said["image"]["trial"]:
             break
-    trace = traces.load(into)
+    trace = traces.load(into, ended=ran.ended_ns is not None)
     built = build.build(
         trace,
         command=["brigade", "run", "--", *settings.words],

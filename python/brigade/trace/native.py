@@ -32,8 +32,10 @@ _CUT = (
 _NOT_BEGUN = "all that a program did: its trace has no beginning"
 
 
-def load(folder: str | os.PathLike[str]) -> Trace:
-    """The trace in `folder`. Raises BrigadeError if there is none, or one that cannot be read."""
+def load(folder: str | os.PathLike[str], *, ended: bool = False) -> Trace:
+    """The trace in `folder`. If we `ended` the job, a trace lacks nothing that has its beginning:
+    some launchers then kill programs and tracers at once. Raises BrigadeError if there is none, or
+    one that cannot be read."""
     where = os.fspath(folder)
     try:
         names = sorted(os.listdir(where))
@@ -51,7 +53,7 @@ def load(folder: str | os.PathLike[str]) -> Trace:
     start_ns = min((one.start_ns for one in begun), default=0)
     processes = [p for one in begun for p in one.shifted(one.start_ns - start_ns)]
     processes.sort(key=lambda process: process.start_ns)
-    return Trace(start_ns, _mechanism(files), processes, mountinfo)
+    return Trace(start_ns, _mechanism(files, ended), processes, mountinfo)
 
 
 def _text(path: str) -> str:
@@ -59,14 +61,14 @@ def _text(path: str) -> str:
         return text.read()
 
 
-def _mechanism(files: list[_File]) -> Mechanism:
+def _mechanism(files: list[_File], ended: bool) -> Mechanism:
     names = {one.how for one in files if one.begun}
     weakest = next((n for n in ("none", "ptrace", "seccomp") if n in names), "none")
     lost: dict[str, int] = {}
     for one in files:
         for sentence in one.lost:
             lost[sentence] = lost.get(sentence, 0) + 1
-        if not one.complete:
+        if not one.complete and not (ended and one.is_open):
             cut = _CUT if one.begun else _NOT_BEGUN
             lost[cut] = lost.get(cut, 0) + 1
     return Mechanism(
@@ -75,7 +77,7 @@ def _mechanism(files: list[_File]) -> Mechanism:
         [text if n == 1 else f"{text} ({n} times)" for text, n in lost.items()],
         sum(one.stops for one in files),
         sum(one.stopped_ns for one in files),
-        all(one.is_whole for one in files),
+        all(one.is_whole or (ended and one.is_open) for one in files),
     )
 
 
@@ -89,6 +91,7 @@ class _File:
     how: str = "none"
     begun: bool = False  # it has its head
     complete: bool = False
+    cut: bool = False  # in the middle of a line: there was no room for more
     stops: int = 0
     stopped_ns: int = 0
     lost: list[str] = field(default_factory=list)
@@ -105,10 +108,16 @@ class _File:
         )
         return self.how != "none" and (self.complete or bool(ended))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it ends where its tracer ended, or has come to until now."""
+        return self.begun and self.how != "none" and not self.cut
+
     def __post_init__(self) -> None:
         with open(self.path, encoding="utf-8", errors="surrogateescape", newline="\n") as text:
             for number, line in enumerate(text, 1):
-                if not line.endswith("\n"):
+                self.cut = not line.endswith("\n")
+                if self.cut:
                     break
                 if number == 1 and line[:-1] != MAGIC:
                     raise self._broken("another format than this version reads")
