@@ -10,7 +10,7 @@ import pytest
 
 from brigade.errors import LauncherError, UsageError
 from brigade.job.key import image_path
-from brigade.launch import parse
+from brigade.launch import misplaced, parse
 from brigade.launch.misplaced import is_launcher, refuse_script
 from brigade.launch.mpich import MpichLaunch
 from brigade.launch.openmpi import OpenMpiLaunch
@@ -270,6 +270,14 @@ def test_local_launch_starts_every_rank_and_returns_the_first_failure():
         ("flock /l oshrun -n 2 app", "flock /l brigade run -- oshrun …"),
         ("xvfb-run -a mpiexec app", "xvfb-run -a brigade run -- mpiexec …"),
         ("apptainer exec i.sif mpirun a", "apptainer exec i.sif brigade run -- mpirun …"),
+        ("apptainer exec /s/i.sif srun a", "apptainer exec /s/i.sif brigade run -- srun …"),
+        ("timeout -k 5 60 srun app", "timeout -k 5 60 brigade run -- srun …"),
+        ("stdbuf -oL srun app", "stdbuf -oL brigade run -- srun …"),
+        ("perf stat -- srun app", "perf stat -- brigade run -- srun …"),
+        ("numactl --interleave=all srun a", "numactl --interleave=all brigade run -- srun …"),
+        ("env P=/a/b srun a", "env P=/a/b brigade run -- srun …"),
+        ("strace -o /tmp/out mpirun a", "strace -o /tmp/out brigade run -- mpirun …"),
+        ("nice /opt/mpi/bin/mpirun a", "nice brigade run -- /opt/mpi/bin/mpirun …"),
         ("sbatch job.sh", "sbatch … brigade run -- srun …, or before `srun` in the job's script"),
         (
             "salloc -N2 srun app",
@@ -284,8 +292,26 @@ def test_what_must_stand_before_brigade_is_refused_with_the_right_order(words, h
 
 
 def test_a_program_with_a_launchers_name_among_its_arguments_is_a_program():
-    assert parse("python run.py --with srun".split()).kind == "local"
-    assert parse("timeout 60 app".split()).kind == "local"
+    for words in (
+        "python run.py --with srun",
+        "timeout 60 app",
+        "timeout 60 app --launcher srun",
+        "apptainer exec i.sif python bench.py --launcher srun",
+        "apptainer exec i.sif python3.11 bench.py srun",
+        "env OMP=1 ./a mpirun",
+        "env -u A ./a mpirun",
+        "nice -n 5 bash job.sh mpirun",
+    ):
+        assert parse(words.split()).kind == "local", words
+
+
+def test_what_stands_in_front_of_a_program_is_told_by_names_alone(tmp_path, monkeypatch):
+    (tmp_path / "start").symlink_to("/no/mpirun")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    asked = []
+    monkeypatch.setattr(misplaced.shutil, "which", asked.append)
+    misplaced.refuse_misplaced("timeout 60 start a b c".split())
+    assert asked == []
 
 
 def test_a_launcher_of_a_sites_own_name_is_told_by_its_file(tmp_path):

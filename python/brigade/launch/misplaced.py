@@ -12,7 +12,7 @@ import shutil
 
 from brigade.errors import UsageError
 from brigade.launch.here import is_program
-from brigade.trial.invocation import SHELLS, invocation
+from brigade.trial.invocation import SHELLS, interpreter_of, invocation
 
 _MPI_NAME = re.compile(
     r"(?:mpirun|mpiexec|orterun|prterun)(?:[._-]?(?:openmpi|ompi|mpich|hydra|lsf|real|intel))*"
@@ -27,6 +27,8 @@ _AROUND = frozenset({
     "rocprofv3", "script", "setsid", "singularity", "stdbuf", "strace", "sudo", "taskset",
     "time", "timeout", "unbuffer", "valgrind", "vtune", "xargs", "xvfb-run",
 })  # fmt: skip
+# Of these, what name a file before the program: an image, a lock.
+_WITH_FILE = frozenset({"apptainer", "flock", "singularity"})
 # Launchers of other systems, none of which could be tried.
 _FOREIGN = frozenset({
     "aprun", "blaunch", "ccc_mprun", "charmrun", "flux", "ibrun", "jsrun", "lrun", "mpiexec_mpt",
@@ -47,9 +49,9 @@ def is_launcher(word: str) -> bool:
     `mpirun-4.1` may be one, `mpirun_job.sh` is a job's script: what has a name of its own is told
     by its file.
     """
-    name = os.path.basename(word)
-    if name == "srun" or _MPI_NAME.fullmatch(name):
+    if _is_named_launcher(word):
         return True
+    name = os.path.basename(word)
     is_named_so = name.startswith(("mpirun", "mpiexec", "orterun", "prterun"))
     file = shutil.which(word)
     if file is None:
@@ -71,13 +73,33 @@ def refuse_misplaced(words: list[str]) -> None:
             f"{name} submits a job: `brigade run` goes inside it",
             hint=f"{name} … brigade run -- srun …, or before `srun` in the job's script",
         )
-    inner = next(filter(is_launcher, words[1:]), None) if name in _AROUND else None
-    if inner is not None:
-        at = words.index(inner)
+    at = _inner(words) if name in _AROUND else None
+    if at is not None:
         raise UsageError(
-            f"{name} goes before brigade, not before {inner}",
-            hint=f"{' '.join(words[:at])} brigade run -- {inner} …",
+            f"{name} goes before brigade, not before {words[at]}",
+            hint=f"{' '.join(words[:at])} brigade run -- {words[at]} …",
         )
+
+
+def _inner(words: list[str]) -> int | None:
+    """Where the launcher stands that `words[0]` goes around, told by names alone. What follows the
+    program is the program's; what follows an option may be its value."""
+    has_file = os.path.basename(words[0]) in _WITH_FILE
+    for at, (before, word) in enumerate(zip(words, words[1:]), 1):
+        is_option = word.startswith("-") or "=" in word
+        may_be_value = before.startswith("-") and before != "--" and "=" not in before
+        if not (may_be_value and before.startswith("--")) and _is_named_launcher(word):
+            return at
+        if is_option or may_be_value:
+            continue
+        if interpreter_of(word) or (os.sep in word and not has_file):
+            return None
+    return None
+
+
+def _is_named_launcher(word: str) -> bool:
+    name = os.path.basename(word)
+    return name == "srun" or bool(_MPI_NAME.fullmatch(name))
 
 
 def refuse_script(words: list[str]) -> None:
