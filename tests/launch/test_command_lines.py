@@ -50,6 +50,7 @@ def test_srun_program_begins_after_its_options(options):
         (["-N", "1000", "--ntasks-per-node=64"], 64000),
         (["--ntasks-per-node", "8"], 32),
         (["-n", "5", "--ntasks-per-node", "8"], 5),
+        (["-N", "2-4", "--ntasks-per-node=2"], None),
         ([], 32),
         (["-N", "2"], None),
     ],

@@ -94,7 +94,9 @@ class SrunLaunch(Launch):
             inherited = srun_inputs.tasks(os.environ)
             if inherited is not None:
                 return inherited
-        each = count(self._value("ntasks-per-node"))
+        each, asked = count(self._value("ntasks-per-node")), self._value("nodes")
+        if asked is not None and not asked.isdigit():  # a range: Slurm chooses
+            return None
         return each * self.nodes if each else None
 
     def _step(self, options: list[Option]) -> list[str]:
