@@ -11,8 +11,8 @@
 #include <time.h>
 
 /* A process of this user that uses the job's state, or 0. `state_fd`: the state, open for reading;
- * `tail`: how its path ends, from the image id on ("<id>/jobs/<job>/state"). Processes in other PID
- * namespaces are not seen. */
+ * `tail`: how the path ends under which it is mapped: "<id>/jobs/<job>/state", or
+ * "jobs/<job>/state" for that job in any image. Processes in other PID namespaces are not seen. */
 uint32_t alive_user_of(int state_fd, const char *tail);
 
 /* Whether `when` (CLOCK_REALTIME) lies some seconds before this process started. */

@@ -32,6 +32,8 @@ static int mark_changed(int fd, const struct folder_job *job)
     if (fstat(fd, &st))
         return -errno;
     size_t bytes = (size_t)st.st_size;
+    if (bytes < sizeof(struct brg_state)) /* as of one that was killed while it made it */
+        return 0;
     struct brg_state *s = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (s == MAP_FAILED)
         return -errno;

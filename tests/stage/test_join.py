@@ -9,6 +9,7 @@ import shutil
 import stat
 import struct
 import subprocess
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -65,6 +66,16 @@ def test_a_job_is_told_what_this_node_calls_the_mounts_of_the_image(
         state = (other.staged(0) / "jobs" / job / "state").read_bytes()
         assert struct.unpack_from("<I", state, 132) == (1,)
         assert struct.unpack_from("<2Q", state, 648) == (4711, here)
+
+
+def test_a_state_that_another_is_just_making_is_no_error(bench: Bench) -> None:
+    bench.put(1, "none", job="standing-here")
+    state = bench.staged(0) / "jobs/step/state"
+    state.parent.mkdir()
+    state.touch()
+    os.utime(state, (time.time() + 60,) * 2)  # not one of long ago, however slow this machine is
+    assert join(bench, "--changed", "3") == {"host": os.uname().nodename, "found": True}
+    assert state.stat().st_size == 0
 
 
 def test_where_nothing_stands_join_says_so_and_makes_nothing(bench: Bench) -> None:
