@@ -287,6 +287,16 @@ def test_as_many_writers_as_fill_the_rate_and_no_more():
     assert optimum.writers(alike, 4) == 4
 
 
+@pytest.mark.parametrize(("of", "count"), [(64, 16), (64, 1), (1024, 700), (8, 6), (4096, 12)])
+@pytest.mark.parametrize("shape", [0.0, 0.1, 0.4, 1.5])
+def test_the_writers_that_are_advised_are_no_slower_than_those_of_the_job(of, count, shape):
+    job = dataclasses.replace(JOB, spread=Spread("lognormal", shape, of=of), writers=count)
+    advised = optimum.writers(job, 4096)
+    asked = dataclasses.replace(job, writers=advised)
+    assert asked.write_s <= job.write_s * optimum.NEAR
+    assert advised == count or advised >= of, "of others nothing was measured"
+
+
 def test_the_smallest_rate_keeps_the_budget():
     plan = Plan("sync", 1.0, 1)
     rate = optimum.smallest(JOB, plan, 0.1)

@@ -107,13 +107,15 @@ def _edge(within: Callable[[float], bool], inside: float, outside: float) -> flo
 
 def writers(job: Job, most: int) -> int:
     """How many write a checkpoint in the least time: more fill the storage's rate, but the slowest
-    of more is slower. Of powers of 2, and of what fills the rate; the fewest within 1 %. Of fewer
-    than a sample is the slowest of, nothing was measured."""
+    of more is slower. Of powers of 2, of what fills the rate, and of as many as the job has; the
+    fewest within 1 %. Of fewer than a sample is the slowest of, nothing was measured: none but the
+    job's own number is tried there."""
     least_count = min(job.spread.of, most)
     tried = {2**i for i in range(most.bit_length())} | {least_count, most}
     if math.isfinite(job.writer_rate):
         tried.add(min(most, max(1, math.ceil(job.rate / job.writer_rate))))
-    ordered = sorted(one for one in tried if least_count <= one <= most)
+    tried = {one for one in tried if one >= least_count} | {job.writers}
+    ordered = sorted(one for one in tried if one <= most)
 
     def seconds(count: int) -> float:
         rate = min(job.rate, count * job.writer_rate)
