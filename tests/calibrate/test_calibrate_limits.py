@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
+import json
 import os
 import time
 from typing import Any
@@ -138,6 +141,53 @@ def test_files_are_made_and_removed_at_the_rate_that_is_allowed(tmp_path, monkey
     for number, at in enumerate(done):
         assert plan.MADE * number <= rate * (at - 1000.0) + 1e-3
     assert clock.now - 1000.0 <= one._plan.limits.seconds
+
+
+def test_what_is_gone_or_held_when_all_is_removed_costs_no_calibration(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "time", Clock())
+    one = computed(tmp_path, plan.Limits(rate=300.0, read_bytes=1 << 20))
+    pace = one._pace
+
+    def paced(requests: int) -> None:
+        pace(requests)
+        if (tmp_path / "bytes").exists():  # all is being removed
+            (tmp_path / one._plan.files["files"][0]).unlink(missing_ok=True)
+            (tmp_path / one._plan.files["folders"][0] / "held").touch()
+
+    monkeypatch.setattr(one, "_pace", paced)
+    assert one.run().points
+    assert [path.name for path in tmp_path.iterdir()] == [one._plan.files["folders"][0]]
+
+
+def test_answers_of_ranks_are_read_at_the_rate_that_is_allowed(tmp_path, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(measure, "time", clock)
+    one = computed(tmp_path, plan.Limits(rate=500.0, seconds=20))
+    (tmp_path / "answer").write_text("{}")
+    one._plan = dataclasses.replace(one._plan, ranks=8)
+    apart_s = plan.ANSWER / 500.0
+    for number in range(8):
+        one._fetched(str(tmp_path / "answer"))
+        assert clock.now - 1000.0 >= 0.999 * number * apart_s
+    kept_s = one._left_s() - one._lead_s - 16 * one._opening_s
+    assert one._fits(16, kept_s - 16 * apart_s - 0.01)
+    assert not one._fits(16, kept_s - 16 * apart_s + 0.01), "8 are written, and read"
+
+
+def test_ranks_write_their_answers_at_the_rate_that_is_allowed(tmp_path, monkeypatch, capfd):
+    slept: list[float] = []
+    monkeypatch.setattr(client.time, "sleep", slept.append)
+    step = {"do": "kinds", "name": "0", "clients": 3, "begin": 0.0, "opening_s": 0.0}
+    step |= {"pause_s": 0.0, "files": [], "folders": [], "links": []}
+    script = {"folder": str(tmp_path), "ranks": 3, "steps": [step], "answer_s": 0.25}
+    script["answers"] = str(tmp_path / "answers")
+    word = base64.b64encode(json.dumps(script).encode()).decode()
+    for number in range(3):
+        monkeypatch.setenv("BRIGADE_RANK", str(number))
+        client.main(word)
+        assert slept.pop() == 0.25 * number
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"answers.{i}" for i in range(3)]
+    assert capfd.readouterr().out.count(client.MARK) == 3
 
 
 def timed(folder, monkeypatch, start_s: float, **limits) -> tuple[Computed, Clock]:

@@ -5,7 +5,7 @@ of rank i modulo ranks, with a folder of its own (`c<i>`), so that no lock on a 
 It waits for the step's time of beginning (seconds since the epoch), issues requests one after
 another, and notes when each began and how long it took. Each rank prints one line of JSON after
 MARK; under a launcher, which may mix long lines, one that had clients writes it to a file and
-prints the name.
+prints the name. Ranks that end together write one after another, `answer_s` apart.
 
 What must stay true: no client issues more requests than its step says, and it ends by itself. A
 step's `pause_s` is the time that one request is allowed to take of the user's rate, or 0.
@@ -227,6 +227,7 @@ def main(argument: str) -> None:
     answers = [json.loads(_all_of(pipe)) for pipe in pipes]
     text = json.dumps({"rank": rank(), "host": socket.gethostname(), "answers": answers})
     if script["answers"] and answers:
+        time.sleep(here * script["answer_s"])
         name = f"{script['answers']}.{rank()}"
         with open(name, "w") as file:
             file.write(text)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ class _Calibration:
         self._next = self._start  # no request of our own before
         self._found = Measured()
         self._hosts: list[str] = []  # of the ranks
+        self._n_answers = 0  # files that ranks have left in the folder
 
     def run(self) -> Measured:
         found = self._found
@@ -107,12 +109,17 @@ class _Calibration:
 
     def _left_s(self) -> float:
         """Seconds that are left until what was made must be removed."""
-        removing_s = plan.MADE * self._plan.made * self._plan.pause_s
+        removing_s = plan.MADE * (self._plan.made + self._n_answers) * self._plan.pause_s
         return self._plan.limits.seconds - (time.monotonic() - self._start) - removing_s
 
     def _fits(self, clients: int, seconds: float) -> bool:
         """Whether a step of so many seconds is expected to end in time."""
-        return self._lead_s + self._opening_s * clients + seconds <= self._left_s()
+        answers_s = self._answers_s(clients)
+        return self._lead_s + self._opening_s * clients + seconds + answers_s <= self._left_s()
+
+    def _answers_s(self, clients: int) -> float:
+        """What writing and reading the answers of ranks with so many clients takes."""
+        return 2 * plan.ANSWER * min(self._plan.ranks, clients) * self._plan.pause_s
 
     def _too_slow(self) -> UsageError:
         took_s = time.monotonic() - self._start
@@ -186,7 +193,8 @@ class _Calibration:
                 interrupt.check()
                 self._pace(plan.MADE)
                 remove = os.rmdir if path.is_dir() and not path.is_symlink() else os.unlink
-                remove(path)
+                with suppress(OSError):  # gone, or held by another: it goes with the folder
+                    remove(path)
         self._found.requests += plan.MADE * self._plan.made
 
     def _rise(self) -> None:
@@ -349,7 +357,10 @@ class _Calibration:
             "ranks": self._found.ranks,
             "steps": steps,
             "answers": answers,
+            "answer_s": plan.ANSWER * self._plan.pause_s,
         }
+        clients = max((step["clients"] for step in steps), default=0)
+        limit_s = _STEP_LIMIT_S + self._lead_s + self._answers_s(clients)
         word = base64.b64encode(json.dumps(script).encode()).decode()
         command = [*self._launcher, sys.executable, "-S", "-E", client.__file__, word]
         try:
@@ -360,7 +371,7 @@ class _Calibration:
             raise LauncherError(f"cannot start {command[0]}: {error.strerror}") from error
         try:
             with interrupt.promptly():
-                out, err = started.communicate(timeout=_STEP_LIMIT_S + self._lead_s)
+                out, err = started.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired as error:
             raise BrigadeError(
                 f"the clients have not answered for {_STEP_LIMIT_S:.0f} s",
@@ -377,6 +388,8 @@ class _Calibration:
 
     def _fetched(self, name: str) -> dict[str, Any]:
         """What a rank wrote to a file."""
+        self._n_answers += 1
+        self._pace(plan.ANSWER)
         with open(name, encoding="utf-8") as file:
             answer: dict[str, Any] = json.load(file)
         return answer
