@@ -414,6 +414,9 @@ def test_a_kept_file_needs_a_name(words, bench):
         (["--compare", "-O", "summaryFile=f"], "summaryFile"),
         (["--compare", "-f", "script"], "one test"),
         (["--sizes", "1M", "-O", "segmentCount=2"], "leave -s out"),
+        (["--compare", "-T", "abc"], "-T: 'abc' is not a number"),
+        (["--compare", "-O", "maxTimeDuration=abc"], "-T: 'abc' is not a number"),
+        (["--compare", "-i", "abc"], "-i: 'abc' is not a number"),
     ],
 )
 def test_options_that_the_command_itself_needs_are_refused(words, said, bench, tmp_path):

@@ -134,6 +134,20 @@ def test_directives_are_options_and_the_last_that_is_said():
     assert options.folded(given) == {**given, "directives": ()}
 
 
+@pytest.mark.parametrize(
+    ("said", "read", "left"),
+    [
+        ("readFile=0,readFile=1", 1, ()),
+        ("readFile=1,readFile=0", 0, ("readFile=0",)),
+        ("readFile=0,fsync=0,readFile=1", 1, ("fsync=0",)),
+        ("readFile=0,readfile=much,readFile=1", 1, ("readfile=much",)),
+    ],
+)
+def test_of_directives_for_one_option_the_last_wins(said, read, left):
+    found = options.folded({"read": 0, "directives": (said,)})
+    assert (found["read"], found["directives"]) == (read, left)
+
+
 def test_published_rows_are_those_of_the_published_file():
     with PUBLISHED.open() as file:
         expected = {

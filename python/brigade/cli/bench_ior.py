@@ -174,7 +174,7 @@ def _compare(
     from brigade.bench.ior import compare, measure
     from brigade.report.host import host
 
-    if int(values["minutes"] or 0):
+    if _number(values, "minutes"):
         raise UsageError(
             "-T: a comparison needs every phase", hint="-D lets each move for so many seconds"
         )
@@ -200,7 +200,7 @@ def _compare(
         ]
     components = mpiio_components(mpicc) if is_open_mpi(mpicc) else {}
     ways = measure.ways(values["api"] or "POSIX", components)
-    rounds = int(values["repetitions"] or _ROUNDS)
+    rounds = _number(values, "repetitions") or _ROUNDS
     with counted("measuring") as progress:
         samples = measure.compare(made, cases, ways, rounds, progress)
     found = compare.rows(samples, [way.name for way in ways])
@@ -213,6 +213,15 @@ def _compare(
         click.echo(compare.as_csv(found, os.uname().nodename), nl=False)
     else:
         compare.print_report(found, published)
+
+
+def _number(values: dict[str, Any], field: str) -> int:
+    """What the comparison itself must know, where the program would refuse what is none."""
+    try:
+        return int(values[field] or 0)
+    except ValueError:
+        option = next(one for one in options.options() if one.field == field)
+        raise UsageError(f"{option.said}: {values[field]!r} is not a number") from None
 
 
 def _files(values: dict[str, Any], sizes: list[int], ranks: int) -> Iterator[dict[str, Any]]:

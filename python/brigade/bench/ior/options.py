@@ -50,21 +50,25 @@ def options() -> tuple[Option, ...]:
 def folded(values: Mapping[str, Value]) -> dict[str, Value]:
     """The values with what directives (-O) say at the place of each option, as the program takes
     it; what is none stays, for the program to refuse."""
-    found, left = dict(values), []
+    found = dict(values)
+    left: list[tuple[str, str]] = []  # words, and the field of those that a later one overrules
     given = values.get("directives")
     for one in given if isinstance(given, tuple) else ():
         for word in one.partition("#")[0].split(","):
             name, _, value = (text.strip() for text in word.partition("="))
             option = _named(name.lower())
             if not option or not value or option.letter == "O":
-                left += [word] * bool(word.strip())
+                left += [(word, "")] * bool(word.strip())
             elif option.kind != "FLAG":
                 found[option.field] = value
-            elif value.isdecimal() and int(value):
+            elif not value.isdecimal():
+                left.append((word, ""))
+            else:
                 found[option.field] = int(value)
-            else:  # what is not to be done must still be said: a preset may have it
-                left.append(word)
-    return {**found, "directives": tuple(left)}
+                left = [one for one in left if one[1] != option.field]
+                if not int(value):  # must still be said: a preset may have it
+                    left.append((word, option.field))
+    return {**found, "directives": tuple(word for word, _ in left)}
 
 
 def _named(name: str) -> Option | None:

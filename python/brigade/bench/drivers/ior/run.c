@@ -234,8 +234,8 @@ static void sign(struct run *r)
     struct test *t = r->t;
     t->signature = t->o.signature;
     if (!t->signature) {
-        t->signature = ((int64_t)time(NULL) * 1000003 + t->id) * 1000003;
-        t->signature += r->repetition * MAX_WAYS + r->way;
+        uint64_t sum = ((uint64_t)time(NULL) * 1000003 + (uint64_t)t->id) * 1000003;
+        t->signature = (int64_t)(sum + (uint64_t)(r->repetition * MAX_WAYS + r->way));
         MPI_Bcast(&t->signature, 1, MPI_INT64_T, 0, t->comm);
     }
 }
