@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -11,12 +12,13 @@ import time
 
 import pytest
 
-from brigade.errors import BrigadeError
+from brigade.cli import study
+from brigade.errors import BrigadeError, UsageError
 from brigade.study import report
 from brigade.study.conclude import conclude
 from brigade.study.plan import Variant
 from brigade.study.run import Timing, time_all
-from brigade.study.samples import Study
+from brigade.study.samples import Sample, Study, save
 
 
 def made(tmp_path, weak: str) -> Study:
@@ -65,15 +67,15 @@ def test_what_was_measured_before_a_signal_is_kept(tmp_path):
     program.chmod(0o755)
     words = ["--variants", "plain", "--widths", "1", "--repeats", "3", "--json", str(raw)]
     starts = tmp_path / "starts"
-    study = subprocess.Popen(
+    job = subprocess.Popen(
         [sys.executable, "-m", "brigade", "study", "paths", *words, "--", str(program)],
         env={**os.environ, "STARTS": str(starts)}, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     while not (starts.exists() and starts.read_text().count("\n") >= 3):
-        assert study.poll() is None
+        assert job.poll() is None
         time.sleep(0.02)
-    study.send_signal(signal.SIGINT)
-    assert study.wait() == -signal.SIGINT
+    job.send_signal(signal.SIGINT)
+    assert job.wait() == -signal.SIGINT
     kept = json.loads(raw.read_text())
     assert len(kept["samples"]) == 1
     assert kept["conclusions"] == ["The study ended after 1 start: nothing is concluded."]
@@ -102,3 +104,39 @@ def test_results_that_cannot_be_written_are_refused_before_anything_starts(
     assert said in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "started").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin"]
+
+
+def test_looking_whether_samples_can_be_written_leaves_everything_as_it_was(tmp_path):
+    link, fifo = tmp_path / "link", tmp_path / "fifo"
+    link.symlink_to("raw.json")
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    gone = select.poll()
+    gone.register(reader, 0)
+    for path in (link, fifo, tmp_path / "new"):
+        study._check_json(path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "link"]
+    assert os.readlink(link) == "raw.json" and not gone.poll(0), "nobody has written, and gone"
+    os.close(reader)
+    link.unlink()
+    link.symlink_to("nowhere/raw.json")
+    with pytest.raises(UsageError, match="No such file"):
+        study._check_json(link)
+
+
+def test_samples_that_cannot_be_kept_hide_neither_the_error_nor_the_signal(tmp_path, capsys):
+    shown = {"figure": None, "json_file": str(tmp_path / "shut/raw.json"), "widths": None}
+    shown |= {"repeats": 1, "until": None, "limit": 1.0}
+    begun = Study("paths", ["a"], {}, "base", None, samples=[Sample("base", 1, 0, 1.0)])
+
+    def ended(common, progress):
+        common["begun"](begun)
+        (tmp_path / "shut").rename(tmp_path / "moved")
+        raise BrigadeError("the program ended with 3")
+
+    (tmp_path / "shut").mkdir()
+    with pytest.raises(BrigadeError, match="ended with 3"):
+        study._make(("a",), shown, ended)
+    assert f"{shown['json_file']}: No such file" in capsys.readouterr().err
+    with pytest.raises(BrigadeError, match=r"shut/raw\.json: No such file"):
+        save(begun, tmp_path / "shut/raw.json", [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -189,7 +190,10 @@ def _make(
             found = study(common, line.show)
         except (interrupt.Interrupted, BrigadeError) as stop:
             line.close()
-            _keep_part(begun, options["json_file"])
+            try:
+                _keep_part(begun, options["json_file"])
+            except BrigadeError as error:
+                line.warn(error.message)
             if isinstance(stop, interrupt.Interrupted):
                 line.warn(f"stopped by {stop.name}")
                 die_of(stop.signum)
@@ -207,13 +211,20 @@ def _make(
 
 def _check_json(path: Path) -> None:
     """Raise UsageError if samples cannot be written there; nothing is left behind."""
-    there = path.exists()
-    try:
-        path.open("a").close()
-    except OSError as error:
-        raise UsageError(f"--json {path}: {error.strerror}", hint="name another file") from error
-    if not there:
-        path.unlink()
+    why = ""
+    if path.exists() and not path.is_file() and not path.is_dir():  # a pipe: nobody shall read now
+        why = "" if os.access(path, os.W_OK) else "Permission denied"
+    else:
+        named = Path(os.path.realpath(path))  # what a link leads to, which need not be there yet
+        try:
+            there = named.exists()
+            named.open("a").close()
+            if not there:
+                named.unlink()
+        except OSError as error:
+            why = error.strerror or str(error)
+    if why:
+        raise UsageError(f"--json {path}: {why}", hint="name another file")
 
 
 def _save(found: Study, json_file: str | None, said: list[str]) -> None:

@@ -96,7 +96,11 @@ def text_of(study: Study, conclusions: list[str]) -> str:
 
 
 def save(study: Study, path: Path, conclusions: list[str]) -> None:
-    path.write_text(text_of(study, conclusions), encoding="utf-8")
+    """Raises BrigadeError if it cannot be written."""
+    try:
+        path.write_text(text_of(study, conclusions), encoding="utf-8")
+    except OSError as error:
+        raise BrigadeError(f"{path}: {error.strerror}") from error
 
 
 def load(path: Path) -> Study:
