@@ -291,7 +291,8 @@ static void event(struct trace_sink *sink, const struct trace_event *e)
     put_number(f, task->by_fd);
     put_number(f, (int64_t)task->flags);
     put_string(f, task->path);
-    f->unread += task->unread && e->error != EFAULT && e->error != EBADF;
+    f->unread += task->unread && e->error != EFAULT && e->error != EBADF &&
+                 e->error != ENAMETOOLONG; /* nor could the kernel read those */
     if (task->other[0])
         put_string(f, task->other);
     put_bytes(f, "\n", 1);

@@ -186,6 +186,24 @@ def test_paths_that_a_program_lets_nobody_read_are_counted_as_lost(
     assert trace.mechanism.lost == [says]
 
 
+def test_a_path_that_is_too_long_for_the_kernel_is_no_loss(tmp_path: Path) -> None:
+    source = """
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <string.h>
+    int main(void)
+    {
+        char path[5000];
+        memset(path, '/', sizeof path);
+        path[sizeof path - 1] = 0;
+        return open(path, O_RDONLY) != -1 || errno != ENAMETOOLONG;
+    }
+    """
+    trace, done = traced(tmp_path, compile_c(source, tmp_path / "p"))
+    assert done.returncode == 0 and paths(trace, "openat")[-1] == ""
+    assert trace.mechanism.lost == []
+
+
 def test_more_threads_than_descriptors_cost_no_path(tmp_path: Path) -> None:
     source = """
     #include <pthread.h>

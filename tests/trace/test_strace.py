@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from brigade.errors import BrigadeError
-from brigade.trace import strace
+from brigade.trace import flags, strace
 from brigade.trace.events import Event, Trace
 
 SHELL = "cat /etc/hostname | tr a b; cd /; readlink bin >/dev/null; cat no_such; exit 3"
@@ -153,3 +153,20 @@ def test_an_event_has_the_kind_and_bytes_of_its_call() -> None:
     read = Event(0, 0, 1, "pread64", 0, 17, "/x", True)
     failed = read._replace(error=5, result=-1)
     assert (read.kind, read.bytes, failed.bytes) == ("read", 17, 0)
+
+
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [
+        ("AT_SYMLINK_NOFOLLOW|AT_EMPTY_PATH", 0x1100),
+        ("AT_SYMLINK_NOFOLLOW|0x8000", 0x8100),
+        ("0x8000 /* AT_??? */", 0x8000),
+        ("AT_EMPTY_PATH|0x10000 /* AT_??? */", 0x11000),
+        ("0x1100 /* AT_SYMLINK_NOFOLLOW|AT_EMPTY_PATH */", 0x1100),
+        ("017", 15),
+        ("0", 0),
+        ("AT_UNHEARD_OF", 0),
+    ],
+)
+def test_flags_are_numbers_whatever_strace_says_of_those_it_does_not_know(word, number) -> None:
+    assert flags.at_flags(word) == number

@@ -16,6 +16,7 @@ _AT = {
     "AT_STATX_DONT_SYNC": 0x4000,
 }
 _HOW = re.compile(r"flags=([^,}]*)")
+_COMMENT = re.compile(r"/\*.*?\*/")  # as after a number for which strace has no name
 
 
 def open_flags(word: str) -> int:
@@ -36,9 +37,10 @@ def at_flags(word: str) -> int:
 
 def _sum(word: str, names: dict[str, int]) -> int:
     total = 0
-    for part in word.split("|"):
-        if part[:1].isdigit():
-            total |= int(part, 8 if part.startswith("0") and part[1:].isdigit() else 0)
+    for part in _COMMENT.sub("", word).split("|"):
+        name = part.strip()
+        if name[:1].isdigit():
+            total |= int(name, 8 if name.startswith("0") and name[1:].isdigit() else 0)
         else:
-            total |= names.get(part.strip(), 0)
+            total |= names.get(name, 0)
     return total
