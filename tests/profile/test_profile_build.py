@@ -9,7 +9,7 @@ from made_traces import PYTHON, STEP_NS, built, events, process, python, trace
 
 from brigade.profile.build import prefixes
 from brigade.profile.profile import SHARED, as_dict, from_dict
-from brigade.profile.syspath import script_of
+from brigade.profile.scripts import interprets, script_of
 
 
 def test_every_call_of_a_trace_is_in_exactly_one_cell():
@@ -53,11 +53,64 @@ def test_a_script_that_was_called_with_a_dot_is_the_script():
         ("perl -we print(1) y", ""),
         ("ruby -W x.rb", "/scratch/run/x.rb"),
         ("pvpython -v x.py", "/scratch/run/x.py"),
+        ("python - x", ""),
+        ("python3.13t x.py", "/scratch/run/x.py"),
+        ("bash -s arg", ""),
+        ("sh -es arg", ""),
+        ("perl -MTime::HiRes a.pl", "/scratch/run/a.pl"),
+        ("perl -I lib -Mstrict -lw a.pl e", "/scratch/run/a.pl"),
+        ("perl -n -e s/a/b/ f", ""),
+        ("perl -w -e print(1)", ""),
+        ("perl5.36.0 -lane print f", ""),
+        ("perl -F: -i.bale a.pl", "/scratch/run/a.pl"),
+        ("ruby -rdate a.rb", "/scratch/run/a.rb"),
+        ("ruby -r date -I lib a.rb", "/scratch/run/a.rb"),
+        ("ruby -ne puts f", ""),
+        ("julia -t 4 a.jl", "/scratch/run/a.jl"),
+        ("julia -t4 -O2 --threads 4 --project=e a.jl", "/scratch/run/a.jl"),
+        ("julia --eval print f", ""),
+        ("node -r esm a.js", "/scratch/run/a.js"),
+        ("node --import x --trace-warnings a.js", "/scratch/run/a.js"),
+        ("node -pe 1 f", ""),
+        ("R -f a.R", "/scratch/run/a.R"),
+        ("R --no-save --file=a.R", "/scratch/run/a.R"),
+        ("R --vanilla x", ""),
+        ("Rscript --vanilla a.R", "/scratch/run/a.R"),
+        ("Rscript -e 1 f", ""),
+        ("lua -l m -e x=1 a.lua", "/scratch/run/a.lua"),
+        ("lua5.4 -", ""),
+        ("php -d a=b -f a.php x", "/scratch/run/a.php"),
+        ("guile -e main -s a.scm", "/scratch/run/a.scm"),
+        ("octave --path p a.m", "/scratch/run/a.m"),
+        ("tclsh8.6 -- a.tcl", "/scratch/run/a.tcl"),
     ],
 )
 def test_a_script_is_what_an_interpreter_runs_and_no_value_of_its_options(words, script):
     argv = words.split()
     assert script_of(process("", exe=f"/usr/bin/{argv[0]}", argv=argv)) == script
+
+
+@pytest.mark.parametrize(
+    ("words", "script"),
+    [
+        ("sh run.sh", "/scratch/run/run.sh"),
+        ("-ash -e run.sh", "/scratch/run/run.sh"),
+        ("busybox sh run.sh", "/scratch/run/run.sh"),
+        ("/bin/busybox ash -c run.sh", ""),
+        ("sh", ""),
+        ("busybox cat run.sh", ""),
+        ("cat run.sh", ""),
+    ],
+)
+def test_a_shell_in_a_box_is_told_by_what_it_was_called(words, script):
+    assert script_of(process("", exe="/bin/busybox", argv=words.split())) == script
+
+
+def test_what_interprets_is_told_by_its_name():
+    for name in ("python3.13t", "python3.12d", "pypy3.10", "perl5.36.0", "R", "bash", "busybox"):
+        assert interprets(f"/usr/bin/{name}"), name
+    for name in ("tar", "pythonic", "Ruby", ""):
+        assert not interprets(f"/usr/bin/{name}"), name
 
 
 def test_a_folder_that_a_program_is_given_something_in_is_not_its_own():

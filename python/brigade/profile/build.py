@@ -19,9 +19,9 @@ from brigade.profile.askers import ImportTime
 from brigade.profile.places import Places
 from brigade.profile.profile import SHARED, Cell, MountUse, Overhead, Profile, Timeline
 from brigade.profile.ranks import Rank, numbers
+from brigade.profile.scripts import interprets, script_of
 from brigade.profile.searched import searches
 from brigade.profile.story import Story
-from brigade.profile.syspath import interprets, script_of
 from brigade.profile.tree import tree, unattributed
 from brigade.trace.events import KINDS, Event, Trace
 from brigade.trial.mounts import NOT_A_PREFIX, is_under

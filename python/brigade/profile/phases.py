@@ -23,8 +23,8 @@ import os
 import re
 from collections.abc import Iterable
 
+from brigade.profile.scripts import interprets, is_script, script_of
 from brigade.profile.story import Story
-from brigade.profile.syspath import interprets, is_script, script_of
 from brigade.trace.events import Event
 from brigade.trial.mounts import is_under
 

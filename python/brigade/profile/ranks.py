@@ -7,7 +7,7 @@ started something: the program is then the image below it that made most calls.
 
 from __future__ import annotations
 
-from brigade.profile import phases, syspath
+from brigade.profile import phases, scripts
 from brigade.profile.profile import RankTimes
 from brigade.profile.story import Story
 from brigade.trace.events import Trace, TracedProcess
@@ -56,7 +56,7 @@ class Rank:
     def _program(self, last: Story) -> Story:
         below = [s for s in self.stories if s.process.pid != self.first.pid and s.process.exe]
         below = [s for s in below if s.process.exe != last.process.exe]
-        if syspath.is_shell(last.process.exe) and below:
+        if scripts.is_shell(last.process.exe) and below:
             return max(below, key=lambda story: len(story.process.events))
         return last
 

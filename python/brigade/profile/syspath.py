@@ -23,20 +23,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from brigade.profile.places import Places
+from brigade.profile.scripts import is_script, script_of
 from brigade.profile.story import Search, Story
-from brigade.trace.events import Event, TracedProcess
-from brigade.trial.invocation import SHELLS, as_called, interpreter_of, is_python
+from brigade.trace.events import Event
 
 _TAG = r"(?:\.[a-z]+-?\d+[\w-]*|\.abi3)?"
 _PACKAGE = re.compile(rf"(?P<at>.*)/(?P<name>[^/.]+)/__init__{_TAG}\.(?:so|py|pyc)")
 _MODULE = re.compile(rf"(?P<at>.*)/(?P<name>[^/.]+){_TAG}\.(?P<kind>so|py|pyc)")
 _CACHED = re.compile(r"(?P<at>.*)/__pycache__/(?P<name>[^/.]+)\.[^/]+\.pyc")
 _EXTENSION = re.compile(r"\.(?:cpython-[^/]+|abi3)\.so$")
-_INTERPRETERS = re.compile(
-    r"(?:python|pypy|perl|ruby|Rscript|R|julia|node|lua|luajit|tclsh|php|octave|guile)[\d.]*"
-)
-#: An option of perl, ruby, node, R and others that is followed by the program itself.
-_WORDS = re.compile(r"-\w*[eE]")
 _ZIP = re.compile(r".*/python\d+\.zip")
 #: How often an entry is asked about before it is listed for the first time.
 _FIRST_STATS = 3
@@ -57,51 +52,6 @@ class Paths:
 
     def cause(self, place: str) -> str:
         return "package path" if place in self.packages else "sys.path"
-
-
-def is_shell(exe: str) -> bool:
-    return os.path.basename(exe) in SHELLS
-
-
-def interprets(exe: str) -> bool:
-    """Whether a program is one that is given a script to run."""
-    return is_shell(exe) or bool(_INTERPRETERS.fullmatch(os.path.basename(exe)))
-
-
-def script_of(process: TracedProcess) -> str:
-    """The script that an interpreter was given, as an absolute path; "" if there is none. Of a
-    program that is not known, which may be one, the first argument that is no option."""
-    exe, words = process.exe or "".join(process.argv[:1]), process.argv[1:]
-    if is_python(exe) or is_shell(exe):
-        script = as_called([exe, *words]).script
-    elif words and _WORDS.match(words[0]):
-        script = []
-    else:
-        script = as_called([exe, *words]).script if interpreter_of(exe) else _first(words)
-    return _absolute(process, script[0]) if len(script) == 1 else ""
-
-
-def _first(words: list[str]) -> list[str]:
-    for number, word in enumerate(words):
-        if not word.startswith("-"):
-            return words[number : number + 1]
-        if word in ("-c", "-m"):
-            break
-    return []
-
-
-def _absolute(process: TracedProcess, word: str) -> str:
-    """Where no working folder is known, an open that worked tells it."""
-    if word.startswith("/") or process.cwd:
-        return os.path.normpath(os.path.join(process.cwd, word))
-    end = "/" + word.lstrip("./")
-    opened = (e.path for e in process.events if e.kind == "open" and not e.error)
-    return next((path for path in opened if path.endswith(end)), "")
-
-
-def is_script(path: str, script: str) -> bool:
-    """Whether a call is about the script: an argument ./app.py leaves its "." in the path."""
-    return path == script or ("/./" in path and os.path.normpath(path) == script)
 
 
 def probe(path: str) -> tuple[str, str] | None:
