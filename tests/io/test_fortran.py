@@ -163,3 +163,49 @@ def test_every_call_of_the_header_is_bound():
         "brg_file_on_progress",
         "brg_type_bytes",
     }
+
+
+# Whether there is data, asked where the module itself asks it: memory that nobody touches.
+LARGE = """
+module large
+#define ELEMENT integer(int8)
+#define CODE BRG_INT8
+#include "brigade/brigade_io_kind.inc"
+
+  function is_there(buf) bind(c)
+    integer(int8), contiguous, target, intent(in) :: buf(:)
+    logical(c_bool) :: is_there
+    is_there = c_associated(address(buf))
+  end function
+end module
+
+program main
+  use, intrinsic :: iso_c_binding
+  use, intrinsic :: iso_fortran_env
+  implicit none
+  interface
+    function is_there(buf) bind(c)
+      import :: int8, c_bool
+      integer(int8), contiguous, target, intent(in) :: buf(:)
+      logical(c_bool) :: is_there
+    end function
+  end interface
+  integer(int64), parameter :: sizes(3) = [0_int64, 1_int64, 2_int64**31 + 5]
+  integer(int8), allocatable :: buf(:)
+  integer :: i
+  do i = 1, 3
+    allocate(buf(sizes(i)))
+    print '(l1)', is_there(buf)
+    deallocate(buf)
+  end do
+end program
+"""
+
+
+def test_data_of_more_elements_than_an_integer_counts_is_data(module: Path, tmp_path: Path) -> None:
+    (tmp_path / "large.F90").write_text(LARGE)
+    link = [module / "brigade_io.o", f"-L{native_dir()}", "-lbrigade_io"]
+    include = [f"-I{INCLUDE}", f"-I{module}", f"-Wl,-rpath,{native_dir()}"]
+    compile_in(tmp_path, "gfortran", "-o", "large", *include, "large.F90", *link)
+    done = subprocess.run([tmp_path / "large"], capture_output=True, text=True)
+    assert done.stdout.split() == ["F", "T", "T"], done.stdout + done.stderr
