@@ -356,23 +356,28 @@ class engine : public adios2::plugin::PluginEngineInterface {
         check(brg_file_set_attribute(f, array, name.c_str(), type, n, values, &err), err);
     }
 
-    static void write_texts(brg_file *f, const std::string &name,
+    // Returns whether they are text in the file, too.
+    static bool write_texts(brg_file *f, const std::string &name,
                             const std::vector<std::string> &texts)
     {
         std::string all = joined(texts);
-        write_attribute(f, nullptr, name, BRG_TEXT, all.size(), all.data());
+        bool is_text = is_utf8(all);
+        write_attribute(f, nullptr, name, is_text ? BRG_TEXT : BRG_UINT8, all.size(), all.data());
+        return is_text;
     }
 
     // Those of rank 0 are the file's.
     void write_attributes(brg_file *f)
     {
-        std::vector<std::string> chars;
+        std::vector<std::string> chars, bytes;
         for (const auto &found : m_IO.AvailableAttributes()) {
             const std::string &name = found.first, type = m_IO.AttributeType(name);
             if (type == adios2::GetType<char>())
                 chars.push_back(name);
-            if (type == adios2::GetType<std::string>())
-                write_texts(f, name, m_IO.InquireAttribute<std::string>(name).Data());
+            if (type == adios2::GetType<std::string>()) {
+                if (!write_texts(f, name, m_IO.InquireAttribute<std::string>(name).Data()))
+                    bytes.push_back(name);
+            }
 #define declare(T)                                                                     \
     else if (type == adios2::GetType<T>() && type_of<T>())                             \
     {                                                                                  \
@@ -390,6 +395,8 @@ class engine : public adios2::plugin::PluginEngineInterface {
         }
         if (!chars.empty())
             write_texts(f, CHAR, chars);
+        if (!bytes.empty())
+            write_texts(f, BYTES, bytes);
     }
 
     // ---- reading ----
@@ -471,6 +478,7 @@ class engine : public adios2::plugin::PluginEngineInterface {
     void define_attributes()
     {
         std::vector<std::string> chars = parted(text(nullptr, CHAR, ""));
+        std::vector<std::string> bytes = parted(text(nullptr, BYTES, ""));
         for (size_t i = 0; i < brg_file_attribute_count(current.get(), nullptr); i++) {
             std::string name = brg_file_attribute_name(current.get(), nullptr, i);
             brg_error err;
@@ -481,10 +489,10 @@ class engine : public adios2::plugin::PluginEngineInterface {
                                          &err),
                   err);
             m_IO.RemoveAttribute(name);
-            if (name == RUN || name == CHAR)
+            if (name == RUN || name == CHAR || name == BYTES)
                 continue;
-            bool is_char = std::find(chars.begin(), chars.end(), name) != chars.end();
-            if (type == BRG_TEXT)
+            bool is_char = is_among(chars, name);
+            if (type == BRG_TEXT || is_among(bytes, name))
                 define_texts(name, parted({static_cast<const char *>(values), n}));
 #define declare(T)                                                            \
     else if (type == type_of<T>() && is_char == std::is_same<T, char>::value) \
@@ -492,6 +500,11 @@ class engine : public adios2::plugin::PluginEngineInterface {
             ADIOS2_FOREACH_PRIMITIVE_STDTYPE_1ARG(declare)
 #undef declare
         }
+    }
+
+    static bool is_among(const std::vector<std::string> &names, const std::string &name)
+    {
+        return std::find(names.begin(), names.end(), name) != names.end();
     }
 
     void define_texts(const std::string &name, const std::vector<std::string> &texts)

@@ -21,6 +21,7 @@ constexpr const char *RUN = "adios2.run";   // attribute: the run that wrote a s
 constexpr const char *TYPE = "adios2.type"; // attribute of an array: its type, where io.h has none
 constexpr const char *NAME = "adios2.name"; // attribute of an array: its variable's, if other
 constexpr const char *CHAR = "adios2.char"; // attribute: the names of the others that are char
+constexpr const char *BYTES = "adios2.bytes"; // and of those that are text, but not UTF-8
 
 [[noreturn]] inline void fail(const std::string &what)
 {
@@ -82,6 +83,34 @@ inline std::vector<std::string> parted(const std::string &all)
         from = until + 1;
     }
     return texts;
+}
+
+// How many bytes a UTF-8 character takes that begins with `lead`; 0 where none does.
+inline size_t character_bytes(unsigned char lead)
+{
+    return lead < 0x80   ? 1
+           : lead < 0xc2 ? 0
+           : lead < 0xe0 ? 2
+           : lead < 0xf0 ? 3
+           : lead < 0xf5 ? 4
+                         : 0;
+}
+
+// Only such text is text in a file: see brg_file_set_attribute.
+inline bool is_utf8(const std::string &text)
+{
+    for (size_t at = 0, n; at < text.size(); at += n) {
+        unsigned char lead = text[at], second = at + 1 < text.size() ? text[at + 1] : 0;
+        n = character_bytes(lead);
+        if (!n || n > text.size() - at || (lead == 0xe0 && second < 0xa0) ||
+            (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
+            (lead == 0xf4 && second > 0x8f))
+            return false;
+        for (size_t i = 1; i < n; i++)
+            if ((text[at + i] & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
 }
 
 // The name of a variable's array: no slash at the front or the end, nor two together, as in

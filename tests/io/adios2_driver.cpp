@@ -1,6 +1,6 @@
 // An ADIOS2 program of what Python's bindings cannot say:
 //
-//     adios2_driver chars | long | column ENGINE FILE
+//     adios2_driver chars | texts | long | column ENGINE FILE
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -46,6 +46,31 @@ static void chars(adios2::ADIOS &adios)
             std::cout << " " << c;
         std::cout << "\n";
     }
+    reader.EndStep();
+    reader.Close();
+}
+
+// Texts in UTF-8 and in Latin-1, one and several, beside bytes that are numbers; each that comes back
+// as the text that it was is named.
+static void texts(adios2::ADIOS &adios)
+{
+    const std::vector<std::string> names = {"latin", "utf-8", "empty", "cut", "several"};
+    const std::vector<std::vector<std::string>> right = {
+        {"\xb0\x43"}, {"\xc2\xb0\x43"}, {""}, {"\xe2\x82"}, {"m", "", "\xb5m", ""}};
+    adios2::IO out = declare(adios, "out"), in = declare(adios, "in");
+    for (size_t i = 0; i < names.size(); i++)
+        if (right[i].size() == 1)
+            out.DefineAttribute<std::string>(names[i], right[i][0]);
+        else
+            out.DefineAttribute<std::string>(names[i], right[i].data(), right[i].size());
+    out.DefineAttribute<uint8_t>("number", 0xb0);
+    write_step(out);
+    adios2::Engine reader = in.Open("x", adios2::Mode::Read);
+    reader.BeginStep();
+    for (size_t i = 0; i < names.size(); i++)
+        if (in.InquireAttribute<std::string>(names[i]).Data() == right[i])
+            std::cout << names[i] << "\n";
+    std::cout << in.AttributeType("number") << " of " << in.AvailableAttributes().size() << "\n";
     reader.EndStep();
     reader.Close();
 }
@@ -104,6 +129,8 @@ int main(int argc, char **argv)
         adios2::ADIOS adios;
         if (what == "chars")
             chars(adios);
+        if (what == "texts")
+            texts(adios);
         if (what == "long")
             long_double(adios, rank);
         if (what == "column")

