@@ -35,6 +35,12 @@ int arrays_begin(brg_file *f, struct brg_error *err)
     return 0;
 }
 
+void arrays_unmake(brg_file *f)
+{
+    if (f->arrays && !f->arrays->table.n_names)
+        arrays_destroy(f);
+}
+
 void arrays_destroy(brg_file *f)
 {
     if (!f->arrays)
@@ -273,8 +279,9 @@ static int find_or_define(brg_file *f, const char *name, brg_type type, int ndim
     *i = found < 0 ? f->arrays->table.n : (size_t)found;
     if (found >= 0)
         return array_table_same(&f->arrays->table, *i, type, ndims, shape, err);
-    f->arrays->changed = 1;
-    return array_table_add(&f->arrays->table, name, strlen(name), type, ndims, shape, NULL, err);
+    int rc = array_table_add(&f->arrays->table, name, strlen(name), type, ndims, shape, NULL, err);
+    f->arrays->changed |= rc == 0;
+    return rc;
 }
 
 int brg_file_write_array(brg_file *f, const char *name, brg_type type, int ndims,
@@ -284,11 +291,12 @@ int brg_file_write_array(brg_file *f, const char *name, brg_type type, int ndims
     struct io_request request;
     struct brg_error unwanted;
     size_t i = 0;
-    int is_new = 0, rc = file_refuse(f, FILE_WRITE, err);
+    int is_new = 0, made = 0, rc = file_refuse(f, FILE_WRITE, err);
     err = err ? err : &unwanted; /* the words must reach the other ranks */
     request_none(&request);
     if (rc)
         return rc;
+    made = !f->arrays;
     rc = arrays_begin(f, err);
     if (!rc && kept_full(f) && (rc = arrays_settle(f, err)))
         return rc;
@@ -303,6 +311,8 @@ int brg_file_write_array(brg_file *f, const char *name, brg_type type, int ndims
             return rc;
         rc = array_request(&request, &f->arrays->table.arrays[i], start, count, strides, buf, err);
     }
+    if (rc && made)
+        arrays_unmake(f);
     rc = file_bring(f, FILE_WRITE, &request, rc, err);
     return rc || !is_new || i < f->arrays->same ? rc : arrays_settle(f, err);
 }

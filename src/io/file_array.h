@@ -53,6 +53,9 @@ void arrays_empty(brg_file *f, uint64_t from);
 
 /* Makes f->arrays of a file that has no bytes yet: -EINVAL if it has, -ENOMEM; or the damage. */
 int arrays_begin(brg_file *f, struct brg_error *err);
+/* A call is refused that has made f->arrays: where nothing else has come of it, they are unmade, or
+ * the file would count as one of arrays. */
+void arrays_unmake(brg_file *f);
 
 /* -EINVAL where bytes at offsets of the program's own would lie upon arrays. */
 int arrays_forbid_bytes(const brg_file *f, struct brg_error *err);

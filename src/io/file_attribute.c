@@ -35,17 +35,20 @@ int brg_file_set_attribute(brg_file *f, const char *array, const char *name, brg
     int rc = file_refuse(f, FILE_WRITE, err);
     if (rc)
         return rc;
+    int made = !f->arrays;
     rc = arrays_begin(f, &why);
     if (!rc)
         rc = owner(f, array, &i, &why);
     if (!rc)
         rc = check_text(name, type, count, values, &why);
     if (!rc)
-        f->arrays->changed = 1;
-    if (!rc)
         rc = array_table_set(&f->arrays->table, i, name, strlen(name), type, count, values, &why);
-    if (!rc)
+    if (!rc) {
+        f->arrays->changed = 1;
         return 0;
+    }
+    if (made)
+        arrays_unmake(f);
     struct io_request nothing;
     request_none(&nothing);
     rc = file_bring(f, FILE_WRITE, &nothing, rc, &why);

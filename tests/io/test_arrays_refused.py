@@ -120,8 +120,8 @@ address = memory.ctypes.data
 with brigade.io.open(comm, PATH, "w", sync=False) as f:
     wrong("file_write_array", b"", 10, 1, two, one, one, None, address)
     wrong("file_set_attribute", None, b"", 10, 1, address)
-    wrong("file_write", 0, address, 8)
     f.write_array("a", numpy.ones(2))
+    wrong("file_write", 0, address, 8)
 with brigade.io.open(comm, PATH) as f:
     wrong("file_read_array", b"none", one, one, None, address)
     wrong("file_read_array", b"a", two, one, None, address)
@@ -135,3 +135,33 @@ def test_the_words_of_a_rank_that_wants_none_reach_the_others(tmp_path: Path) ->
     assert len(told) == len(silent) == len(words)
     for one, (code,), word in zip(told, silent, words):
         assert one[:2] == [code, 1] and word in one[2], one
+
+
+# Rank 1's first call of arrays is refused, so that the file has none: all write bytes to it.
+BYTES_AFTER = """
+with brigade.io.open(comm, PATH, "w", sync=False) as f:
+    for _ in range(2):
+        try:
+            {call} if rank == 1 else f.write()
+        except brigade.io.BrigadeIOError as error:
+            out["failure"] = failure(error)
+    f.write(8 * rank, b"%8d" % rank)
+"""
+
+
+@pytest.mark.parametrize("hints", WHERE)
+@pytest.mark.parametrize(
+    "call",
+    [
+        "f.attrs.__setitem__('', 1)",
+        "f.write_array('', numpy.zeros(2))",
+        "f.write_array('far', numpy.zeros(0), shape=(1 << 62,), start=(0,))",
+    ],
+)
+def test_a_file_whose_first_arrays_or_attributes_were_refused_takes_bytes(
+    call: str, hints: str, tmp_path: Path
+) -> None:
+    ranks = run("openmpi", 2, BYTES_AFTER.format(call=call), tmp_path, hints)
+    assert [rank["failure"][1] for rank in ranks] == [1, 1]
+    assert (tmp_path / "f").read_bytes() == b"%8d%8d" % (0, 1)
+    assert verify(tmp_path / "f")["damaged"] == 0
