@@ -204,7 +204,7 @@ static int any_kept(const brg_file *f, size_t from, size_t until)
 }
 
 int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
-                 enum file_action latest)
+                 enum file_action latest, struct brg_error *refusal)
 {
     struct file_arrays *a = f->arrays;
     if (latest == FILE_CLOSE) {
@@ -226,7 +226,7 @@ int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
         return disagree(f, least);
     size_t before = a->agreed;
     a->agreed = least;
-    rc = any_kept(f, before, least) ? kept_write(f, least) : 0;
+    rc = any_kept(f, before, least) ? kept_write(f, least, refusal) : 0;
     if (rc) /* refused: it is still to be written */
         a->agreed = before;
     else if (least == a->table.n)

@@ -80,9 +80,10 @@ int arrays_may_agree_later(const brg_file *f);
 
 /* Collective, the ranks having met for FILE_DEFINE: compares the first `least` definitions, and
  * writes what was kept of them. `same`: in that meeting all ranks said the same of all that they
- * have defined. This rank came for `action`, the last one for `latest`. */
+ * have defined. This rank came for `action`, the last one for `latest`. What fails is f->failure,
+ * or, where a rank cannot write what it has kept, `refusal`: then it is still to be written. */
 int arrays_agree(brg_file *f, enum file_action action, size_t least, int same,
-                 enum file_action latest);
+                 enum file_action latest, struct brg_error *refusal);
 
 /* Collective, in place of file_meet(FILE_COMMIT): all arrays are settled, all ranks have come to
  * commit, and the index is written, by rank 0: with what is kept where there are several nodes;
@@ -99,7 +100,7 @@ int kept_is_for(const brg_file *f, uint64_t bytes);
 int kept_full(const brg_file *f);
 int kept_add(brg_file *f, size_t array, const uint64_t *start, const uint64_t *count,
              const int64_t *strides, const void *buf, struct brg_error *err);
-int kept_write(brg_file *f, size_t until);
+int kept_write(brg_file *f, size_t until, struct brg_error *err);
 int kept_is_brought(const brg_file *f);
 /* Collective, where arrays may be agreed on later: writes all that is kept, and of rank 0 the index
  * as well, where this is the end. Whether all agree shows as they meet (arrays_are_same). */

@@ -228,15 +228,14 @@ static int write_blocks(brg_file *f, size_t n, struct piece_list *pieces, int rc
     return rc;
 }
 
-int kept_write(brg_file *f, size_t until)
+int kept_write(brg_file *f, size_t until, struct brg_error *err)
 {
     struct file_arrays *a = f->arrays;
     struct piece_list pieces = {.list = NULL};
-    struct brg_error err = {.code = 0};
     size_t n = 0;
     while (n < a->n_kept && a->kept[n].array < until)
         n++;
-    return write_blocks(f, n, &pieces, list_pieces(a, n, &pieces, &err), &err);
+    return write_blocks(f, n, &pieces, list_pieces(a, n, &pieces, err), err);
 }
 
 int kept_bring(brg_file *f, int at_end, struct brg_error *err)

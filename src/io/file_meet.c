@@ -237,7 +237,7 @@ static int serve(brg_file *f, enum file_action action, const struct io_request *
     }
     if (done == FILE_DEFINE)
         return arrays_agree(f, action, (size_t)v[DEFINED], v[TOLD] == ~v[TOLD_NOT],
-                            (enum file_action) - v[LATEST]);
+                            (enum file_action) - v[LATEST], refusal);
     if (v[PAST] != INT64_MAX)
         return end_before(f, v[PAST], mine == v[PAST], refusal);
     if (done == FILE_COMMIT)
