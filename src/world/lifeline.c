@@ -179,6 +179,11 @@ enum call_kind {
     CALL_OUT    /* our proof is sent, theirs awaited */
 };
 
+enum {
+    ENDED = POLLRDHUP | POLLHUP | POLLERR, /* nothing more comes: it would be told for ever */
+    AWAITED = POLLIN | POLLRDHUP
+};
+
 struct calls {
     uint32_t n;
     struct pollfd fds[MOST_CALLS + 1]; /* the last: the listener */
@@ -197,7 +202,7 @@ static void add_call(struct calls *c, int fd, enum call_kind kind)
     int proof_bytes = sizeof(uint64_t);
     setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &proof_bytes, sizeof proof_bytes);
     c->kinds[c->n] = kind;
-    c->fds[c->n++] = (struct pollfd){.fd = fd, .events = kind == CALL_BEGUN ? POLLOUT : POLLIN};
+    c->fds[c->n++] = (struct pollfd){.fd = fd, .events = kind == CALL_BEGUN ? POLLOUT : AWAITED};
 }
 
 static void begin_calls(struct calls *c, const struct lifeline_card *card)
@@ -252,14 +257,14 @@ static int advance_call(struct lifeline *l, struct calls *c, uint32_t i,
         if (error || send(fd, &right->call, sizeof right->call, MSG_NOSIGNAL) != sizeof right->call)
             return close(fd), -1;
         c->kinds[i] = CALL_OUT;
-        c->fds[i].events = POLLIN;
+        c->fds[i].events = AWAITED;
         return 0;
     }
     int *side = c->kinds[i] == CALL_IN ? &l->left : &l->right;
     answer = proved(fd, side == &l->left ? l->card.call : right->answer);
-    if (answer == 0)
+    if (answer == 0 && !(c->fds[i].revents & ENDED))
         return 0;
-    if (answer < 0 || *side >= 0 ||
+    if (answer <= 0 || *side >= 0 ||
         (side == &l->left &&
          send(fd, &l->card.answer, sizeof l->card.answer, MSG_NOSIGNAL) != sizeof l->card.answer))
         return close(fd), -1;
