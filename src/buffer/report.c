@@ -2,6 +2,7 @@
  * appended to the process's own file in the folder that BRIGADE_BUFFER_REPORT names, as appending
  * to one file from several nodes loses lines on some file systems. */
 #include "buffer/report.h"
+#include "base/decimal.h"
 #include "base/json.h"
 #include "buffer/lock.h"
 
@@ -59,9 +60,14 @@ struct record *report_of(const char *path, int verbose)
     return r;
 }
 
-static double seconds(uint64_t ns)
+static struct decimal seconds(uint64_t ns)
 {
-    return (double)ns / 1e9;
+    return decimal_seconds(ns, 3);
+}
+
+static struct decimal percent(uint64_t part, uint64_t whole)
+{
+    return decimal_of(whole ? (part * 1000 + whole / 2) / whole : 0, 1);
 }
 
 static void say(const struct record *r)
@@ -70,16 +76,16 @@ static void say(const struct record *r)
     int n = snprintf(
         text, sizeof text,
         "brigade buffer: %s\n"
-        "  read   %8llu calls %12llu bytes %6.1f%% from memory %9.3f s\n"
-        "  write  %8llu calls %12llu bytes %6.1f%% into memory %9.3f s\n"
-        "  behind %8llu writes, %llu reads ahead (%llu used), %.3f s; waited %llu times, %.3f s\n",
+        "  read   %8llu calls %12llu bytes %6s%% from memory %9s s\n"
+        "  write  %8llu calls %12llu bytes %6s%% into memory %9s s\n"
+        "  behind %8llu writes, %llu reads ahead (%llu used), %s s; waited %llu times, %s s\n",
         r->path, (unsigned long long)r->reads, (unsigned long long)r->read_bytes,
-        r->reads ? 100.0 * (double)r->read_hits / (double)r->reads : 0.0, seconds(r->read_ns),
+        percent(r->read_hits, r->reads).text, seconds(r->read_ns).text,
         (unsigned long long)r->writes, (unsigned long long)r->write_bytes,
-        r->writes ? 100.0 * (double)(r->writes - r->direct_writes) / (double)r->writes : 0.0,
-        seconds(r->write_ns), (unsigned long long)r->flushes, (unsigned long long)r->ahead,
-        (unsigned long long)r->ahead_used, seconds(r->background_ns), (unsigned long long)r->waits,
-        seconds(r->wait_ns));
+        percent(r->writes - r->direct_writes, r->writes).text, seconds(r->write_ns).text,
+        (unsigned long long)r->flushes, (unsigned long long)r->ahead,
+        (unsigned long long)r->ahead_used, seconds(r->background_ns).text,
+        (unsigned long long)r->waits, seconds(r->wait_ns).text);
     if (r->dropped && strcmp(r->dropped, "exit") != 0)
         n += snprintf(text + n, sizeof text - (size_t)n, "  left to the kernel: %s\n", r->dropped);
     if (r->error)
@@ -97,7 +103,7 @@ static void add_sizes(struct json *j, const char *name, const uint64_t *sizes)
 }
 
 #define ADD(name) json_add(j, ",\"" #name "\":%llu", (unsigned long long)r->name)
-#define ADD_S(name) json_add(j, ",\"" #name "_s\":%.6f", seconds(r->name##_ns))
+#define ADD_S(name) json_add(j, ",\"" #name "_s\":%s", decimal_seconds(r->name##_ns, 6).text)
 
 static void add_all(struct json *j, const struct utsname *host)
 {

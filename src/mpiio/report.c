@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/decimal.h"
 
 #define MOST 32 /* further kinds count as the last */
 
@@ -132,9 +133,10 @@ void report_print(int rank)
     if (rank || !is_verbose())
         return;
     for (int i = 0; i < 2; i++)
-        fprintf(stderr, "brigade mpiio: rank 0: %s: %llu calls taken over, %llu bytes, %.6f s\n",
+        fprintf(stderr, "brigade mpiio: rank 0: %s: %llu calls taken over, %llu bytes, %s s\n",
                 names[i], (unsigned long long)report.done[i].calls,
-                (unsigned long long)report.done[i].bytes, (double)report.done[i].ns / 1e9);
+                (unsigned long long)report.done[i].bytes,
+                decimal_seconds(report.done[i].ns, 6).text);
     print_tallies(report.passed, "calls left to MPI:");
     if (report.late[LATE_OPENED])
         fprintf(stderr, "brigade mpiio: rank 0: %llu files opened without MPI, %llu by it later\n",

@@ -52,6 +52,17 @@ def test_a_job_without_counters_is_said_to_have_left_none(tmp_path):
     assert "no process has left counters" in done.stderr
 
 
+def test_counters_that_cannot_be_read_are_counted_and_a_line_without_its_end_is_none(tmp_path):
+    code = """
+import os
+with open(os.environ["BRIGADE_BUFFER_REPORT"] + "/other.json", "w") as f:
+    f.write('{"files": [{"path": "x", "read_s": 0,5}]}\\n\\xff\\n{"host": "h", "pi')
+"""
+    done = brigade(tmp_path, "--report", "--", sys.executable, "-c", code)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "brigade: the counters of 2 processes cannot be read" in done.stderr
+
+
 def test_the_status_of_the_program_is_kept(tmp_path):
     assert brigade(tmp_path, "--", "sh", "-c", "exit 7").returncode == 7
     assert brigade(tmp_path, "--report", "--", "sh", "-c", "exit 7").returncode == 7

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from buffer_world import buffered, run
+from decimal_comma import decimal_comma
 
 from brigade.buffer.advice import merge
 
@@ -41,11 +43,11 @@ ENDS = {
 }
 
 
-def counted(folder: Path, code: str) -> tuple[list[dict[str, Any]], str]:
+def counted(folder: Path, code: str, **more: str) -> tuple[list[dict[str, Any]], str]:
     """The files of all processes, and what they said."""
     report = folder / "report"
     report.mkdir()
-    env = buffered("*.dat:verbose", BRIGADE_BUFFER_REPORT=str(report))
+    env = buffered("*.dat:verbose", BRIGADE_BUFFER_REPORT=str(report), **more)
     done = run([sys.executable, "-c", code], folder, env)
     assert done.returncode == 0, done.stderr
     lines = [line for path in report.iterdir() for line in path.read_text().splitlines()]
@@ -106,3 +108,16 @@ os.write(g, b"hello")
 """
     files, said = counted(tmp_path, code)
     assert sorted((file["path"], file["writes"]) for file in files) == [("v.dat", 1), ("w.dat", 1)]
+
+
+def test_counters_have_a_decimal_point_whatever_the_language_of_the_program(tmp_path):
+    code = """
+import locale, os
+locale.setlocale(locale.LC_ALL, "")
+assert locale.localeconv()["decimal_point"] == ","
+f = os.open("l.dat", 66)
+for i in range(8): os.write(f, b"hello")
+"""
+    files, said = counted(tmp_path, code, **decimal_comma(tmp_path / "locales"))
+    assert [(file["writes"], type(file["write_s"])) for file in files] == [(8, float)]
+    assert "100.0% into memory" in said and not re.search(r"\d,\d", said)

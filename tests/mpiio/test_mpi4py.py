@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from decimal_comma import decimal_comma
 from mpi_world import MPIS, run_mpi
 
 from brigade.paths import native
@@ -67,9 +68,11 @@ print(f"rank {rank}:", MPI.Query_thread() == MPI.THREAD_MULTIPLE, said, flush=Tr
 """
 
 
-def said(mpi: str, folder: Path, name: str, *under: str, **more: str) -> tuple[list[str], str]:
+def said(
+    mpi: str, folder: Path, name: str, *under: str, before: str = "", **more: str
+) -> tuple[list[str], str]:
     program = folder / "program.py"
-    program.write_text(PROGRAM)
+    program.write_text(before + PROGRAM)
     words = ["env", *under, sys.executable, "-B", str(program), str(folder / name)]
     done = run_mpi(mpi, 4, words, **environment(mpi, folder), **more)
     lines = sorted(re.findall(r"^rank \d:.*$", done.stdout, re.MULTILINE))
@@ -86,3 +89,13 @@ def test_a_python_program_sees_what_it_sees_without_it(mpi: str, tmp_path: Path)
     assert all("True" in line for line in plain), "several threads may call MPI"
     found = re.search(r"writes: (\d+) calls taken over", report)
     assert found and int(found[1]) >= 5, report
+
+
+def test_the_report_has_a_decimal_point_whatever_the_language_of_the_program(
+    tmp_path: Path,
+) -> None:
+    told = {"BRIGADE_MPIIO": "verbose", **decimal_comma(tmp_path / "locales")}
+    before = "import locale\nlocale.setlocale(locale.LC_ALL, '')\n"
+    preload = f"LD_PRELOAD={native('libbrigade_mpiio.so')}"
+    _, report = said("openmpi", tmp_path, "under", preload, before=before, **told)
+    assert re.search(r"writes: \d+ calls taken over, \d+ bytes, \d+\.\d{6} s$", report, re.M)

@@ -138,9 +138,17 @@ def _reported(
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
-    processes = []
+    processes, unread = [], 0
     for path in sorted(folder.glob("*.json")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            with contextlib.suppress(ValueError):  # of a process that was killed while writing it
+        # whoever was killed while writing its line has not ended it
+        for line in path.read_bytes().split(b"\n")[:-1]:
+            try:
                 processes.append(json.loads(line))
+            except ValueError:
+                unread += 1
+    if unread:
+        print(
+            f"brigade: the counters of {unread} processes cannot be read: the report lacks them",
+            file=sys.stderr,
+        )
     return processes
