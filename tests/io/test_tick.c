@@ -9,7 +9,9 @@
 #include "world/world.h"
 
 enum {
-    TICKS = 100
+    TICKS = 100,
+    FEW = TICKS / 4,
+    ROUNDS = 50 /* one of them at least is little disturbed, on a machine that does much else */
 };
 
 static int calls, moves_each;
@@ -38,16 +40,28 @@ static int soon_of(struct io_world *w, int each)
     return soon;
 }
 
+/* The fewest of a round where nothing moves. */
+static int soon_of_idle(struct io_world *w)
+{
+    int least = TICKS;
+    for (int i = 0; i < ROUNDS && least > FEW; i++) {
+        int soon = soon_of(w, 0);
+        least = soon < least ? soon : least;
+    }
+    return least;
+}
+
 static void a_tick_that_moved_something_is_known(void)
 {
     static const struct mpi_interface mpi = {.progress = progress};
     struct io_world *w = calloc(1, sizeof *w);
     w->mpi = &mpi;
     soon_of(w, 0); /* how long they take */
-    int idle = soon_of(w, 0), moving = soon_of(w, 16);
-    CHECK(idle < TICKS, "%d of idle ones", idle);
+    int idle = soon_of_idle(w), moving = soon_of(w, 16);
+    CHECK(idle <= FEW, "%d of idle ones", idle);
     CHECK(moving == TICKS, "%d of those that move", moving);
-    CHECK(soon_of(w, 0) < TICKS, "when it has ended");
+    idle = soon_of_idle(w);
+    CHECK(idle <= FEW, "%d when it has ended", idle);
     free(w);
 }
 
