@@ -50,6 +50,15 @@ int file_drop(int fd, const char *why)
     return err;
 }
 
+void file_drop_untold(int fd, const char *why)
+{
+    struct desc *d = file_enter(fd, NULL);
+    if (!d)
+        return;
+    file_drop_locked(d->file, why);
+    file_leave(d->file);
+}
+
 /* For each file in use: locked, `act`, left. */
 static void each_file(void (*act)(struct file *f, const void *argument), const void *argument)
 {

@@ -317,10 +317,24 @@ int file_closing(int fd)
     return err;
 }
 
+void file_closing_untold(int fd)
+{
+    int err;
+    struct desc *d = file_enter(fd, &err); /* what is owed for this number ends with it */
+    if (!d)
+        return;
+    struct file *f = d->file;
+    if (file_quiet(f) == 0 && table[fd] == d && d->file == f)
+        forget_fd(fd);
+    file_leave(f);
+    if (desc_of(fd) == &owing) /* dropped meanwhile */
+        file_enter(fd, &err);
+}
+
 void file_duplicated(int from, int to)
 {
     if ((unsigned)to >= TABLE_FDS) {
-        file_drop(from, "descriptor number too high");
+        file_drop_untold(from, "descriptor number too high");
         return;
     }
     struct desc *d = file_enter(from, NULL);

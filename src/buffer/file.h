@@ -145,12 +145,17 @@ void file_opened(int fd, const char *path, int flags);
 /* Before a close of `fd`: writes out what is pending and forgets `fd`. Returns 0 or -errno of what
  * failed in the background. */
 int file_closing(int fd);
+/* The same before a call that cannot tell it: what failed is told by another descriptor of the
+ * file, where there is one. */
+void file_closing_untold(int fd);
 
-/* After dup: `to` leads where `from` does. */
+/* After dup: `to` leads where `from` does. An error is still owed. */
 void file_duplicated(int from, int to);
 
 /* Leaves the file of `fd` to the kernel for good. Returns 0 or -errno as file_closing. */
 int file_drop(int fd, const char *why);
+/* The same before, or behind, a call that cannot tell it: an error is still owed. */
+void file_drop_untold(int fd, const char *why);
 
 /* The same for every file. `keep_private`: not for those whose descriptors exec closes. */
 void file_drop_all(const char *why, int keep_private);

@@ -47,6 +47,13 @@ static inline int left(int fd, const char *why)
     return IS_OURS(fd) ? (int)told(file_drop(fd, why)) : 0;
 }
 
+/* The same around a call that cannot tell an error: it is still owed. */
+static inline void left_untold(int fd, const char *why)
+{
+    if (IS_OURS(fd))
+        file_drop_untold(fd, why);
+}
+
 /* The real calls are known now: what is not ours goes to them without a look. See hooks_data.c. */
 void data_start(void);
 

@@ -30,7 +30,7 @@ int hook_dup(int fd)
 static void before_onto(int fd, int to)
 {
     if (fd != to && IS_OURS(to) && sys_fcntl(fd, F_GETFD, 0) >= 0)
-        file_closing(to); /* dup2 tells nobody what its close met; the report does */
+        file_closing_untold(to); /* the report tells it, too */
 }
 static int onto(int fd, int to, int rc)
 {
@@ -91,7 +91,7 @@ static void closing_from(unsigned first, unsigned last)
 {
     for (unsigned fd = first; fd <= last && fd < TABLE_FDS; fd++)
         if (IS_OURS((int)fd))
-            file_closing((int)fd);
+            file_closing_untold((int)fd);
 }
 
 int hook_close_range(unsigned first, unsigned last, int flags)

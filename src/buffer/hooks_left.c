@@ -48,7 +48,7 @@ static void left_in(struct msghdr *message, int received)
         for (size_t i = 0; i < n; i++) {
             if (received)
                 file_opened(fds[i], NULL, O_RDWR);
-            left(fds[i], "passed over a socket");
+            left_untold(fds[i], "passed over a socket");
         }
     }
 }
@@ -173,7 +173,7 @@ static void after_number(long number, long result)
         file_stop("a queue of calls in the kernel");
     else if (number_opens(number)) {
         file_opened((int)result, NULL, O_RDWR);
-        left((int)result, "opened by a system call by number");
+        left_untold((int)result, "opened by a system call by number");
     }
 }
 

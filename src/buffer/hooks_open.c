@@ -90,7 +90,7 @@ FILE *hook_fopen(const char *path, const char *mode)
     if (stream) {
         after(stream->_fileno, stdio_hooked && !maps(mode) ? path : NULL, flags_of(mode));
         if (!stdio_hooked || maps(mode))
-            left(stream->_fileno, "a stream that is not reached");
+            left_untold(stream->_fileno, "a stream that is not reached");
     }
     return stream;
 }
@@ -113,7 +113,7 @@ FILE *hook_fdopen(int fd, const char *mode)
     FILE *stream = REAL(fdopen)(fd, mode);
     /* "a" makes the descriptor append */
     if (stream && *mode == 'a')
-        left(fd, "fdopen for appending");
+        left_untold(fd, "fdopen for appending");
     return stream;
 }
 

@@ -45,6 +45,27 @@ attempt("close", lambda: os.close(fd))
 """
 
 
+#: What is done to `fd` and cannot tell what failed: then another descriptor of its file does.
+UNTOLD = """
+import ctypes, errno, fcntl, os, resource, socket, sys
+libc, pair = ctypes.CDLL(None), socket.socketpair()
+fd = os.open("f.dat", os.O_RDWR | os.O_CREAT)
+other = os.open("f.dat", os.O_RDWR) if {other} else fd
+os.write(fd, b"x" * 100)
+{call}
+try:
+    os.write(other, b"y")
+except OSError as e:
+    print(errno.errorcode[e.errno])
+print(os.write(other, b"z"))
+"""
+BEYOND = """
+try: resource.setrlimit(resource.RLIMIT_NOFILE, (65546, 65546))
+except (ValueError, OSError): sys.exit(77)
+fcntl.fcntl(fd, fcntl.F_DUPFD, 65540)
+"""
+
+
 def told(tmp_path, *words, fault="buffer-enospc:0", rules="*.dat:size=4K:delay=0.1"):
     env = buffered(rules, BRIGADE_FAULT=fault)
     done = run(["python3", "-c", PROGRAM, *words], tmp_path, env)
@@ -67,6 +88,25 @@ def told(tmp_path, *words, fault="buffer-enospc:0", rules="*.dat:size=4K:delay=0
 )
 def test_it_is_told_once_by_the_call_that_comes_next(tmp_path, words, expected):
     assert told(tmp_path, *words) == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "other"),
+    [
+        ("os.closerange(fd, fd + 1)", True),
+        ("os.dup2(0, fd)", True),
+        ("other = os.dup(fd); os.closerange(fd, fd + 1)", False),
+        (BEYOND, False),
+        ("socket.send_fds(pair[0], [b'f'], [fd])", False),
+        ("libc.fdopen(fd, b'a')", False),
+    ],
+)
+def test_what_a_call_cannot_tell_is_told_by_the_next_that_can(tmp_path, call, other):
+    env = buffered("*.dat:delay=1000", BRIGADE_FAULT="buffer-enospc:0")
+    done = run(["python3", "-c", UNTOLD.format(call=call, other=other)], tmp_path, env)
+    if done.returncode == 77:
+        pytest.skip("needs a hard limit of 65546 open files, or the right to raise it")
+    assert done.stdout == "ENOSPC\n1\n", done.stderr
 
 
 def test_another_error_keeps_its_name(tmp_path):
