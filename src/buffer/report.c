@@ -20,6 +20,7 @@ static struct record *records, unwatched;
 static unsigned n_records;
 static struct lock records_lock;
 static const char *report_path;
+static int pid; /* whose the records are: a clone has its parent's memory, and no part in them */
 static int written;
 
 void report_start(void)
@@ -32,6 +33,7 @@ void report_forked(void)
     for (unsigned i = 0; i < n_records; i++)
         records[i] = (struct record){0};
     n_records = 0;
+    pid = 0;
     records_lock = (struct lock){0};
     written = 0;
 }
@@ -45,6 +47,7 @@ struct record *report_of(const char *path, int verbose)
         records = sys_map(RECORDS_MOST * sizeof *records, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1);
     report_wanted = 1;
+    pid = pid ? pid : sys_getpid();
     struct record *r = NULL;
     for (unsigned i = 0; records && i < n_records && !r; i++)
         if (strncmp(records[i].path, path, sizeof records->path - 1) == 0)
@@ -184,6 +187,8 @@ static void append_json(void)
 
 void report_write(void)
 {
+    if (pid != sys_getpid())
+        return;
     if (__atomic_exchange_n(&written, 1, __ATOMIC_ACQ_REL))
         return;
     for (unsigned i = 0; i < n_records; i++)

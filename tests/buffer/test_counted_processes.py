@@ -110,6 +110,22 @@ os.write(g, b"hello")
     assert sorted((file["path"], file["writes"]) for file in files) == [("v.dat", 1), ("w.dat", 1)]
 
 
+def test_a_child_by_clone_does_not_count_again_what_its_parent_did(tmp_path):
+    code = """
+import ctypes, os
+f = os.open("c.dat", 66)
+os.write(f, b"hello")
+start = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda _: os._exit(3))
+stack = ctypes.create_string_buffer(1 << 20)
+top = (ctypes.addressof(stack) + (1 << 20)) & ~63
+pid = ctypes.CDLL(None).clone(start, ctypes.c_void_p(top), 17, None)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3
+"""
+    files, said = counted(tmp_path, code)
+    assert [(file["writes"], file["processes"]) for file in files] == [(1, 1)]
+    assert said.count("brigade buffer: c.dat") == 1
+
+
 def test_counters_have_a_decimal_point_whatever_the_language_of_the_program(tmp_path):
     code = """
 import locale, os
