@@ -55,3 +55,14 @@ def test_a_library_that_cannot_be_preloaded_is_refused(command, name, tmp_path):
     done = brigade(command, "--", "echo", "ran", BRIGADE_NATIVE=str(folder))
     assert (done.returncode, done.stdout) == (3, "")
     assert "cannot be preloaded: LD_PRELOAD ends a name at a blank or a colon" in done.stderr
+
+
+def test_a_library_that_cannot_be_loaded_is_said_in_a_line(tmp_path):
+    for path in native_dir().iterdir():
+        (tmp_path / path.name).symlink_to(path.absolute())
+    (tmp_path / "libbrigade_mpiio.so").unlink()
+    (tmp_path / "libbrigade_mpiio.so").write_text("no library")
+    done = brigade("mpiio", "--hints", "*:writers=8", "--", *SAYS, BRIGADE_NATIVE=str(tmp_path))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith(f"brigade: cannot load {tmp_path}/libbrigade_mpiio.so: ")
+    assert len(done.stderr.splitlines()) == 1

@@ -57,6 +57,9 @@ def _check(hints: str) -> None:
     from brigade.paths import native
 
     text = ctypes.create_string_buffer(1024)
-    library = ctypes.CDLL(str(native("libbrigade_mpiio.so")))
+    try:
+        library = ctypes.CDLL(str(native("libbrigade_mpiio.so")))
+    except OSError as error:
+        raise LauncherError(f"cannot load {error}") from error
     if library.brigade_mpiio_check(os.fsencode(hints), text, ctypes.c_size_t(len(text))):
         raise UsageError(text.value.decode(errors="replace"))
