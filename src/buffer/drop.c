@@ -79,18 +79,54 @@ struct drop_order {
     int keep_private;
 };
 
-static void drain_one(struct file *f, const void *positions)
+/* For each desc of the file. */
+static void each_desc(const struct file *f, void (*act)(struct desc *d))
 {
-    if (!positions) {
-        file_drain(f);
-        return;
-    }
-    f->past_cache = 0; /* no flag of ours is on what the next program gets */
-    if (file_quiet(f))
-        return;
     for (int fd = 0; fd < (int)fds_end; fd++)
         if (table[fd] && table[fd]->file == f && table[fd]->fd == fd)
-            tell_position(table[fd]);
+            act(table[fd]);
+}
+
+static void tell_if_idle(struct desc *d)
+{
+    if (!d->busy)
+        tell_position(d);
+}
+
+static void write_directly(struct desc *d)
+{
+    d->direct_writes = 1;
+}
+
+static void drain_one(struct file *f, const void *positions)
+{
+    if (file_drain(f) == 0 && positions)
+        each_desc(f, tell_if_idle);
+}
+
+static void hand_over_one(struct file *f, const void *nothing)
+{
+    (void)nothing;
+    f->past_cache = 0;
+    if (file_drain(f))
+        return;
+    while (f->rule.direct && f->n_busy)
+        if (file_wait(f))
+            return;
+    each_desc(f, tell_if_idle);
+}
+
+/* A read of another thread may hang with its file system, and hold up no end: then the file is not
+ * dropped, and what is written from now on is written at once. */
+static void end_one(struct file *f, const void *why)
+{
+    each_desc(f, write_directly);
+    if (file_write_out(f))
+        return;
+    if (f->n_calls || f->n_busy)
+        each_desc(f, tell_if_idle);
+    else
+        file_drop_locked(f, why);
 }
 
 static void drop_one(struct file *f, const void *argument)
@@ -102,7 +138,7 @@ static void drop_one(struct file *f, const void *argument)
     if (shared)
         file_drop_locked(f, order->why);
     else
-        drain_one(f, f);
+        hand_over_one(f, NULL);
 }
 
 void file_drop_all(const char *why, int keep_private)
@@ -115,6 +151,17 @@ void file_stop(const char *why)
 {
     __atomic_store_n(&file_stopped, 1, __ATOMIC_SEQ_CST);
     file_drop_all(why, 0);
+}
+
+void file_end(void)
+{
+    __atomic_store_n(&file_stopped, 1, __ATOMIC_SEQ_CST);
+    each_file(end_one, "exit");
+}
+
+void file_hand_over(void)
+{
+    each_file(hand_over_one, NULL);
 }
 
 void file_drain_all(int positions)

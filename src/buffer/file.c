@@ -121,15 +121,30 @@ void call_end(struct desc *d, int call)
     tell_of_calls(f);
 }
 
-int file_quiet(struct file *f)
+static int is_in_call(const struct file *f, int writing)
+{
+    return writing ? f->writing : f->n_calls || f->n_busy;
+}
+
+static int wait_until_quiet(struct file *f, int writing)
 {
     f->n_gates++;
-    while (f->n_calls || f->n_busy || file_pending(f))
-        if (file_drain(f) || ((f->n_calls || f->n_busy) && wait_for_calls(f)))
+    while (is_in_call(f, writing) || file_pending(f))
+        if (file_drain(f) || (is_in_call(f, writing) && wait_for_calls(f)))
             return REAL_CALL;
     f->n_gates--;
     tell_of_calls(f);
     return 0;
+}
+
+int file_write_out(struct file *f)
+{
+    return wait_until_quiet(f, 1);
+}
+
+int file_quiet(struct file *f)
+{
+    return wait_until_quiet(f, 0);
 }
 
 int file_take_error(struct file *f)

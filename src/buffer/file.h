@@ -163,8 +163,14 @@ void file_drop_all(const char *why, int keep_private);
 /* The same, and nothing that is opened from now on is buffered. */
 void file_stop(const char *why);
 
-/* Writes out everything; tells the kernel each position if asked. */
+/* At the process's end: the same, but waits for no reads of other threads, which may never end. */
+void file_end(void);
+
+/* Writes out everything; tells the kernel, if asked, each position that no call is changing. */
 void file_drain_all(int positions);
+
+/* The same before another program gets the descriptors: no flag of ours is on them. */
+void file_hand_over(void);
 
 /* The file of an inode is written out, if it is buffered; returns whether it is. */
 int file_drain_inode(dev_t dev, ino_t ino);
@@ -186,7 +192,10 @@ void call_end(struct desc *d, int call);
 /* Waits until the file has what was written before, not what others write meanwhile. 0, or
  * REAL_CALL if the file was dropped meanwhile. */
 int file_drain(struct file *f);
-int file_quiet(struct file *f); /* the same; then nothing is pending and no call is under way */
+/* The same; then nothing is pending and no call that writes is under way, or no call at all. None
+ * begins meanwhile. */
+int file_write_out(struct file *f);
+int file_quiet(struct file *f);
 void file_drop_locked(struct file *f, const char *why);
 int file_take_error(struct file *f); /* 0 or -errno, and forgets it */
 

@@ -156,7 +156,9 @@ static int before_number(long number, const long *a)
     int fd = a[number == SYS_mmap ? 4 : 0] < TABLE_FDS ? (int)a[number == SYS_mmap ? 4 : 0] : -1;
     if (number_clones(number))
         file_drop_all(why, 0);
-    else if (number == SYS_exit_group || number == SYS_exit || number == SYS_execve)
+    else if (number == SYS_execve)
+        file_hand_over();
+    else if (number == SYS_exit_group || number == SYS_exit)
         file_drain_all(1);
     else if (left(fd, why))
         return -1;

@@ -37,7 +37,7 @@ int hook_clone(int (*start)(void *), void *stack, int flags, void *argument, ...
 /* A new program goes on where the old one is; its descriptors are the old one's. */
 static void before_exec(void)
 {
-    file_drain_all(1);
+    file_hand_over();
 }
 
 int hook_execve(const char *path, char *const argv[], char *const envp[])
@@ -178,7 +178,7 @@ static void before_end(void)
 {
     if (file_in_vforked_child())
         return;
-    file_stop("exit");
+    file_end();
     report_write();
 }
 
@@ -197,7 +197,7 @@ void hook_pthread_exit(void *result)
 }
 void hook_abort(void)
 {
-    file_drain_all(1);
+    file_drain_all(0);
     REAL(abort)();
     __builtin_unreachable();
 }

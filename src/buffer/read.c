@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "buffer/copy.h"
 #include "buffer/direct.h"
+#include "buffer/faults.h"
 #include "buffer/fill.h"
 #include "buffer/worker.h"
 
@@ -70,6 +71,7 @@ static long read_rest(struct desc *d, const struct cursor *c, uint64_t at)
     do {
         f->n_busy++;
         lock_leave(&f->lock);
+        faults_read();
         r = sys_call(SYS_preadv, fd, (long)pieces, n, (long)at, 0, 0);
         lock_take(&f->lock);
         f->n_busy--;

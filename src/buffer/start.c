@@ -1,6 +1,7 @@
 /* The library's start and end: its settings, the real calls, fork. See hooks.h and file.h. */
 #include "buffer/hooks.h"
 #include "base/real_find.h"
+#include "buffer/faults.h"
 #include "buffer/signals.h"
 #include "buffer/worker.h"
 
@@ -8,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-void write_start(void);
 
 static void say(const char *what, const char *text)
 {
@@ -67,7 +66,7 @@ __attribute__((constructor)) static void start_of_process(void)
     if (any_rule_buffers()) {
         if (REAL(prlimit)(0, RLIMIT_FSIZE, NULL, &limit) == 0)
             file_limit_bytes = limit.rlim_cur;
-        write_start();
+        faults_start();
         report_start();
         stdio_start();
         pthread_atfork(fork_prepare, fork_parent, fork_child);
@@ -81,7 +80,7 @@ __attribute__((destructor)) static void end_of_process(void)
 {
     if (!buffer_active)
         return;
-    file_drop_all("exit", 0);
+    file_end();
     buffer_active = 0;
     report_write();
 }

@@ -6,8 +6,8 @@
  * writes only, as somebody else may append in between.
  */
 #include "base/clock.h"
-#include "base/fault.h"
 #include "buffer/copy.h"
+#include "buffer/faults.h"
 #include "buffer/worker.h"
 
 #include <errno.h>
@@ -15,23 +15,6 @@
 #include <string.h>
 
 #define FURTHEST_BYTES ((uint64_t)1 << 43) /* beyond, the kernel may know a limit */
-
-enum fault_point {
-    FAULT_NOSPACE = 1,
-    FAULT_IO,
-    FAULT_SHORT,
-    FAULT_SLOW /* its number: microseconds */
-};
-static const char *const fault_names[] = {"buffer-enospc", "buffer-eio", "buffer-short",
-                                          "buffer-slow"};
-static struct brg_fault fault;
-static uint64_t n_faulted;
-
-void write_start(void);
-void write_start(void)
-{
-    brg_fault_read(&fault, fault_names, 4, 0);
-}
 
 static void count_pending(struct file *f)
 {
@@ -66,19 +49,10 @@ void block_seal(struct file *f)
 
 static long write_some(const struct block *b, uint64_t done)
 {
-    size_t n = b->len - done;
-    if (fault.point == FAULT_SLOW) {
-        struct timespec time = {(time_t)(fault.n / 1000000), (long)(fault.n % 1000000) * 1000};
-        sys_call(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
-    } else if (fault.point && __atomic_fetch_add(&n_faulted, 1, __ATOMIC_RELAXED) == fault.n) {
-        if (fault.point == FAULT_NOSPACE)
-            return -ENOSPC;
-        if (fault.point == FAULT_IO)
-            return -EIO;
-        n = (n + 1) / 2;
-    }
-    return sys_call(SYS_pwrite64, b->fd, (long)(b->data + done), (long)n, (long)(b->start + done),
-                    0, 0);
+    long n = faults_write(b->len - done);
+    if (n < 0)
+        return n;
+    return sys_call(SYS_pwrite64, b->fd, (long)(b->data + done), n, (long)(b->start + done), 0, 0);
 }
 
 int block_write(struct block *b)
