@@ -5,7 +5,6 @@
 #include "base/sys.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static void note_fd(int fd)
 {
@@ -159,48 +158,6 @@ int watch_fputws(const wchar_t *text, FILE *stream)
     if (*text)
         note_stream(stream);
     return watch_real()->fputws(text, stream);
-}
-
-void watch_vwarn(const char *format, va_list args)
-{
-    note_fd(2);
-    watch_real()->vwarn(format, args);
-}
-
-void watch_vwarnx(const char *format, va_list args)
-{
-    note_fd(2);
-    watch_real()->vwarnx(format, args);
-}
-
-void watch_warn(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    watch_vwarn(format, args);
-    va_end(args);
-}
-
-void watch_warnx(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    watch_vwarnx(format, args);
-    va_end(args);
-}
-
-/* Of this there is none with a va_list. */
-void watch_error(int status, int number, const char *format, ...)
-{
-    char *text = NULL;
-    va_list args;
-    note_fd(2);
-    va_start(args, format);
-    int n = vasprintf(&text, format, args);
-    va_end(args);
-    watch_real()->error(status, number, "%s", n < 0 ? format : text);
-    if (n >= 0)
-        free(text);
 }
 
 /* What has its arguments in `...` is what has them in a va_list. */

@@ -2,16 +2,14 @@
  *
  * Only a trial for `--fork` preloads it, behind the library that records look-ups, whose records
  * it adds to: clock_gettime and its like are too hot for a hook in every rank. It keeps the rules
- * of hooks.h. What it cannot see: what the libc does for itself, `environ` read as a variable,
- * instructions that tell the time or make random numbers.
+ * of hooks.h. What it cannot see: what the libc does for itself (the words of <err.h>, <error.h>),
+ * `environ` read as a variable, instructions that tell the time or make random numbers.
  */
 #ifndef BRG_VIEW_WATCH_H
 #define BRG_VIEW_WATCH_H
 
 #include "view/record.h"
 
-#include <err.h>
-#include <error.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>

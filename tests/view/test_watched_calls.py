@@ -353,6 +353,33 @@ def test_words_that_are_formatted_are_what_they_would_be(world: World, calls: Pa
         assert watch(world.base, exe, "printf")[1] == world.plain(exe, "printf").stdout
 
 
+def test_a_library_may_have_functions_by_the_names_of_err_h(world: World) -> None:
+    """They take what it likes: a library in front of it must not stand for them."""
+    source = r"""
+    #include <stdarg.h>
+    #include <stdio.h>
+    int warnx = 5;
+    void warn(int level, const char *format, ...)
+    {
+        va_list args;
+        va_start(args, format);
+        printf("[%d] ", level + warnx++);
+        vprintf(format, args);
+        va_end(args);
+    }
+    void vwarn(void) { warn(1, "step %d of %.1f\n", 7, 8.5); }
+    void error(const char *text) { puts(text); }
+    int work(void) { vwarn(); error("bad"); return 3; }
+    """
+    library = compile_c(source, world.base / "libmsg.so", "-shared", "-fno-builtin")
+    main = "int work(void);\nint main(void) { return work() - 3; }"
+    paths = [f"-L{library.parent}", "-lmsg", f"-Wl,-rpath,{library.parent}"]
+    exe = compile_c(main, world.base / "p", *paths)
+    plain = world.plain(exe)
+    assert (plain.returncode, plain.stdout) == (0, "[6] step 7 of 8.5\nbad\n"), plain
+    assert watch(world.base, exe)[1] == plain.stdout
+
+
 def test_the_watching_library_exports_its_list_and_needs_only_the_libc() -> None:
     text = re.sub(r"/\*.*?\*/", "", (SOURCES / "watch.def").read_text(), flags=re.S)
     listed = set(re.findall(r"WATCH(?:_OUTPUT)?\([^,]+,\s*(\w+),", text))
