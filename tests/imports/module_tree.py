@@ -53,14 +53,18 @@ for name in ("pkg", "pkg.mod", "pkg.sub", "pkg.sub.leaf", "pkg.absent", "space",
 """
 
 
-def make_world(folder: Path, python: str, listed: bool = True) -> Staged:
-    """The tree in the folder `lib` on PYTHONPATH, tried, staged and ready to run."""
+def make_world(folder: Path, python: str, listed: bool = True, by_link: bool = False) -> Staged:
+    """The tree in the folder `lib`, itself or a link to it on PYTHONPATH, tried, staged and ready
+    to run."""
     lib = folder / "lib"
     make_tree(lib)
     compile_tree(python, lib)
     world = Staged(folder, python, roots=[lib], listed=[lib] if listed else [])
     world.lib = lib
     world.env = {"PYTHONPATH": str(lib)}
+    if by_link:
+        (folder / "link").symlink_to("lib")
+        world.env = {"PYTHONPATH": str(folder / "link")}
     done = world.trial(["-c", IMPORT_ALL], world.env)
     assert done.returncode == 0 and not done.stderr, done.stderr
     world.stage()

@@ -223,6 +223,12 @@ class Staged:
             data[DIRTY_OFF + number // 8] |= 1 << number % 8
         self.state.write_bytes(data)
 
+    def mark_moved(self) -> None:
+        """What it does when a link is pointed elsewhere, or a folder moved, that no table names."""
+        data = bytearray(self.state.read_bytes())
+        data[64] = 3
+        self.state.write_bytes(data)
+
 
 def folders_of(section: bytes) -> list[str]:
     """Every folder that the tables name, and every package folder in them."""

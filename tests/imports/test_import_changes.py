@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from disk_tree import DiskTree
-from module_tree import write
+from module_tree import make_world, write
 from staged import Staged
 
 
@@ -140,6 +142,18 @@ def test_interposed_a_change_elsewhere_changes_nothing(own_world: Staged, preloa
     own_world.mark_changed(own_world.lib / "pkg" / "sub")
     own_world.mark_changed(None)
     assert own_world.run(SOLO, own_world.env, preload).stdout == "staged\n"
+
+
+@pytest.mark.parametrize("by_link", [True, False])
+def test_interposed_after_a_move_only_a_path_without_links_is_certain(
+    tmp_path: Path, preload: str, by_link: bool
+) -> None:
+    world = make_world(tmp_path, sys.executable, by_link=by_link)
+    give_away(world)
+    assert world.run(SOLO, world.env, preload).stdout == "staged\n"
+    world.mark_moved()
+    found = "solo from lib\n" if by_link else "staged\n"
+    assert world.run(SOLO, world.env, preload).stdout == found
 
 
 def test_interposed_a_package_whose_folder_changed_is_searched_for_real(

@@ -72,7 +72,8 @@ class Finder(_FileFinder):
             if kind == _ABSENT and self._invalidated and not self._listed:
                 return False
             package = kind == _NAMESPACE or kind > _NAMESPACE and not kind & 1
-            if changed(self._folder, self._folder + "/" + tail if package else None):
+            folder = self._folder
+            if changed(self._prefix[:-1], folder, folder + "/" + tail if package else None):
                 return False
         elif self._invalidated:
             return False

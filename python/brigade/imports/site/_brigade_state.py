@@ -236,8 +236,9 @@ def _paths_of(numbers):
 _entry_numbers = {}
 
 
-def changed(folder, package=None):
-    """Whether the state's dirty bits name `folder`, or `package` in it.
+def changed(spelled, folder, package=None):
+    """Whether the state's dirty bits name `folder`, or `package` in it; or `spelled`, by which the
+    program knows the folder, may lead elsewhere since a link or a folder was moved.
 
     A change is marked on the entry and on its parent, so a folder's bit stands for its files.
     Unknown counts as changed.
@@ -245,8 +246,11 @@ def changed(folder, package=None):
     try:
         fd = _open(Settings.state, _READ)
         try:
-            if _pread(fd, 8, _DIRTY_ANY) == b"\0\0\0\0\0\0\0\0":
+            kinds = _pread(fd, 8, _DIRTY_ANY)
+            if kinds == b"\0\0\0\0\0\0\0\0":
                 return False
+            if not kinds or (kinds[0] & _MOVED and spelled != folder):
+                return True
             bits_at = read_number(_pread(fd, 8, _DIRTY_OFF), 0, 8)
             for path in (folder, package) if package else (folder,):
                 if path not in _entry_numbers:

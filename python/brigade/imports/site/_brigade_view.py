@@ -10,7 +10,8 @@ one, in the real file system.
 
 When a table is trusted:
   interposed   (the preloaded library watches the job's changes) as long as the job's state says
-               that neither the folder nor, of a package, the package's folder has changed;
+               that neither the folder nor, of a package, the package's folder has changed, and,
+               if the path entry goes by links, that no link or folder was moved;
   alone        until invalidate_caches();
 and, if the folder is not LISTED, while its mtime is the one in the table, and a source's mtime and
 size are those in its .pyc. Interposed, the image answers what is asked for that, as long as the
