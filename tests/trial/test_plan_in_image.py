@@ -60,10 +60,16 @@ def test_another_image_has_none(world: World) -> None:
             image.read(PLAN)
 
 
-def test_an_image_that_grows_keeps_its_plan(world: World) -> None:
-    world.trial(WATCHED)
+@pytest.mark.parametrize("host", ["n0", "x1"])
+def test_an_image_that_grows_keeps_its_plan(world: World, host: str) -> None:
+    """And what was written unseen, however often it grows and whatever its hosts are called."""
+    world.trial(WATCHED, host=host)
     path = built(world)
-    grow.keep_records(str(world.records), path, [str(world.root)])
-    Path(grow.missed_of(path)).write_text(json.dumps([["open", f"{world.app}/app.py"]]))
-    assert grow.grow(path) is not None
-    check(path)
+    written = f"{world.app}/helper.py"
+    grow.keep_records(str(world.records), path, [str(world.root)], written=[written])
+    for read in "app.py", "settings.ini":
+        Path(grow.missed_of(path)).write_text(json.dumps([["open", f"{world.app}/{read}"]]))
+        grown = grow.grow(path)
+        assert grown is not None
+        assert [left.path for left in grown.built.left_out] == [written]
+        check(path)

@@ -71,6 +71,8 @@ def assemble(
     plan = Plan(snapshot, coverage, software, _span_ns(trial))
     for process, record in _in_order(trial):
         _take(plan, process, record)
+    for path in trial.written:
+        plan.wrote(path)
     for process in trial.processes:
         plan.look_up(process.exe, 0, content=True, executed=True)
     _add_companions(plan, python)

@@ -1,7 +1,7 @@
 """Grow an image by what runs have missed, without another trial.
 
-    IMAGE.records   the trial's records that IMAGE was made from (tar.gz), and `added.json`: what
-                    has been added to them since, and what --cover named
+    IMAGE.records   the trial's records that IMAGE was made from (tar.gz), with `trial.json`, and
+                    `added.json`: what has been added to them since, and what --cover named
     IMAGE.missed    what the last runs missed and the image does not have yet (`missed.py`)
 
 Growing writes what was missed into the records as one more process of each rank, and builds the
@@ -35,7 +35,7 @@ from brigade.errors import ImageError
 from brigade.image.build import Built, build
 from brigade.image.missed import Miss, missed_of, pending
 from brigade.image.reader import Image
-from brigade.trial.record import Trial, load
+from brigade.trial.record import FACTS, Trial, load, read_facts
 from brigade.whose import open_ours
 
 _CAUSES = frozenset({"UNKNOWN", "NO_CONTENT", "DIRECTORY"})
@@ -76,10 +76,9 @@ def keep_records(
             if name.endswith((".rec", ".mountinfo")):
                 with open(os.path.join(folder, name), "rb") as stream:
                     _put(tar, name, stream.read())
-        if lines := [("write", "0", "", path, "") for path in written]:
-            trial = load(folder)
-            first = min(process.start_ns for process in trial.processes)
-            _put(tar, f"written.1.{first}.rec", _one_process(trial, 1, "", lines))
+        facts = read_facts(folder)
+        facts["written"] = sorted({*facts.get("written", []), *written})
+        _put(tar, FACTS, json.dumps(facts).encode())
         lists = {"cover": list(cover), "added": sorted(set(added))}
         _put(tar, _LIST_NAME, json.dumps(lists).encode())
     _replace(records_of(image), packed.getvalue())

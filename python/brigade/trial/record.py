@@ -11,21 +11,26 @@ torn: such places are skipped and counted, never guessed at.
 What was recorded and happened again is counted in the first record's `times`; equal records
 may follow each other, and their times add up.
 
+What no process can tell stands in `trial.json`: `written`, paths that were changed meanwhile, by
+whom is not known.
+
 What must stay true: paths are text as `os.fsdecode` gives it, so that every byte string
 the kernel accepts survives; a record that is returned has all seven fields.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from brigade.errors import TrialError
 
+FACTS = "trial.json"
 FIELDS = 7
 ARGUMENT_SEPARATOR = "\x1f"
 LOOKUPS = frozenset({"stat", "lstat", "access", "open", "list", "readlink"})
@@ -85,6 +90,7 @@ class Trial:
 
     folder: str
     processes: list[Process]
+    written: list[str] = field(default_factory=list)
 
     @property
     def damaged(self) -> int:
@@ -200,6 +206,15 @@ def name_parts(name: str) -> tuple[str, int, int, bool] | None:
     return host, int(pid), int(start_ns), bool(python)
 
 
+def read_facts(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What `trial.json` says; nothing if there is none."""
+    try:
+        facts = json.loads((Path(folder) / FACTS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
 def load(folder: str | os.PathLike[str]) -> Trial:
     """Read every record file of a folder. Raises TrialError if there is none."""
     base = Path(folder)
@@ -229,7 +244,7 @@ def load(folder: str | os.PathLike[str]) -> Trial:
             "run it without Brigade to see",
         )
     processes.sort(key=lambda p: (p.start_ns, p.host, p.pid))
-    return Trial(str(base), processes)
+    return Trial(str(base), processes, read_facts(base).get("written", []))
 
 
 def _with_searches(processes: list[Process]) -> list[Process]:
