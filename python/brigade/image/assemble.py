@@ -68,7 +68,7 @@ def assemble(
     coverage = _coverage(trial, snapshot, table, [os.path.realpath(c) for c in cover], python)
     own = _own_folders(trial)
     software = Software(snapshot, coverage.covers, own, _loaded_from(trial, snapshot))
-    plan = Plan(snapshot, coverage, software, _span_ns(trial))
+    plan = Plan(snapshot, coverage, software, trial.span_ns)
     for process, record in _in_order(trial):
         _take(plan, process, record)
     for path in trial.written:
@@ -90,12 +90,6 @@ def assemble(
         own_folders=sorted(own),
         requests=snapshot.requests,
     )
-
-
-def _span_ns(trial: Trial) -> tuple[int, int] | None:
-    """When the trial began and ended, since 1970."""
-    ends = [p.start_ns + (p.records[-1].time_ns if p.records else 0) for p in trial.processes]
-    return (min(p.start_ns for p in trial.processes), max(ends)) if ends else None
 
 
 def _in_order(trial: Trial) -> list[tuple[Process, Record]]:

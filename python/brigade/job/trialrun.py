@@ -21,7 +21,7 @@ from brigade.job import child as launcher
 from brigade.job.pulse import patience
 from brigade.launch import Launch, environment
 from brigade.paths import native
-from brigade.trial.record import load
+from brigade.trial.record import load, note_end
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ def run_trial(
                 ended = watch.wait(quiet_s, limit_s, progress)
         finally:
             launcher.end(child, undo=False)
+    note_end(folder)
     if ended == "never":
         raise TrialError(
             f"{command[0]} has started nothing for {watch.patience_s:.0f} s, and was ended",

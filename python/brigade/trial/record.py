@@ -11,8 +11,8 @@ torn: such places are skipped and counted, never guessed at.
 What was recorded and happened again is counted in the first record's `times`; equal records
 may follow each other, and their times add up.
 
-What no process can tell stands in `trial.json`: `written`, paths that were changed meanwhile, by
-whom is not known.
+What no process can tell stands in `trial.json`: `ended_ns`, when the trial was over (since 1970);
+`written`, paths that were changed meanwhile, by whom is not known.
 
 What must stay true: paths are text as `os.fsdecode` gives it, so that every byte string
 the kernel accepts survives; a record that is returned has all seven fields.
@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,6 +73,7 @@ class Process:
     env: dict[str, str] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     exit_status: int | None = None
+    end_ns: int | None = None  # likewise since its start
     damaged: int = 0
 
     @property
@@ -86,11 +88,23 @@ class Process:
 
 @dataclass
 class Trial:
-    """All processes of a trial, in the order in which they started."""
+    """All processes of a trial, in the order in which they started; and what `trial.json` says."""
 
     folder: str
     processes: list[Process]
     written: list[str] = field(default_factory=list)
+    ended_ns: int | None = None
+
+    @property
+    def span_ns(self) -> tuple[int, int] | None:
+        """When it began and ended, since 1970. What a process did last may be long before its end:
+        what happens again is no new record."""
+        ends = [
+            p.start_ns + max(p.end_ns or 0, p.records[-1].time_ns if p.records else 0)
+            for p in self.processes
+        ]
+        began = min((p.start_ns for p in self.processes), default=0)
+        return (began, max(*ends, self.ended_ns or 0)) if ends else None
 
     @property
     def damaged(self) -> int:
@@ -191,7 +205,7 @@ def collect(host: str, pid: int, start_ns: int, records: Iterable[Record | None]
         elif record.kind == "env":
             now.env[record.path] = record.extra
         elif record.kind == "end":
-            now.exit_status = record.status
+            now.exit_status, now.end_ns = record.status, record.time_ns
         else:
             now.records.append(record)
     return processes
@@ -204,6 +218,12 @@ def name_parts(name: str) -> tuple[str, int, int, bool] | None:
         return None
     host, pid, start_ns, python = match.groups()
     return host, int(pid), int(start_ns), bool(python)
+
+
+def note_end(folder: str | os.PathLike[str]) -> None:
+    """The trial whose records are in `folder` is over now."""
+    facts = json.dumps({**read_facts(folder), "ended_ns": time.time_ns()})
+    (Path(folder) / FACTS).write_text(facts)
 
 
 def read_facts(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -244,7 +264,8 @@ def load(folder: str | os.PathLike[str]) -> Trial:
             "run it without Brigade to see",
         )
     processes.sort(key=lambda p: (p.start_ns, p.host, p.pid))
-    return Trial(str(base), processes, read_facts(base).get("written", []))
+    facts = read_facts(base)
+    return Trial(str(base), processes, facts.get("written", []), facts.get("ended_ns"))
 
 
 def _with_searches(processes: list[Process]) -> list[Process]:
