@@ -108,14 +108,18 @@ static const char *fd_name(int fd, char *buf, size_t size)
 int hook_execveat(int dirfd, const char *path, char *const argv[], char *const envp[], int flags)
 {
     struct program p = {.path = NULL};
-    char name[64];
+    char name[PATH_MAX];
     const struct view *v = hook_view();
     if (v && path && path[0] && flags == 0 && (path[0] == '/' || dirfd == AT_FDCWD))
         return exec_path(v, path, argv, envp, real_execve);
     if (!v)
         return REAL(execveat)(dirfd, path, argv, envp, flags);
-    int by_fd = path && !path[0] && (flags & AT_EMPTY_PATH);
-    PLAN(v, by_fd ? fd_name(dirfd, name, sizeof name) : path, by_fd, envp, &p);
+    const char *way = NULL;
+    if (path && !path[0] && (flags & AT_EMPTY_PATH))
+        way = fd_name(dirfd, name, sizeof name);
+    else if (path && path[0] && view_absolute(v, dirfd, path, name, sizeof name) == 0)
+        way = name;
+    PLAN(v, way, way != NULL, envp, &p);
     (void)plan_err;
     return REAL(execveat)(dirfd, path, argv, envp, flags);
 }
@@ -187,10 +191,16 @@ static int is_program(const struct view *v, const char *path)
     return search_is_program(path) == 0;
 }
 
+/* Where the child would find it if it stayed here. */
+static int would_take_here(void *context, const char *path)
+{
+    return is_program(context, path) ? 0 : -ENOENT;
+}
+
 /* Relative candidates count from where the child will be: only it can try them. */
 static int would_take(void *context, const char *path)
 {
-    return path[0] != '/' ? -EXDEV : is_program(context, path) ? 0 : -ENOENT;
+    return path[0] != '/' ? -EXDEV : would_take_here(context, path);
 }
 
 int hook_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -202,10 +212,13 @@ int hook_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actio
         return REAL(posix_spawnp)(pid, file, actions, attributes, argv, envp);
     if (text_base(file) != file)
         return hook_posix_spawn(pid, file, actions, attributes, argv, envp);
-    if (search_path(file, getenv("PATH"), path, would_take, (void *)v) == 0)
+    int err = search_path(file, getenv("PATH"), path, would_take, (void *)v);
+    if (err == 0)
         return hook_posix_spawn(pid, path, actions, attributes, argv, envp);
+    if (err == -EXDEV)
+        search_path(file, getenv("PATH"), path, would_take_here, (void *)v);
     struct program unknown = {.path = NULL};
-    PLAN(v, file, 0, envp, &unknown);
+    PLAN(v, err == -EXDEV ? path : NULL, 0, envp, &unknown);
     (void)plan_err;
     return REAL(posix_spawnp)(pid, file, actions, attributes, argv, envp);
 }

@@ -62,9 +62,17 @@ int program_of_script(char *head, const char **interpreter, const char **argumen
 }
 
 /* Whether a copy of the program would not run with the rights that the program itself gives. */
-static int gives_rights(const struct brg_entry *e)
+static int has_own_rights(const struct brg_entry *e)
 {
     return (e->mode & (S_ISUID | S_ISGID)) || (e->flags & BRG_OWN_RIGHTS);
+}
+
+int program_gives_rights(const char *path)
+{
+    struct stat st;
+    return sys_stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+           ((st.st_mode & (S_ISUID | S_ISGID)) ||
+            sys_call(SYS_getxattr, (long)path, (long)"security.capability", 0, 0, 0, 0) > 0);
 }
 
 int program_locate(const struct view *v, const char *path, const char **file, struct look_result *r)
@@ -79,7 +87,7 @@ int program_locate(const struct view *v, const char *path, const char **file, st
         return 1;
     case LOOK_HIT: break;
     }
-    if (r->entry->kind != BRG_FILE || gives_rights(r->entry) || !look_permits(r->entry, X_OK)) {
+    if (r->entry->kind != BRG_FILE || has_own_rights(r->entry) || !look_permits(r->entry, X_OK)) {
         look_miss(v, BRG_MISS_UNSUPPORTED, "exec", AT_FDCWD, path);
         return 0;
     }
@@ -130,7 +138,7 @@ static int resolve(const struct view *v, const char *path, struct program *p)
         if (n < 2 || kept[0] != '#' || kept[1] != '!' ||
             (!moved && look_covers(v, AT_FDCWD, current, 1))) {
             p->alone = start == BINARY_ALONE;
-            p->unseen = start != BINARY_JOINS;
+            p->unseen = start != BINARY_JOINS || program_gives_rights(file);
             if (start != BINARY_JOINS && moved)
                 look_miss(v, BRG_MISS_UNSUPPORTED, "exec", AT_FDCWD, current);
             if (start == BINARY_JOINS && (moved || depth > 0)) {
@@ -155,6 +163,16 @@ static int resolve(const struct view *v, const char *path, struct program *p)
     if (!p->path)
         p->n_front = 0;
     return 0;
+}
+
+/* What `path` leads to from here, if only the child will know from where it counts: mostly that is
+ * the same. What is not there may be anything. */
+static void guess(const struct view *v, const char *path, struct program *p)
+{
+    if (sys_access(path, X_OK) != 0 || resolve(v, path, p) < 0)
+        p->unseen = 1;
+    p->path = NULL;
+    p->n_front = 0;
 }
 
 /* Trial: records `path`, and the interpreter that its first line names, as executed. Returns
@@ -239,6 +257,8 @@ int program_plan(const struct view *v, const char *path, int followed, char *con
         p->alone = record(v, path);
     else if (followed && !alone)
         err = resolve(v, path, p);
+    else if (path && !alone && v->mode == VIEW_SERVE)
+        guess(v, path, p);
     else /* not the candidates of a search that are not there */
         p->unseen = alone && !(followed && sys_access(path, X_OK) != 0);
     if (p->unseen && may_write(v, path, envp))

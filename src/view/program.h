@@ -65,9 +65,10 @@ void program_env_alone(const struct view *v, char *const envp[], int everything,
                        struct program_env *e);
 
 /* How `path` is to be executed with `envp`: *p, and in *e what must change in the environment.
- * Not `followed`, if the way to the file counts from a folder that only the child will know, or
- * there is no path (NULL): only *e says something. A trial records what is executed. 0, or -errno
- * if the image knows that the kernel would refuse: -ENOENT, -ENOTDIR. */
+ * Not `followed`, if the way to the file counts from a folder that only the child will know, which
+ * is taken to be the caller's, or there is no path (NULL): only *e says something. A trial records
+ * what is executed. 0, or -errno if the image knows that the kernel would refuse: -ENOENT,
+ * -ENOTDIR. */
 int program_plan(const struct view *v, const char *path, int followed, char *const envp[],
                  struct program *p, struct program_env *e);
 
@@ -76,6 +77,10 @@ int program_plan(const struct view *v, const char *path, int followed, char *con
  * Only if v->mode is VIEW_SERVE. */
 int program_locate(const struct view *v, const char *path, const char **file,
                    struct look_result *r);
+
+/* Whether a program gives rights that its caller has not (set-uid, set-gid, capabilities): ld.so
+ * takes our libraries from it, and with them from what it starts. 0 if there is no such file. */
+int program_gives_rights(const char *path);
 
 /* Splits a script's first line, "#! interpreter argument", in place; *argument is NULL without one.
  * `head`: the first bytes of a file, at most BINARY_HEAD - 1, and a NUL. 0 if it is no script, or

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/xattr.h>
 
 static const char not_found[] = "the program was not found";
 static const char apart[] = "the program is static, or not for this system's C library";
@@ -60,13 +59,11 @@ static int find(const struct view *v, const char *file, const char *path_list, s
 static const char *judge(const char *path)
 {
     char head[SELFMAG + 1];
-    struct stat st;
     if (trace_inspect(path, NULL) != BINARY_JOINS)
         return apart;
     if (read_head(path, head, sizeof head) != SELFMAG || memcmp(head, ELFMAG, SELFMAG) != 0)
         return "the program is a script";
-    if (sys_stat(path, &st) != 0 || (st.st_mode & (S_ISUID | S_ISGID)) ||
-        getxattr(path, "security.capability", NULL, 0) > 0)
+    if (program_gives_rights(path))
         return "the program runs with another user's rights";
     return NULL;
 }

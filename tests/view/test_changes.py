@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import struct
 from pathlib import Path
 
 import pytest
+from libc_version import GLIBC
 from world import World, compile_c, grow
 
 PYTHON = "/usr/bin/python3"
+DIRTY_ANY_OFF, UNSEEN = 64, 4  #: of dirty_any in struct brg_state, and LOOK_UNSEEN
+CAN_CHOWN = struct.pack("<5I", 0x02000001, 1, 0, 0, 0)  #: as `setcap cap_chown+ep`
 
 
 @pytest.fixture
@@ -246,6 +251,97 @@ def test_what_a_program_that_is_not_seen_writes_is_seen(
     before = ["known\n", None, "elsewhere"]
     after = ["known\n", None, "new"] if name == "ldconfig" else ["new"] * 3
     assert said == f"{before} {after} True\n"
+
+
+STARTS = r"""
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+typedef int execveat_(int, const char *, char *const *, char *const *, int);
+int main(int argc, char **argv) /* how, and the tool's arguments; in its folder */
+{
+    char *const words[] = {"tool", argv[2], argv[argc - 1], NULL};
+    int status, dir = open(".", O_RDONLY);
+    posix_spawn_file_actions_t goes;
+    pid_t pid;
+    posix_spawn_file_actions_init(&goes);
+    setenv("PATH", "none:.:/usr/bin", 1);
+    if (!strcmp(argv[1], "relative"))
+        status = posix_spawn(&pid, "./tool", NULL, NULL, words, environ);
+    else if (!strcmp(argv[1], "searched"))
+        status = posix_spawnp(&pid, "tool", NULL, NULL, words, environ);
+    else if (!strcmp(argv[1], "from elsewhere"))
+        status = posix_spawn_file_actions_addfchdir_np(&goes, dir) || chdir("/") ||
+                 posix_spawn(&pid, "./tool", &goes, NULL, words, environ);
+    else if (!(pid = fork()))
+        _exit(((execveat_ *)dlsym(RTLD_DEFAULT, "execveat"))(dir, "tool", words, environ, 0));
+    else
+        status = 0;
+    return status || waitpid(pid, &status, 0) != pid || status;
+}
+"""
+
+
+@pytest.mark.skipif(GLIBC < (2, 34), reason="needs execveat, and posix_spawn that changes folders")
+@pytest.mark.parametrize("how", ["relative", "searched", "from elsewhere", "by descriptor"])
+def test_however_a_program_that_is_not_seen_is_started(
+    world: World, tmp_path: Path, how: str
+) -> None:
+    """A relative path counts from where the child is, which nobody else need know."""
+    grow(world)
+    world.put(absent=["open/absent"], unlisted=["open"])
+    compile_c(WRITES, tmp_path / "tool", "-static")
+    starts = compile_c(STARTS, tmp_path / "starts", "-ldl")
+    text = f"""
+import subprocess
+def told(): return read("/open/known"), has("/open/absent"), has("/file")
+before = told()
+for name in "known", "absent":
+    words = [{str(starts)!r}, {how!r}, t + "/open/" + name, "new"]
+    subprocess.run(words, check=True, cwd={str(tmp_path)!r})
+print(before, told())
+"""
+    assert python(world, text) == "('known\\n', [False], [True]) ('new', [True], [True])\n"
+
+
+def is_taken_for_unseen(world: World, *command: str | Path) -> bool:
+    """Whether the user's own files are left to the file system for what a process starts."""
+    done = world.run("/bin/sh", "-c", '"$@"; :', "sh", *command)
+    assert done.returncode == 0, done.stderr
+    return bool(world.state.read_bytes()[DIRTY_ANY_OFF] & UNSEEN)
+
+
+@pytest.mark.parametrize("by", ["", "set-uid", "set-gid", "capability"])
+def test_what_ld_so_takes_our_libraries_from_is_not_seen(
+    world: World, tmp_path: Path, by: str
+) -> None:
+    """Because it has more rights than who starts it: nor are its children."""
+    grow(world)
+    world.put()
+    tool = compile_c("int main(void) { return 0; }", tmp_path / "tool")
+    if by == "capability":
+        try:
+            os.setxattr(tool, "security.capability", CAN_CHOWN)
+        except OSError as error:
+            pytest.skip(f"no file capabilities here: {error}")
+    else:
+        tool.chmod({"": 0o755, "set-uid": 0o4711, "set-gid": 0o2711}[by])
+    assert is_taken_for_unseen(world, tool) == bool(by)
+
+
+def test_what_was_started_in_vain_is_no_program(world: World) -> None:
+    grow(world)
+    world.put()
+    text = """
+try: os.posix_spawnp("no-such-tool", ["x"], os.environ)
+except OSError as error: print(error.errno)
+"""
+    assert python(world, text, env={**os.environ, "PATH": "/none:/usr/bin"}) == "2\n"
+    assert not world.state.read_bytes()[DIRTY_ANY_OFF] & UNSEEN
 
 
 def test_a_path_that_no_file_system_takes_is_no_fault_of_the_image(grown: World) -> None:
