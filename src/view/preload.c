@@ -4,6 +4,7 @@
 #include "view/fork_env.h"
 #include "view/handoff.h"
 #include "view/hooks_fork.h"
+#include "view/startup.h"
 #include "base/real_find.h"
 #include "base/sys.h"
 #include "base/text.h"
@@ -57,6 +58,11 @@ static void end_of_process(int status, void *unused)
         record_end(preload_view, status);
 }
 
+static void start_of_child(void)
+{
+    startup_forked(preload_view);
+}
+
 /* The kernel's note of what was executed names the staged copy; the program sees the original. */
 static void restore_execfn(const struct view *v)
 {
@@ -78,6 +84,7 @@ __attribute__((constructor)) static void start_of_process(int argc, char **argv,
     else {
         restore_execfn(v);
         preload_view->preloaded = 1;
+        pthread_atfork(NULL, NULL, start_of_child);
         fork_begin(preload_view, argv, envp);
     }
 }

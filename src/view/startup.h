@@ -18,7 +18,12 @@ int startup_goes_on(const struct view *v);
 /* Notes that software was looked up. */
 void startup_note(const struct view *v);
 
-/* The process has become a rank: it begins to start up with its next look-up. */
+/* The process has been started, or has become a rank: it begins to start up with its next look-up.
+ */
 void startup_begin(struct view *v);
+
+/* The process is a child of fork: it starts up as long as its parent, with a clock of its own. (Of
+ * one that nobody tells of, a child of clone, the parent's time counts.) */
+void startup_forked(struct view *v);
 
 #endif

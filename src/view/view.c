@@ -1,6 +1,7 @@
 /* Starting a view: environment, staged folder, shared state. See view.h. */
 #include "view/view.h"
 #include "view/record.h"
+#include "view/startup.h"
 #include "base/sys.h"
 #include "base/text.h"
 
@@ -242,6 +243,7 @@ int view_open_stage(struct view *v, const char *stage, const char *state, uint32
     text_add(&t, "/root");
     v->root_len = t.len;
     find_firsts(v);
+    startup_begin(v);
     v->mode = VIEW_SERVE;
     return 0;
 }

@@ -40,7 +40,7 @@ struct view {
     int fork;      /* this process is a template, or a child of one that is yet to begin */
     void (*before_main)(struct view *v); /* the preloaded library's, for the auditor; or NULL */
     int startup_over;                    /* startup.h */
-    int startup_pid;
+    int startup_pid;                     /* of the process whose memory this is */
     uint64_t last_software_ns, last_software_cpu_ns; /* this process's last look-up of software */
     uint64_t stage_dev;                              /* device of the staged files */
 

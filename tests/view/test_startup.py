@@ -22,7 +22,8 @@ ASK = """
 #include <unistd.h>
 static void burn(double seconds)
 {
-    while (clock() < seconds * CLOCKS_PER_SEC) ;
+    clock_t end = clock() + seconds * CLOCKS_PER_SEC;
+    while (clock() < end) ;
 }
 static void ask(void)
 {
@@ -51,6 +52,11 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "software")) stat("TREE/file", &s);
         if (!strcmp(argv[i], "ask")) ask();
         if (!strcmp(argv[i], "burn")) burn(3);
+        if (!strcmp(argv[i], "burn1")) burn(1.2);
+        if (!strcmp(argv[i], "vfork")) {
+            if (!vfork()) { stat("TREE/file", &s); _exit(0); }
+            wait(0);
+        }
         if (!strcmp(argv[i], "age")) age(atoi(argv[++i]));
         if (!strcmp(argv[i], "fork") && fork()) return wait(0) < 0;
         fflush(stdout);
@@ -141,6 +147,19 @@ def test_a_forked_child_has_used_no_time_of_its_parents(own: World) -> None:
     before, after = lines(own, "burn", "software", "ask", "fork", "burn", "ask")
     assert "late -1" in before
     assert NOW in after
+
+
+@pytest.mark.parametrize("first", ["software", "burn1 vfork"])
+def test_a_child_that_goes_on_looking_software_up_starts_up(own: World, first: str) -> None:
+    """Its own time counts since its own last look-up, and not since it was forked."""
+    (said,) = lines(own, *f"{first} fork burn1 software burn1 software ask".split())
+    assert "late -1" in said
+
+
+@pytest.mark.parametrize("first", ["burn1 vfork", "software"])
+def test_a_look_up_by_a_child_of_vfork_is_its_parents(own: World, first: str) -> None:
+    (said,) = lines(own, *f"{first} burn1 vfork burn1 ask".split())
+    assert "late -1" in said
 
 
 def test_a_moved_snapshot_is_listed_for_real(own: World) -> None:
