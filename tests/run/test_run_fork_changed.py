@@ -4,6 +4,7 @@ where nothing has, tables answer as before; where something has, it is searched 
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ if words:
     elif words[0] == "mark":  # whole, for the other rank may be reading it
         with open(f"{path}.{os.getpid()}", "w") as stream: stream.write("mark = 'marked'\\n")
         os.replace(stream.name, path)
+    elif words[0] == "unseen":
+        os.waitpid(os.posix_spawn(os.environ["BASE"] + "/tool", ["tool", path], os.environ), 0)
     elif not os.path.exists(path + "-moved"):
         try: os.rename(path, path + "-moved")
         except OSError: pass  # the other rank was first
@@ -117,6 +120,15 @@ def test_a_module_that_a_rank_adds_to_a_package_is_found(site: Site) -> None:
     late = str((site.package / "late.py").relative_to(site.base))
     is_forked_as_plain(site, "write", late)
     assert "late.py" in site.plain().stdout
+
+
+def test_after_a_program_that_is_not_seen_only_the_users_own_is_searched_for(site: Site) -> None:
+    source = b"#include <fcntl.h>\nint main(int n, char **v) { return creat(v[n - 1], 0600) < 0; }"
+    command = ["cc", "-static", "-w", "-x", "c", "-", "-o", str(site.base / "tool")]
+    subprocess.run(command, input=source, check=True)
+    before = first_run(site)
+    assert is_forked_as_plain(site, "unseen", "project/mine/extra.py") < before + MODULES / 2
+    assert "extra.py" in site.plain().stdout
 
 
 def test_a_package_behind_a_link_is_searched_for_when_it_has_changed(site: Site) -> None:

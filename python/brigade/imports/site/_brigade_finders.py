@@ -154,10 +154,10 @@ class Finder(_FileFinder):
 
 
 def folder_of(finder):
-    """The canonical path of the folder in which a Finder looks."""
+    """The canonical path of the folder in which a Finder looks; whether that is LISTED."""
     if finder._names is None:
         finder._decode()
-    return finder._folder
+    return finder._folder, finder._listed
 
 
 for _ours in (Source, CheckedSource, Sourceless, Finder):

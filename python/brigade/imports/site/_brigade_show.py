@@ -106,6 +106,7 @@ class Store:
         self._search_of_then = _bootstrap._find_spec
         self._settled = False  # nothing can be found elsewhere than then, but for what is asked
         self._touched = frozenset()  # folders in which something is not as then
+        self._unseen = False  # nothing is certain of what is not installed software
         self._alone = False  # settled, and no other thread can look while modules are shown
         self._untouched = False  # the program has changed no variable
         self._answers = {}  # package: what _is_as_then() found, in this show
@@ -344,8 +345,12 @@ class Store:
         if any(finder is not None and type(finder) not in _FINDERS for finder in finders):
             return False
         now = [list(items) for items in watched_lists()[:3]]
-        self._touched = touched_folders()
-        if self._touched is None or self._touched & self.table.elsewhere:
+        touched = touched_folders()
+        if touched is None:
+            return False
+        self._touched, self._unseen = touched
+        elsewhere = self.table.elsewhere
+        if elsewhere and (self._unseen or self._touched & elsewhere):
             return False
         return now == self._lists
 
@@ -380,13 +385,18 @@ class Store:
         for entry in path:
             if entry not in cache:
                 _PathFinder._path_importer_cache(entry)
-        return not self._touched or not any(map(self._is_touched, map(cache.get, path)))
+        if not self._touched and not self._unseen:
+            return True
+        return not any(map(self._is_touched, map(cache.get, path)))
 
     def _is_touched(self, finder):
         """Whether what it would find in its folder may have changed."""
         if finder is None:
             return False
-        return type(finder) is not Finder or folder_of(finder) in self._touched
+        if type(finder) is not Finder:
+            return True
+        folder, lasts = folder_of(finder)
+        return folder in self._touched or (self._unseen and not lasts)
 
     @staticmethod
     def _search(name):

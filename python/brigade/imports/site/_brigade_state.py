@@ -3,7 +3,7 @@
     hit(), miss()    add to this rank's slot of the job's state file (src/view/state.h)
     counted()        what they added up to
     changed()        asks the dirty bits that the preloaded library sets there
-    touched_folders()   where they say that something has changed
+    touched_folders()   where they say that something has changed, or may have
 
 What must stay true: the rules of _brigade_view.py. Counters are read and written without lock, for
 figures that people read; a job without a state file is not counted, and nothing fails for it.
@@ -188,16 +188,17 @@ def cause_of(staged):
 
 
 def touched_folders():
-    """Folders in which something has changed, or of which a name has: all that the state's dirty
-    bits name, and what those are in. None if that is not known, or of little use: a folder or link
-    was moved, so that paths may lead elsewhere, or much has changed."""
+    """(Folders in which something has changed, or of which a name has: all that the state's dirty
+    bits name, and what those are in; whether more may have in the user's own, unseen.) None if that
+    is not known, or of little use: a folder or link was moved, so that paths may lead elsewhere, or
+    much has changed."""
     try:
         fd = _open(Settings.state, _READ)
         try:
             kinds = _pread(fd, 8, _DIRTY_ANY)
             if kinds == bytes(8):
-                return frozenset()
-            if not kinds or kinds[0] & (_MOVED | _UNSEEN):
+                return frozenset(), False
+            if not kinds or kinds[0] & _MOVED:
                 return None
             size = (read_number(_pread(fd, 4, _N_ENTRIES), 0, 4) // 64 + 1) * 8
             bits = _pread(fd, size, read_number(_pread(fd, 8, _DIRTY_OFF), 0, 8))
@@ -213,7 +214,8 @@ def touched_folders():
         paths = _paths_of(numbers)
     except OSError:
         return None
-    return frozenset(paths) | {path.rpartition("/")[0] for path in paths}
+    folders = frozenset(paths) | {path.rpartition("/")[0] for path in paths}
+    return folders, bool(kinds[0] & _UNSEEN)
 
 
 def _paths_of(numbers):
