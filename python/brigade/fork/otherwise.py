@@ -11,6 +11,7 @@ of `inputs`.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from brigade.trial.modules import RankModules, differing
 
 _READERS = 8
 _FIRST = 1  # line
+_INSTALLED = re.compile(r"/(?:site-packages|dist-packages|lib(?:64)?/python\d\.\d+)/")
 # variables that no two jobs have the same value of, and that say nothing of what is computed: only
 # whether they are there counts
 _OF_JOBS = ("SLURM*JOB*ID", "SLURM_STEP*", "SLURM*NODELIST", "SLURM*NODE_ALIASES", "SLURMD_*",
@@ -104,6 +106,7 @@ def otherwise(
     own = {name: text for name, text in texts.items() if is_own(sources[name])}
     ask = asking({name: module.imports for name, module in modules.items()}, own)
     found.looking = [name for name, text in texts.items() if name in ask or looks(text)]
+    choose = {name for name in ask if first_choice(own[name]) is not None}
     late: dict[str, None] = {}
     varied: dict[str, None] = {}
     told: dict[str, None] = {}
@@ -113,7 +116,7 @@ def otherwise(
         late.update(_imported(rank, begins, modules))
         varies = _begins_to_choose(rank, "", read, variables=True)
         varied.update(_imported(rank, varies, modules))
-        told.update(_imported(rank, _told_from(rank, ask, read), modules))
+        told.update(_imported(rank, _told_from(rank, choose, read), modules))
         last = len(rank.executions) if begins is not None else -1
         files.update(inputs(rank, last))
         _note_variables(rank, found.variables, differing(ranks), modules, own)
@@ -125,7 +128,7 @@ def otherwise(
 def is_own(origin: str) -> bool:
     """Whether a module is the program's own: it comes neither with Python nor from site-packages.
     (Who has recorded the trial says so, too: imports/site/_brigade_calls.py.)"""
-    return not any(part in origin for part in ("/site-packages/", "/dist-packages/", "/lib/python"))
+    return not _INSTALLED.search(origin)
 
 
 def _begins_to_choose(
@@ -147,11 +150,11 @@ def _begins_to_choose(
     return None
 
 
-def _told_from(rank: RankModules, ask: set[str], read: Callable[[str], bytes]) -> int | None:
-    """When one of the modules that may ask for the arguments had them, first."""
+def _told_from(rank: RankModules, choose: set[str], read: Callable[[str], bytes]) -> int | None:
+    """When one of the modules that may ask for the arguments, and choose by them, had them first."""
     found = [
         begins if begins is not None else rank.ends.get(name, len(rank.executions))
-        for name in {execution.module for execution in rank.executions} & ask
+        for name in {execution.module for execution in rank.executions} & choose
         for begins in [_begins_to_choose(rank, name, read)]
     ]
     return min(found, default=None)
