@@ -210,6 +210,19 @@ def test_what_a_module_sets_is_read_by_who_comes_then_if_it_is_left(leaves: bool
     assert set(pinned(from_json(plan.as_json()), leave=["a"]).left) == {"a", "d"}
 
 
+def test_what_a_modules_text_sets_counts_likewise() -> None:
+    """`p.a`, left, sets something in `p.b`: `p.q` reads that, `p.q.a` and `d` read others."""
+    texts = {"/p.a.py": b"from . import b\nb.x = 1\n"}
+    orders = ("p", "p>p.b", "p>p.a", "p.a>p.b", "p>p.q", "p.q>p.b", "c", "d", "d>c")
+    plan = make(
+        [rank_of(*orders, events=("p.a clock @3",))], read=lambda path: texts.get(path, b"")
+    )
+    assert set(plan.left) == {"p", "p.a", "p.b", "p.q"}
+    assert plan.left["p.a"].why == "asks for the time"
+    plan = make([rank_of(*orders, events=())], read=lambda path: texts.get(path, b""))
+    assert not plan.left and "p.a" in next(m for m in plan.modules if m.name == "p.q").imports
+
+
 @pytest.mark.parametrize("who", ["", "b"])
 def test_nothing_is_warm_after_somebody_has_changed_how_modules_are_imported(who: str) -> None:
     plan = make([rank_of("a", "b", "c", "d", events=(f"{who} imports builtins.__import__@2",))])

@@ -38,7 +38,6 @@ TREE = {
     "masks_and_back.py": "import signal\nold = signal.pthread_sigmask(signal.SIG_BLOCK, {1})\n"
     "signal.pthread_sigmask(signal.SIG_SETMASK, old)\n",
     "settings.py": "TABLE = {}\nx = 1\ndef setup(x): TABLE['x'] = x\n",
-    "sets.py": "import home\nimport settings\nsettings.x = 2\n",
     "calls.py": "import settings\nsettings.setup(\n2)\nimport home\n",
     "gauss.py": "import seeds, random\nrandom.gauss(0, 1)\n",
     "binds.py": "import os\nos.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n",
@@ -127,7 +126,6 @@ def asked(process: Process, by: str) -> set[str]:
         ("seeds", "generator", "random"),
         ("gauss", "generator", "random"),
         ("masks", "mask", ""),
-        ("sets", "called", "settings"),
         ("calls", "called", "settings.setup"),
         ("processor", "clock", "processor"),
         ("thread_s", "clock", "processor"),

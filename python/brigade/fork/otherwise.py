@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Callable
@@ -26,7 +25,6 @@ from brigade.fork.rules import TOGETHER
 from brigade.fork.variables import of_ranks
 from brigade.trial.modules import RankModules, differing
 
-_READERS = 8
 _FIRST = 1  # line
 _INSTALLED = re.compile(r"/(?:site-packages|dist-packages|lib(?:64)?/python\d\.\d+)/")
 # variables that no two jobs have the same value of, and that say nothing of what is computed: only
@@ -92,18 +90,18 @@ class Otherwise:
 
 
 def otherwise(
-    ranks: Iterable[RankModules], modules: Mapping[str, Module], read: Callable[[str], bytes]
+    ranks: list[RankModules],
+    modules: Mapping[str, Module],
+    texts: Mapping[str, bytes],
+    read: Callable[[str], bytes],
 ) -> Otherwise:
-    """What holds for `modules` only where the program is given what it was given. `read(path)`
-    gives the text of a source, b"" where there is none."""
+    """What holds for `modules`, of which those of Python have these `texts`, only where the program
+    is given what it was given. `read(path)`: the text of another source, b"" where there is none.
+    """
     found = Otherwise()
-    ranks = list(ranks)
     given = {rank.arguments for rank in ranks}
     found.arguments = given.pop() if len(given) == 1 else ""
-    sources = {m.name: m.origin for m in modules.values() if m.origin.endswith(".py")}
-    with ThreadPoolExecutor(_READERS) as pool:  # a shared file system takes its time for each
-        texts = dict(zip(sources, pool.map(read, sources.values())))
-    own = {name: text for name, text in texts.items() if is_own(sources[name])}
+    own = {name: text for name, text in texts.items() if is_own(modules[name].origin)}
     ask = asking({name: module.imports for name, module in modules.items()}, own)
     found.looking = [name for name, text in texts.items() if name in ask or looks(text)]
     choose = {name for name in ask if first_choice(own[name]) is not None}
@@ -151,7 +149,7 @@ def _begins_to_choose(
 
 
 def _told_from(rank: RankModules, choose: set[str], read: Callable[[str], bytes]) -> int | None:
-    """When one of the modules that may ask for the arguments, and choose by them, had them first."""
+    """When one of the modules that may choose by the arguments had them, first."""
     found = [
         begins if begins is not None else rank.ends.get(name, len(rank.executions))
         for name in {execution.module for execution in rank.executions} & choose

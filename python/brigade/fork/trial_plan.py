@@ -10,11 +10,13 @@ Pure, but for the sources of what was imported.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Callable
 
+from brigade.fork.effects import sets
 from brigade.fork.environment import Environment
 from brigade.fork.libraries import note
-from brigade.fork.otherwise import chosen_by_rank, otherwise
+from brigade.fork.otherwise import chosen_by_rank, is_own, otherwise
 from brigade.fork.plan import Left, Module, Plan, importers_of, inside_of, is_in, spread
 from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, Rule, rule_for
@@ -30,6 +32,7 @@ from brigade.trial.modules import (
 from brigade.trial.programs import is_interpreter
 from brigade.trial.record import Trial
 
+_READERS = 8
 # what the program does itself, after which a template would not be where the program is
 _ENDS = frozenset(["thread", "child", "socket", "output", "device", "write", "folder", "bind"])
 _TOLD = frozenset(["setenv", "called", "variable", "asks"])  # what others are judged by
@@ -77,14 +80,19 @@ def make(
     modules = _modules(ranks)
     own = _not_in_all(ranks, modules, len(ranks) if all_ranks is None else all_ranks)
     names = differing(ranks)
+    texts = _texts(modules, read) if read else {}
+    changes = {n: sets(text, n) for n, text in texts.items() if is_own(modules[n].origin)}
     for rank in ranks:
+        for number, execution in enumerate(rank.executions):
+            for what in sorted(changes.get(execution.module, ())):
+                rank.events.append(Event(execution.module, "called", what, number + 1))
         environment = Environment(rank, names, rules)
         for event in rank.events:
             if event.module in modules:
                 _judge(modules[event.module], event, environment, rules, own)
         _end(rank, own, rules)
         _after_calls(rank, modules, own, rules)
-    called = otherwise(ranks, modules, read) if read else None
+    called = otherwise(ranks, modules, texts, read) if read else None
     if called:
         why = "is imported when the program may have chosen by {}, which is each rank's own"
         for rank in ranks:
@@ -95,6 +103,12 @@ def make(
     files = {rank.main for rank in ranks}
     main = files.pop() if len(files) == 1 else ""
     return Plan(list(modules.values()), left, len(ranks), main=main, called=called)
+
+
+def _texts(modules: Mapping[str, Module], read: Callable[[str], bytes]) -> dict[str, bytes]:
+    sources = {m.name: m.origin for m in modules.values() if m.origin.endswith(".py")}
+    with ThreadPoolExecutor(_READERS) as pool:  # a shared file system takes its time for each
+        return dict(zip(sources, pool.map(read, sources.values())))
 
 
 def _modules(ranks: list[RankModules]) -> dict[str, Module]:
@@ -219,7 +233,7 @@ def _after_calls(
     importers = importers_of(modules.values())
     done: set[tuple[str, str]] = set()
     for event in rank.events:
-        package = event.detail.partition(".")[0]
+        package = _changed(event, modules)
         if event.what != "called" or (event.module, package) in done or _is_harmless(event, rules):
             continue
         done.add((event.module, package))
@@ -239,6 +253,17 @@ def _after_calls(
             elif event.module in modules and event.module not in modules[name].imports:
                 modules[name].imports.append(event.module)
                 modules[name].follows[event.module] = event.detail
+
+
+def _changed(event: Event, modules: Mapping[str, Module]) -> str:
+    """The package, or, if it is the one of who did so, the module in it."""
+    package = event.detail.partition(".")[0]
+    if package != event.module.partition(".")[0]:
+        return package
+    name = event.detail
+    while name not in modules and name != package:
+        name = name.rpartition(".")[0]
+    return name
 
 
 def _reached(front: Iterable[str], importers: Mapping[str, list[str]]) -> set[str]:

@@ -4,9 +4,10 @@ import may read it.
     calls = Calls(record, main)
                               record(who, "module.function") for each function outside the standard
                               library that is called from another package, or from another module
-                              of a package by a module of it, and once for each
+                              of a package by a module of it; and by the program, once for each
                               module of which a name, or the generator, is another than before,
-                              of the standard library a public one;
+                              of the standard library a public one (what a module sets, its text
+                              says: brigade/fork/effects.py; to look at all takes its time);
                               "*" after very many calls; main(path) of what `-m` has found
     calls.go_on(who)          what happens now is its doing; "": the program's
     calls.pause(who)          an import of its begins, or it has been imported
@@ -80,7 +81,7 @@ class Calls:
         if (who, "*") in self._said:
             self._before = {}  # nothing more is to be known
             return
-        self._before, self._calls = self._look(), 0
+        self._before, self._calls = {} if who else self._look(), 0
         if sys.getprofile() is None:
             sys.setprofile(self._profile)
 
@@ -91,8 +92,6 @@ class Calls:
             self._has_found()
         now = self._look() if self._before else {}
         for name, before in self._before.items():
-            if name == who:
-                continue  # it is being executed
             if now.get(name, before) != before and self._differs(name, before, now[name]):
                 self._say(name)
 
