@@ -80,9 +80,8 @@ tell("xml")
 import email.message, pkg
 tell("pkg")
 said.append([hasattr(sys.modules["email"], "parser"), hasattr(pkg, "deep")])
-with open(os.environ["SHADOW"]) as stream: shadow = stream.read()
-if shadow:
-    sys.path.insert(0, shadow)
+if os.listdir(os.environ["SHADOW"]):
+    sys.path.insert(0, os.environ["PACKAGE"])
 import pkg.whole
 said.append([sys.modules["beside"].__file__, hasattr(pkg.deep, "leaf")])
 tell("whole")
@@ -109,14 +108,16 @@ def test_what_a_program_can_see_of_imports_is_the_same(
     (site.package / "inner").mkdir()
     (site.package / "inner/__init__.py").write_text("")
     (site.package / "inner/thing.py").write_text("import pkg.deep\n")
-    shadow = site.base / "shadow"  # no other command line than the trial's
-    shadow.touch()
+    shadow = site.base / "shadow"  # neither another command line than the trial's nor another file
+    shadow.mkdir()
     monkeypatch.setenv("SHADOW", str(shadow))
+    monkeypatch.setenv("PACKAGE", str(site.package))
     covers = [sysconfig.get_path("stdlib"), str(site.app.parent), str(site.base / "venv")]
     covers += [entry for entry in os.environ.get("PYTHONPATH", "").split(":") if entry]
     run = (*FORK, *(word for cover in covers for word in ("--cover", cover)))
     site.brigade(run=run)
-    shadow.write_text(str(site.package) if shadowed else "")
+    if shadowed:
+        (shadow / "it").touch()
     under = site.brigade(run=run)
     assert site.report()["fork"]["ranks"] == 4, site.report()["fork"]
     assert site.report()["fork"]["modules"] > 60

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from project import Site
 
-FORK = ("--fork", "-n", "2")
+# what is imported after a file was read that is another now would be left for that
+WARM = [word for name in ("pkg", "mine", "other") for word in ("--fork-warm", name)]
+FORK = ("--fork", "-n", "2", *WARM)
 MODULES = 60  # of the installed package
 APP = """\
 import os, sys
@@ -63,7 +65,7 @@ def site(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def told_to(site: Site, *arguments: str) -> Site:
-    """By a file: with another command line than the trial's, modules would be left for that."""
+    """By a file, as with another command line than the trial's modules would be left for that."""
     (site.base / "do").write_text(" ".join(arguments))
     return site
 

@@ -91,7 +91,8 @@ class _Template:
         if plan.get("called"):
             warm = {module for module, why in pins.items() if not why}
             given = sys.argv[1:], self._clean, self._place[0]
-            self._called = left_otherwise(plan["called"], *given, warm)
+            found = left_otherwise(plan["called"], *given, warm)
+            self._called = {m: why for m, why in found.items() if m not in plan["left"]}
         plan["left"].update(self._called)
         self._found = _words(self._environ, _LEFT)
         if _binds_threads(self._clean):
