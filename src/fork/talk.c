@@ -89,9 +89,10 @@ int fork_receive(int from, struct fork_message *m, int *passed, int wait)
                              .msg_controllen = sizeof control};
     int flags = MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT);
     long n;
+    int resets = 0; /* one, of an end that closed before it had read all; what it sent comes next */
     do
         n = sys_call(SYS_recvmsg, from, (long)&message, flags, 0, 0, 0);
-    while (n == -EINTR);
+    while (n == -EINTR || (n == -ECONNRESET && resets++ == 0));
     if (n <= 0)
         return (int)n;
     size_t got = 0;

@@ -66,7 +66,8 @@ struct signalfd_siginfo;
 int fork_is_wake(const struct signalfd_siginfo *info);
 
 /* Receives one, and up to FORK_PASSED descriptors (close-on-exec). 1, 0 at the end, or -errno;
- * -EAGAIN if `wait` is 0 and there is none. */
+ * -EAGAIN if `wait` is 0 and there is none. All that was sent comes before the end, also if the
+ * other side has closed without reading what it was sent. */
 int fork_receive(int from, struct fork_message *m, int *passed, int wait);
 
 #endif
