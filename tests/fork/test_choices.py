@@ -112,6 +112,8 @@ def test_variables_count_where_they_are_asked_for(choice: str) -> None:
         "from c import args; x = 1 if args.x else 2\nif x: a.y = 1",
         "from c import args\nif args.x: x = 1\nif x: a.y = 1",
         "x = 0\nfrom c import args\nif args.x: x = 1\nif x: a.y = 1",
+        "c = a\nif c.double: a.x = 1",
+        "c = [a, 1]\nif c[0].double: a.x = 1",
         "if a.double:\n    import c",
         "if a.double: a.seed(1)",
         "a.double and a.seed(1)",

@@ -127,7 +127,8 @@ class _Script:
             return self._does_alike(statement.value)
         if isinstance(statement, ast.If):
             return self._does_alike(statement.test) and self._chooses_alike(
-                self._is_known(statement.test), _blocks(statement)
+                self._is_known(statement.test) or self._is_module(statement.test),
+                _blocks(statement),
             )
         if isinstance(statement, ast.For):
             known = self._is_known(statement.iter)
@@ -250,7 +251,11 @@ class _Script:
 
     def _is_known(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
-            return isinstance(node.ctx, ast.Store) or node.id in self._known
+            known = node.id in self._known and node.id not in self._modules
+            return isinstance(node.ctx, ast.Store) or known
+        if isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+            parts = [part for part in ast.iter_child_nodes(node) if not self._is_module(part)]
+            return all(map(self._is_known, parts))
         if isinstance(node, ast.Attribute):
             if self._is_given(node.attr):
                 return False
@@ -260,12 +265,12 @@ class _Script:
             is_kind = node.attr.endswith("Warning")
             return package in _LIBRARY or node.attr in _KNOWN_OF_MODULES or is_kind
         if isinstance(node, ast.Call):
-            function = node.func
-            where = function.value if isinstance(function, ast.Attribute) else None
+            where = node.func.value if isinstance(node.func, ast.Attribute) else None
+            of_library = where and self._is_module(where) and self._module(where) in _LIBRARY
             return (
                 _called(node) in _KNOWN_CALLS
                 and not self._is_given(_called(node))
-                and (where is None or self._is_known(where))
+                and (where is None or of_library or self._is_known(where))
                 and all(map(self._is_known, _given(node)))
             )
         if isinstance(node, ast.Lambda) or not isinstance(node, _PLAIN):
@@ -274,6 +279,10 @@ class _Script:
 
     def _is_given(self, name: str) -> bool:
         return name in ARGUMENTS or self._variables and name in _VARIABLES
+
+    def _is_module(self, node: ast.AST) -> bool:
+        """One by its name: it may be asked for whether it is there."""
+        return isinstance(node, ast.Name) and node.id in self._modules
 
     def _module(self, node: ast.expr) -> str | None:
         """The first part of a module's name if it is one, or what lies in one by a dotted name."""
