@@ -33,7 +33,7 @@ def programs(moose: Lab) -> dict[str, str]:
 
 def hosts(lab: Lab, argv: list[str], **options) -> Counter[str]:
     """How many ranks of the program ran on each host."""
-    done = lab.run(argv, stdout=-1, stderr=-1, text=True, timeout=60, cwd="/", **options)
+    done = lab.run(argv, stdout=-1, stderr=-1, text=True, timeout=110, cwd="/", **options)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("ranks ")]
     assert len(lines) == 1, done.stdout + done.stderr
