@@ -130,21 +130,21 @@ def test_and_for_what_that_module_does(tmp_path: Path) -> None:
     assert run(site, "--double") == ["15", "15"]
 
 
-def test_imports_that_stand_first_are_warm_with_other_arguments(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        ("import sys\nimport platform, uuid, calendar\n", "other"),
+        ("import os\n" + PARSED + "args = p.parse_args()\n", "--double"),
+    ],
+)
+def test_what_nothing_was_chosen_before_is_warm_with_other_arguments(
+    tmp_path: Path, before: str, word: str
+) -> None:
     site = other_site(tmp_path)
-    site.app.write_text("import sys\nimport platform, uuid, calendar\nimport model\n" + SAY)
+    site.app.write_text(before + "import model\n" + SAY)
     run(site)
     warm = site.report()["fork"]["modules"]
-    assert run(site, "other") == ["8", "8"]
-    assert (left(site), site.report()["fork"]["modules"]) == ({}, warm)
-
-
-def test_and_what_comes_after_arguments_that_nothing_was_chosen_by(tmp_path: Path) -> None:
-    site = other_site(tmp_path)
-    site.app.write_text("import os\n" + PARSED + "args = p.parse_args()\nimport model\n" + SAY)
-    run(site)
-    warm = site.report()["fork"]["modules"]
-    assert run(site, "--double") == ["8", "8"]
+    assert run(site, word) == ["8", "8"]
     assert (left(site), site.report()["fork"]["modules"]) == ({}, warm)
 
 

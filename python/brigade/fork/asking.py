@@ -4,7 +4,7 @@
     asking(imports, texts)       of the program's own modules, those that may ask another for them
 
 `sys.argv` in a module's own statements is one way. A program's own modules go others, too:
-`args = parser.parse_args()`, or `from config import args` of one that did. Pure, but for `read`.
+`args = parser.parse_args()`, or `from config import args` of one that did. Pure.
 """
 
 from __future__ import annotations

@@ -153,11 +153,8 @@ class _Script:
     def _chooses_alike(self, known: bool, blocks: Sequence[ast.stmt]) -> bool:
         """Whether these, executed or not, change other modules alike; `known`: whether they are is
         known."""
-        if not known:
-            for one in blocks:
-                self._bind_all(_targets(one), known=False)
-            if self._strict or not _only_binds(blocks):
-                return False
+        if not known and (self._strict or not _only_binds(blocks)):
+            return False
         alike = self._are_plain(blocks)
         if not known:
             for one in blocks:

@@ -23,17 +23,22 @@ _WHOLE_BYTES = 1 << 20
 _PRIME = 2**521 - 1
 
 
-def inputs(rank: RankModules, until: int) -> dict[str, str]:
-    found: dict[str, str] = {}
+def inputs(rank: RankModules, until: int) -> dict[str, str] | None:
+    """None: there are more than `MOST`, and none of them was looked at."""
+    found: dict[str, tuple[bool, bool]] = {}  # path -> whether it was opened, and there
     folder = rank.cwd.rstrip("/") + "/"
     for look in rank.looks:
         if look.executed > until or look.path.endswith(_CODE):
             continue
-        path = look.path.removeprefix(folder) if rank.cwd else look.path
         opened = look.opened and look.there
-        if opened or path not in found:
-            found[path] = digest(look.path, opened) if look.there else ""
-    return found
+        if opened or look.path not in found:
+            found[look.path] = opened, look.there
+    if len(found) > MOST:
+        return None
+    return {
+        path.removeprefix(folder) if rank.cwd else path: digest(path, opened) if there else ""
+        for path, (opened, there) in found.items()
+    }
 
 
 def digest(path: str, opened: bool) -> str:

@@ -15,7 +15,8 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Callable
+from functools import cache
+from typing import Any, Callable, Optional
 
 from brigade.fork.asking import asking, looks
 from brigade.fork.choices import first_choice
@@ -26,6 +27,7 @@ from brigade.fork.variables import of_ranks
 from brigade.trial.modules import RankModules, differing
 
 _FIRST = 1  # line
+_Choice = Callable[[str, bool], Optional[int]]  # (path of a source, by variables, too): its line
 _INSTALLED = re.compile(r"/(?:site-packages|dist-packages|lib(?:64)?/python\d\.\d+)/")
 # variables that no two jobs have the same value of, and that say nothing of what is computed: only
 # whether they are there counts
@@ -108,19 +110,36 @@ def otherwise(
     late: dict[str, None] = {}
     varied: dict[str, None] = {}
     told: dict[str, None] = {}
-    files: dict[str, str] = {}
+    of_rank = differing(ranks)
+
+    @cache
+    def choice(path: str, variables: bool) -> int | None:
+        text = read(path) if path else b""
+        return first_choice(text, variables=variables) if text else _FIRST
+
+    looked: list[dict[str, str] | None] = []
     for rank in ranks:
-        begins = _begins_to_choose(rank, "", read)
+        begins = _begins_to_choose(rank, "", choice)
         late.update(_imported(rank, begins, modules))
-        varies = _begins_to_choose(rank, "", read, variables=True)
+        varies = _begins_to_choose(rank, "", choice, variables=True)
         varied.update(_imported(rank, varies, modules))
-        told.update(_imported(rank, _told_from(rank, choose, read), modules))
-        last = len(rank.executions) if begins is not None else -1
-        files.update(inputs(rank, last))
-        _note_variables(rank, found.variables, differing(ranks), modules, own)
+        told.update(_imported(rank, _told_from(rank, choose, choice), modules))
+        if begins is not None:
+            looked.append(inputs(rank, len(rank.executions)))
+        _note_variables(rank, found.variables, of_rank, modules, own)
     found.late, found.varied, found.told = list(late), list(varied), list(told)
-    found.files = files if late and len(files) <= MOST else None if late else {}
+    if late:
+        found.files = _together(looked)
     return found
+
+
+def _together(looked: list[dict[str, str] | None]) -> dict[str, str] | None:
+    files: dict[str, str] = {}
+    for one in looked:
+        if one is None:
+            return None
+        files.update(one)
+    return files if len(files) <= MOST else None
 
 
 def is_own(origin: str) -> bool:
@@ -130,30 +149,26 @@ def is_own(origin: str) -> bool:
 
 
 def _begins_to_choose(
-    rank: RankModules, who: str, read: Callable[[str], bytes], *, variables: bool = False
+    rank: RankModules, who: str, choice: _Choice, *, variables: bool = False
 ) -> int | None:
     """The number of executions that had begun when `who` (a module; "": the program) imported
     something after its first choice; None if it did not."""
-    choices: dict[str, int | None] = {}
     for event in rank.events:
         if event.what != "asks" or event.module != who:
             continue
         line, _, file = event.detail.partition(":")
-        if file not in choices:
-            text = read(os.path.join(rank.cwd, file)) if file else b""
-            choices[file] = first_choice(text, variables=variables) if text else _FIRST
-        choice = choices[file]
-        if choice is not None and int(line) >= choice:
+        first = choice(os.path.join(rank.cwd, file) if file else "", variables)
+        if first is not None and int(line) >= first:
             return event.executed
     return None
 
 
-def _told_from(rank: RankModules, choose: set[str], read: Callable[[str], bytes]) -> int | None:
+def _told_from(rank: RankModules, choose: set[str], choice: _Choice) -> int | None:
     """When one of the modules that may choose by the arguments had them, first."""
     found = [
         begins if begins is not None else rank.ends.get(name, len(rank.executions))
         for name in {execution.module for execution in rank.executions} & choose
-        for begins in [_begins_to_choose(rank, name, read)]
+        for begins in [_begins_to_choose(rank, name, choice)]
     ]
     return min(found, default=None)
 

@@ -10,7 +10,6 @@ that was not watched is said not to be, because nothing can be concluded from it
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -62,7 +61,6 @@ class RankModules:
     # (who brings a library, who loaded it first) -> the library; brigade.fork.libraries
     follows: dict[tuple[str, str], str] = field(default_factory=dict)
     main: str = ""  # the file that `-m MODULE` means
-    script: str = ""  # its path, if it is one
     arguments: str = ""  # what tells those of the program from others
     cwd: str = ""
     ends: dict[str, int] = field(default_factory=dict)  # how many had begun when each ended
@@ -122,8 +120,6 @@ def behind(trial: Trial) -> str:
 def of_process(rank: int, process: Process) -> RankModules:
     """What the records of one process say."""
     what = RankModules(rank, process.host, cwd=process.cwd)
-    script = called(process)
-    what.script = script if os.path.isabs(script) and is_interpreter(process) else ""
     executing: dict[int, str] = {}  # by the order of their beginnings
     places: dict[int, int] = {}  # likewise: where they stand
     for record in sorted(process.records, key=lambda r: r.time_ns):
