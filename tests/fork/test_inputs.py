@@ -10,7 +10,7 @@ import pytest
 
 from brigade.fork.inputs import digest, inputs
 from brigade.imports.table import SITE
-from brigade.trial.modules import Look, RankModules
+from brigade.trial.modules import Execution, Look, RankModules
 
 sys.path.append(str(SITE))
 from _brigade_otherwise import digest_of_file, left
@@ -19,7 +19,9 @@ sys.path.remove(str(SITE))
 
 
 def rank(folder: Path, *looks: Look) -> RankModules:
-    return RankModules(0, "n0", cwd=str(folder), looks=list(looks))
+    """Of three executions."""
+    executions = [Execution(name, f"/{name}.py", "") for name in "abc"]
+    return RankModules(0, "n0", cwd=str(folder), executions=executions, looks=list(looks))
 
 
 def test_what_was_looked_for_in_the_working_folder_is_of_the_program_s(tmp_path: Path) -> None:
@@ -33,9 +35,9 @@ def test_what_was_looked_for_in_the_working_folder_is_of_the_program_s(tmp_path:
             Look(str(tmp_path / "restart"), opened=False, there=False, executed=2),
             Look("/nowhere/else", opened=True, there=False, executed=2),
             Look(str(tmp_path / "code.py"), opened=True, there=True, executed=2),
+            Look(str(tmp_path / "last"), opened=False, there=False, executed=3),
             Look(str(tmp_path / "later"), opened=True, there=True, executed=4),
-        ),
-        until=3,
+        )
     )
     assert found == {"case": digest(path, opened=True), "restart": "", "/nowhere/else": ""}
 

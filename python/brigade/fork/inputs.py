@@ -1,6 +1,6 @@
 """The files by which a program may have chosen what it sets before it imports more.
 
-    inputs(a rank, until) -> {path: digest}   what it looked for itself before its execution `until`
+    inputs(a rank) -> {path: digest}   what it looked for itself before it had imported all
 
 A template compares them (imports/site/_brigade_otherwise.py): in another folder, or on another day,
 `case.json` may say something else, and `restart` be there or not. Paths in the folder in which the
@@ -23,12 +23,12 @@ _WHOLE_BYTES = 1 << 20
 _PRIME = 2**521 - 1
 
 
-def inputs(rank: RankModules, until: int) -> dict[str, str] | None:
+def inputs(rank: RankModules) -> dict[str, str] | None:
     """None: there are more than `MOST`, and none of them was looked at."""
     found: dict[str, tuple[bool, bool]] = {}  # path -> whether it was opened, and there
     folder = rank.cwd.rstrip("/") + "/"
     for look in rank.looks:
-        if look.executed > until or look.path.endswith(_CODE):
+        if look.executed >= len(rank.executions) or look.path.endswith(_CODE):
             continue
         opened = look.opened and look.there
         if opened or look.path not in found:

@@ -125,7 +125,7 @@ def otherwise(
         varied.update(_imported(rank, varies, modules))
         told.update(_imported(rank, _told_from(rank, choose, choice), modules))
         if begins is not None:
-            looked.append(inputs(rank, len(rank.executions)))
+            looked.append(inputs(rank))
         _note_variables(rank, found.variables, of_rank, modules, own)
     found.late, found.varied, found.told = list(late), list(varied), list(told)
     if late:
