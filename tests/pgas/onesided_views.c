@@ -216,7 +216,8 @@ int main(int argc, char **argv)
         sums[1] = moved;
         p->reduce(p, PGAS_SUM, sums, 2, &err);
     }
-    CHECK(sums[0] || sums[1] > 100 * (int64_t)cases, "only %ld bytes", (long)sums[1]);
+    /* Of 1,500 seeds the least that 60 cases of one rank moved was 3,544 bytes. */
+    CHECK(sums[0] || sums[1] > 10 * (int64_t)cases, "only %ld bytes", (long)sums[1]);
     onesided_close(o);
     group_end(&g, failures);
 }
