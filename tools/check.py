@@ -3,7 +3,9 @@
     tools/check.py [--all] [STEP...]    steps: native, ctest, lint, pytest; all unless named
 
 With --all, pytest also runs the tests marked `all`, which take long. What is random in tests comes
-from a seed that is printed; BRIGADE_TEST_SEED, set beforehand, repeats it.
+from a seed that is printed, and BRIGADE_TEST_SEED, set beforehand, is it: else it follows from the
+commit, so that each commit draws anew and the same one fails here as it fails elsewhere; with --all
+it is another one each time.
 
 Several processes share pytest's test files. A test that fails is run once more: other people's
 machines stop for seconds. One that passes then counts as passed and is named at the end, as
@@ -42,7 +44,6 @@ WORKERS = min(os.cpu_count() or 1, 4) + 1  # one more than processors: many test
 STEP_LIMIT_S = 2700  # the same machine has been seen to take 15 and 30 minutes
 STEP_LIMIT_ALL_S = 7200
 TEST_LIMIT_S = 120  # ctest; pytest's own is in pyproject.toml
-SEED = os.environ.get("BRIGADE_TEST_SEED") or str(secrets.randbelow(10**9))
 TOKEN = secrets.token_hex(8)  # marks every process that the tests start, in its environment
 
 
@@ -178,13 +179,15 @@ def pytest(everything: bool = False) -> Tally:
     command += ["--reruns", "1", "-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder"]
     if everything:
         command += ["-m", ""]
-    print(f"BRIGADE_TEST_SEED={SEED}", flush=True)
+    seed = seed_of_tests(anew=everything)
+    command += [f"--hypothesis-seed={seed}"]
+    print(f"BRIGADE_TEST_SEED={seed}", flush=True)
     prefix = as_root()
     status = run(
         *command,
         prefix=prefix,
         limit_s=STEP_LIMIT_ALL_S if everything else STEP_LIMIT_S,
-        BRIGADE_TEST_SEED=SEED,
+        BRIGADE_TEST_SEED=seed,
         BRIGADE_TEST_RERUNS=reruns,
         BRIGADE_TEST_RUN=TOKEN,
         BRIGADE_NATIVE=TREE / "native",
@@ -196,6 +199,17 @@ def pytest(everything: bool = False) -> Tally:
     tally = read_report("pytest", report, status)
     tally.unsteady = read_reruns(reruns, tally.failures)
     return tally
+
+
+def seed_of_tests(anew: bool = False) -> str:
+    """What random tests draw from: given, of the commit that is checked, or drawn."""
+    if given := os.environ.get("BRIGADE_TEST_SEED"):
+        return given
+    commit = ""
+    if not anew and shutil.which("git"):
+        words = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+        commit = subprocess.run(words, capture_output=True, text=True).stdout.strip()
+    return str(int(commit, 16) % 10**9 if commit else secrets.randbelow(10**9))
 
 
 def read_reruns(file: Path, failures: list[str]) -> list[str]:

@@ -145,6 +145,17 @@ def test_the_seed_that_tests_are_given_is_printed(check, monkeypatch, tmp_path, 
     assert capsys.readouterr().out == f"BRIGADE_TEST_SEED={given['BRIGADE_TEST_SEED']}\n"
 
 
+def test_a_commit_draws_the_same_wherever_it_is_checked(check, monkeypatch):
+    monkeypatch.delenv("BRIGADE_TEST_SEED", raising=False)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout
+    if not commit:
+        pytest.skip("no git repository")
+    assert check.seed_of_tests() == check.seed_of_tests() == str(int(commit, 16) % 10**9)
+    assert len({check.seed_of_tests(anew=True) for _ in range(3)}) > 1
+    monkeypatch.setenv("BRIGADE_TEST_SEED", "5")
+    assert check.seed_of_tests() == check.seed_of_tests(anew=True) == "5"
+
+
 def test_a_process_that_the_tests_left_running_is_a_failure(check, monkeypatch):
     monkeypatch.setattr(check.time, "sleep", lambda seconds: None)
     before = check.machine_state()
