@@ -5,6 +5,7 @@
 #include "fork/own.h"
 #include "base/sys.h"
 #include "base/text.h"
+#include "fork/self.h"
 #include "fork/stat.h"
 
 #include <signal.h>
@@ -63,7 +64,7 @@ static int has_shared(const char *allowed)
 
 static int has_locked(void)
 {
-    static char text[8192];
+    static char text[SELF_STATUS];
     if (sys_read_text("/proc/self/status", text, sizeof text) <= 0)
         return 1;
     return text_line_number(text, "VmLck:") != 0;

@@ -67,7 +67,7 @@ static uint64_t hexadecimal(const char *s)
 
 static int read_status(struct fork_self *self)
 {
-    char text[PAGE];
+    static char text[SELF_STATUS];
     long n = sys_read_text("/proc/self/status", text, sizeof text);
     if (n < 0)
         return (int)n;

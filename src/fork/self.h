@@ -16,7 +16,8 @@ enum {
     SELF_LIMITS = 16,       /* RLIM_NLIMITS */
     SELF_PROCESSORS = 1024, /* bytes of a set of processors: 8,192 of them */
     SELF_ATTRIBUTES = 3,
-    SELF_MEMORY = 128 /* bytes of a set of NUMA nodes: 1,024 of them, as many as Linux has */
+    SELF_MEMORY = 128,       /* bytes of a set of NUMA nodes: 1,024 of them, as many as Linux has */
+    SELF_STATUS = 128 * 1024 /* bytes of /proc/self/status, in which are 10,000 groups */
 };
 
 struct fork_self {

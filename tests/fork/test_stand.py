@@ -140,6 +140,37 @@ def test_ranks_have_more_descriptors_together_than_may_be_on_their_way(
         os.close(file)
 
 
+def test_ranks_that_a_template_has_no_descriptors_for_become_their_programs(
+    ranks: Ranks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that were taken up come from it; nobody waits for them to end."""
+    monkeypatch.setenv("FORK_DRIVER_WARM", "sleep 1")
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))  # noqa: E731
+    started = [
+        ranks.shell("echo $PPID; read line", n_local=30, stdin=subprocess.PIPE, preexec_fn=limit)
+        for _ in range(30)
+    ]
+    parents = [int(child.stdout.readline()) for child in started if child.stdout]
+    told = [child.communicate("go\n", timeout=60) for child in started]
+    own = parents.count(os.getpid())
+    assert 5 < own < 29 and len(set(parents)) == 2, parents
+    assert [bool(error) for _, error in told].count(True) == own, told
+    ranks.templates_end()
+
+
+def test_a_user_of_many_groups_has_ranks_of_a_template(ranks: Ranks) -> None:
+    """/proc/self/status has more than 8 KiB then."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to be in groups")
+    groups = lambda: os.setgroups(range(1_000_000, 1_001_200))  # noqa: E731
+    said = [
+        ranks.start(["sh", "-c", "echo $PPID; id -G | wc -w"], preexec_fn=groups, n_local=2)
+        for _ in range(2)
+    ]
+    told = [child.communicate(timeout=30)[0].split() for child in said]
+    assert told[0] == told[1] and int(told[0][0]) != os.getpid() and int(told[0][1]) >= 1200
+
+
 def test_a_rank_process_that_is_stopped_before_it_asks_keeps_no_other_waiting(
     ranks: Ranks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
