@@ -60,6 +60,33 @@ def test_without_a_name_all_that_is_left_is_listed_by_cause(program: Path) -> No
     assert told["left"]["top"]["chain"] == ["top", "middle", "reads"]
 
 
+def test_what_is_left_only_with_something_else_is_told_of_a_run_and_of_an_image(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "early.py").write_text("")
+    (tmp_path / "late.py").write_text("import settings\n")
+    (tmp_path / "settings.py").write_text("digits = 8\n")
+    app = tmp_path / "app.py"
+    app.write_text(
+        "import early, os, sys\nif '--double' in sys.argv:\n    os.digits = 15\nimport late\n"
+    )
+    words = ["--", sys.executable, app]
+    why = "may depend on the program's arguments"
+    late = f"warm, imported once per node\n  left to each rank with other arguments: it {why}\n"
+    told = explain("-q", "early", "late", *words).stdout
+    assert "early: warm, imported once per node\n  from" in told and f"late: {late}  from" in told
+
+    made = ["-m", "brigade", "run", "-q", "--fork", "-n", "2", *map(str, words)]
+    env = {**os.environ, "BRIGADE_CACHE": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, *made], env=env, timeout=120, check=True)
+    [image] = (tmp_path / "cache" / "images").glob("*.brg")
+    told = explain("early", "late", "--image", image).stdout
+    assert "early: warm, imported once per node\n  from" in told and f"late: {late}  from" in told
+    assert "with other arguments 2 more are" in explain("--image", image).stdout
+    whole = json.loads(explain("--json", "late", "--image", image).stdout)
+    assert whole["late"]["otherwise"] == {"other arguments": why}
+
+
 def test_an_unknown_module_is_an_error_with_what_is_near() -> None:
     rank = RankModules(0, "n0", True, [Execution("numpy", "/n.py", "")])
     plan = make([rank])

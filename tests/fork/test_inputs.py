@@ -20,7 +20,7 @@ sys.path.remove(str(SITE))
 
 def rank(folder: Path, *looks: Look) -> RankModules:
     """Of three executions."""
-    executions = [Execution(name, f"/{name}.py", "") for name in "abc"]
+    executions = [Execution(name, f"/code/{name}.py", "") for name in "abc"]
     return RankModules(0, "n0", cwd=str(folder), executions=executions, looks=list(looks))
 
 
@@ -33,6 +33,8 @@ def test_what_was_looked_for_in_the_working_folder_is_of_the_program_s(tmp_path:
             Look(path, opened=False, there=True, executed=1),
             Look(path, opened=True, there=True, executed=1),
             Look(str(tmp_path / "restart"), opened=False, there=False, executed=2),
+            Look(str(tmp_path), opened=True, there=True, executed=2),
+            Look("/code", opened=False, there=True, executed=2),
             Look("/nowhere/else", opened=True, there=False, executed=2),
             Look(str(tmp_path / "code.py"), opened=True, there=True, executed=2),
             Look(str(tmp_path / "last"), opened=False, there=False, executed=3),

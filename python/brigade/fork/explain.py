@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from brigade.fork.plan import Module, Plan
+from brigade.fork.plan import Module, Plan, given_otherwise
 from brigade.fork.program import ProgramPlan
 from brigade.trial.modules import SEVERAL
 
@@ -44,6 +44,9 @@ def lines(plan: Plan | ProgramPlan, names: list[str]) -> Iterator[str]:
 def _module(plan: Plan, module: Module) -> Iterator[str]:
     if module.name not in plan.left:
         yield f"{module.name}: warm, imported once per node"
+        for what, left in given_otherwise(plan).items():
+            if module.name in left:
+                yield f"  left to each rank with {what}: it {left[module.name].why}"
     else:
         *importers, cause = plan.chain(module.name)
         yield f"{module.name}: left to each rank"
@@ -64,6 +67,8 @@ def _overview(plan: Plan) -> Iterator[str]:
     yield f"{len(plan.warm)} of {total} modules are warm (a trial of {plan.ranks} ranks)"
     if plan.behind:
         yield f"of {plan.behind.removeprefix(SEVERAL)}, which a wrapper or launcher starts"
+    for what, left in given_otherwise(plan).items():
+        yield f"with {what} {len(left)} more are left to each rank"
     causes: dict[str, list[str]] = {}
     for name in plan.left:
         causes.setdefault(plan.chain(name)[-1], []).append(name)
@@ -97,6 +102,7 @@ def as_json(plan: Plan | ProgramPlan, names: list[str]) -> str:
             "behind": plan.behind,
             "warm": [module.name for module in plan.warm],
             "left": {name: _told(plan, name) for name in plan.left},
+            "otherwise": {what: list(left) for what, left in given_otherwise(plan).items()},
         }
         return json.dumps(whole, indent=2)
     return json.dumps({name: _told(plan, name) for name in names}, indent=2)
@@ -114,5 +120,8 @@ def _told(plan: Plan, name: str) -> dict[str, Any] | None:
         "why": left.why if left else None,
         "chain": chain,
         "cause": plan.left[chain[-1]].why if chain else None,
+        "otherwise": {
+            what: more[name].why for what, more in given_otherwise(plan).items() if name in more
+        },
         "rules": [{"event": r.event, "why": r.why, "action": r.action} for r in module.rules],
     }

@@ -27,8 +27,11 @@ def inputs(rank: RankModules) -> dict[str, str] | None:
     """None: there are more than `MOST`, and none of them was looked at."""
     found: dict[str, tuple[bool, bool]] = {}  # path -> whether it was opened, and there
     folder = rank.cwd.rstrip("/") + "/"
+    of_code = {os.path.dirname(execution.origin) for execution in rank.executions}
     for look in rank.looks:
         if look.executed >= len(rank.executions) or look.path.endswith(_CODE):
+            continue
+        if look.path + "/" == folder or look.path in of_code:
             continue
         opened = look.opened and look.there
         if opened or look.path not in found:

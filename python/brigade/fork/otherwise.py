@@ -1,6 +1,6 @@
 """What of a plan holds only where the program is given what the trial was given.
 
-    otherwise(ranks, modules, read) -> Otherwise -> `/.brigade/fork/plan`, "called"
+    otherwise(ranks, modules, read) -> Given
 
 With other arguments, other files that it reads, or other variables, a program may set what a module
 reads that it imports later, and a module may look at its arguments itself. The template leaves
@@ -13,82 +13,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 from brigade.fork.asking import asking, looks
 from brigade.fork.choices import first_choice
+from brigade.fork.given import Given, Read
 from brigade.fork.inputs import MOST, inputs
-from brigade.fork.plan import Module, inside_of
-from brigade.fork.rules import TOGETHER
+from brigade.fork.plan import Module
 from brigade.fork.variables import of_ranks
 from brigade.trial.modules import RankModules, differing
 
 _FIRST = 1  # line
 _Choice = Callable[[str, bool], Optional[int]]  # (path of a source, by variables, too): its line
 _INSTALLED = re.compile(r"/(?:site-packages|dist-packages|lib(?:64)?/python\d\.\d+)/")
-# variables that no two jobs have the same value of, and that say nothing of what is computed: only
-# whether they are there counts
-_OF_JOBS = ("SLURM*JOB*ID", "SLURM_STEP*", "SLURM*NODELIST", "SLURM*NODE_ALIASES", "SLURMD_*",
-            "SLURM_LAUNCH_*", "SLURM_SRUN_*", "SLURM_TOPOLOGY*", "PBS_JOBID", "PBS_NODEFILE",
-            "LSB_JOBID", "LSB_DJOB_*", "FLUX_*", "PALS_*", "PMI*", "PRTE*", "OMPI*", "TMP*", "*PWD",
-            "HOSTNAME", "*_PORT", "*_PID", "SSH*", "XDG*", "TERM*")  # fmt: skip
-
-
-@dataclass
-class Read:
-    """Of a variable: `value`, what tells it from others ("": there was none); `chosen`: whether
-    the program, or a module of its own, read it before the last import; by which modules."""
-
-    value: str
-    chosen: bool = False
-    by: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Otherwise:
-    """`arguments`: what tells them from others. `late`: imported when the program may have chosen
-    by what it is given; `varied`: these, and what is imported when it may have chosen by a
-    variable; `told`: when one of its modules may have, by the arguments; `looking`:
-    modules that may do so. `files`: see inputs.py; None: they were too many."""
-
-    arguments: str = ""
-    late: list[str] = field(default_factory=list)
-    varied: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    looking: list[str] = field(default_factory=list)
-    variables: dict[str, Read] = field(default_factory=dict)
-    files: dict[str, str] | None = field(default_factory=dict)
-
-    def packed(self, modules: list[Module]) -> dict[str, Any]:
-        """For the template: modules are numbers, `imports` those of each."""
-        number = {module.name: i for i, module in enumerate(modules)}
-        imports = [[number[name] for name in module.imports] for module in modules]
-        for package in TOGETHER:
-            inside = [number[name] for name in inside_of(package, number)]
-            for one in inside:
-                imports[one] += inside
-        return {
-            "names": list(number),
-            "imports": imports,
-            "arguments": self.arguments,
-            "late": [number[name] for name in self.late],
-            "varied": [number[name] for name in self.varied],
-            "told": [number[name] for name in self.told],
-            "looking": [number[name] for name in self.looking],
-            "files": None if self.files is None else list(self.files.items()),
-            "variables": {
-                name: (
-                    read.value,
-                    any(fnmatchcase(name, pattern) for pattern in _OF_JOBS),
-                    read.chosen,
-                    [number[by] for by in read.by],
-                )
-                for name, read in self.variables.items()
-            },
-        }
 
 
 def otherwise(
@@ -96,11 +34,11 @@ def otherwise(
     modules: Mapping[str, Module],
     texts: Mapping[str, bytes],
     read: Callable[[str], bytes],
-) -> Otherwise:
+) -> Given:
     """What holds for `modules`, of which those of Python have these `texts`, only where the program
     is given what it was given. `read(path)`: the text of another source, b"" where there is none.
     """
-    found = Otherwise()
+    found = Given()
     given = {rank.arguments for rank in ranks}
     found.arguments = given.pop() if len(given) == 1 else ""
     own = {name: text for name, text in texts.items() if is_own(modules[name].origin)}

@@ -13,13 +13,11 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from brigade.errors import UsageError
+from brigade.fork import given
 from brigade.fork.rules import TOGETHER, Rule
-
-if TYPE_CHECKING:
-    from brigade.fork.otherwise import Otherwise
 
 VERSION = 1
 
@@ -58,7 +56,7 @@ class Plan:
     ranks: int = 0
     behind: str = ""
     main: str = ""
-    called: Otherwise | None = None
+    called: given.Given | None = None
     named: frozenset[str] = frozenset()  # by --fork-warm, with what lies in those packages
 
     @property
@@ -105,6 +103,7 @@ class Plan:
                 if module.rules
             },
             "follows": {module.name: module.follows for module in self.modules if module.follows},
+            "given": self.called.as_json(number) if self.called else None,
         }
 
     def packed(self) -> bytes:
@@ -130,9 +129,18 @@ class Plan:
             "main": self.main,
             "others": others,
             "names": names,
-            "called": self.called.packed(self.modules) if self.called else None,
+            "called": self._called(),
         }
         return marshal.dumps(plan, 2)
+
+    def _called(self) -> dict[str, Any] | None:
+        number = {module.name: i for i, module in enumerate(self.modules)}
+        imports = [[number[name] for name in module.imports] for module in self.modules]
+        for package in TOGETHER:
+            inside = [number[name] for name in inside_of(package, number)]
+            for one in inside:
+                imports[one] += inside
+        return self.called.packed(number, imports) if self.called else None
 
 
 def importers_of(modules: Iterable[Module]) -> dict[str, list[str]]:
@@ -196,7 +204,9 @@ def from_json(value: Mapping[str, Any]) -> Plan:
         for name, origin, imports in value["modules"]
     ]
     left = {name: Left(*words) for name, words in value["left"].items()}
-    return Plan(modules, left, value["ranks"], value["behind"])
+    told = value.get("given")
+    called = given.from_json(told, names) if told else None
+    return Plan(modules, left, value["ranks"], value["behind"], called=called)
 
 
 def pinned(plan: Plan, warm: Iterable[str] = (), leave: Iterable[str] = ()) -> Plan:
@@ -228,6 +238,31 @@ def pinned(plan: Plan, warm: Iterable[str] = (), leave: Iterable[str] = ()) -> P
             own[inside] = Left("the user says so (--fork-leave)")
     named = frozenset(inside for name in warm for inside in inside_of(name, modules))
     return Plan(plan.modules, spread(own, modules), plan.ranks, plan.behind, named=named)
+
+
+def given_otherwise(plan: Plan) -> dict[str, dict[str, Left]]:
+    """What is left beside that of the plan where the program is given something else, by what that
+    is, in words; nothing that nothing is left for."""
+    modules = {module.name: module for module in plan.modules}
+    of = plan.called or given.Given()
+    own = {
+        "other arguments": {
+            **dict.fromkeys([*of.late, *of.told], Left("may depend on the program's arguments")),
+            **dict.fromkeys(of.looking, Left("may look at the program's arguments")),
+        }
+    }
+    if of.files is None or of.files:
+        why = Left("may depend on a file that the program reads")
+        own["other files that it reads"] = dict.fromkeys(of.late, why)
+    chosen = [name for name, read in of.variables.items() if read.chosen]
+    if chosen:
+        why = Left("may depend on a variable that the program reads")
+        own[f"another value of {' or '.join(chosen)}"] = dict.fromkeys(of.varied, why)
+    found = {}
+    for what, causes in own.items():
+        left = spread({**plan.left, **causes}, modules)
+        found[what] = {name: why for name, why in left.items() if name not in plan.left}
+    return {what: left for what, left in found.items() if left}
 
 
 def inside_of(package: str, names: Iterable[str]) -> list[str]:
