@@ -189,7 +189,8 @@ TENSORFLOWS = {
 # rules for what the program itself calls: the call, before it imports what it imports again
 CALLS: dict[tuple[str, str, str], str] = {
     ("*", "called", "matplotlib.use"): "matplotlib.use('agg')",
-    ("*", "called", "numpy.*.set_printoptions"): "numpy.set_printoptions(precision=3)",
+    ("*", "called", "numpy*.set_printoptions"): "numpy.set_printoptions(precision=3)",
+    ("*", "called", "numpy.*"): "numpy.arange(3)",
     ("*", "called", "numpy.__getattr__"): "numpy.testing",
     ("*", "called", "scipy*.__getattr__"): "scipy.constants",
     ("*", "called", "sklearn.__getattr__"): "sklearn.dummy",

@@ -22,7 +22,7 @@ from brigade.fork.given import Given, Read
 from brigade.fork.inputs import MOST, inputs
 from brigade.fork.plan import Module
 from brigade.fork.variables import of_ranks
-from brigade.trial.modules import RankModules, differing
+from brigade.trial.modules import RankModules, differing, place
 
 _FIRST = 1  # line
 _Choice = Callable[[str, bool], Optional[int]]  # (path of a source, by variables, too): its line
@@ -94,9 +94,9 @@ def _begins_to_choose(
     for event in rank.events:
         if event.what != "asks" or event.module != who:
             continue
-        line, _, file = event.detail.partition(":")
+        file, [(_, line), *_] = place(event.detail)
         first = choice(os.path.join(rank.cwd, file) if file else "", variables)
-        if first is not None and int(line) >= first:
+        if first is not None and line >= first:
             return event.executed
     return None
 

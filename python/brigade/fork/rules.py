@@ -21,7 +21,7 @@ class Rule:
     """An event of a module that does not speak against it. `modules` and `detail` are patterns;
     `action`: what a rank does again, or None; `names`, of `environ` and `library`: which variables
     count of all that were read (`*` at the end: all that begin so); of `thread`: threads that may
-    stay."""
+    stay; of `called`: which functions it is not for."""
 
     modules: str
     event: str
@@ -35,6 +35,7 @@ class Rule:
             event == self.event
             and fnmatchcase(module, self.modules)
             and fnmatchcase(detail, self.detail)
+            and not (event == "called" and any(fnmatchcase(detail, name) for name in self.names))
         )
 
 
@@ -100,7 +101,11 @@ RULES = (
     Rule("*", "called", "which backend there is to be is asked when a figure is made",
          detail="matplotlib.use"),
     Rule("*", "called", "how arrays are printed is asked when one is",
-         detail="numpy.*.set_printoptions"),
+         detail="numpy*.set_printoptions"),
+    Rule("*", "called", "makes arrays, or reads them", detail="numpy.*",
+         names=("numpy*.set*", "numpy.random*", "numpy*ufunc_config*", "numpy*errstate*",
+                "numpy*.printoptions*", "numpy.testing*", "numpy.distutils*", "numpy.f2py*",
+                "numpy.__getattr__")),
     Rule("*", "called", _LAZY, detail="numpy.__getattr__"),
     Rule("*", "called", _LAZY, detail="scipy*.__getattr__"),
     Rule("*", "called", _LAZY, detail="sklearn.__getattr__"),

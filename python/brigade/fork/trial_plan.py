@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Callable
 
-from brigade.fork.effects import sets
+from brigade.fork import by_text
 from brigade.fork.environment import Environment
 from brigade.fork.libraries import note
 from brigade.fork.otherwise import chosen_by_rank, is_own, otherwise
@@ -81,11 +81,10 @@ def make(
     own = _not_in_all(ranks, modules, len(ranks) if all_ranks is None else all_ranks)
     names = differing(ranks)
     texts = _texts(modules, read) if read else {}
-    changes = {n: sets(text, n) for n, text in texts.items() if is_own(modules[n].origin)}
+    if read:
+        mine = {name: text for name, text in texts.items() if is_own(modules[name].origin)}
+        by_text.note(ranks, modules, mine, read)
     for rank in ranks:
-        for number, execution in enumerate(rank.executions):
-            for what in sorted(changes.get(execution.module, ())):
-                rank.events.append(Event(execution.module, "called", what, number + 1))
         environment = Environment(rank, names, rules)
         for event in rank.events:
             if event.module in modules:
@@ -260,10 +259,7 @@ def _changed(event: Event, modules: Mapping[str, Module]) -> str:
     package = event.detail.partition(".")[0]
     if package != event.module.partition(".")[0]:
         return package
-    name = event.detail
-    while name not in modules and name != package:
-        name = name.rpartition(".")[0]
-    return name
+    return by_text.module_of(event.detail, modules) or package
 
 
 def _reached(front: Iterable[str], importers: Mapping[str, list[str]]) -> set[str]:

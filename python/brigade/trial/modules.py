@@ -84,6 +84,15 @@ def rank_modules(trial: Trial) -> list[RankModules]:
     return found
 
 
+def place(detail: str) -> tuple[str, list[tuple[str, int]]]:
+    """Where somebody imports something, of an event `asks`: the file, and from its own statement
+    inwards the functions in it and the lines in them. Line 0: before a program begins."""
+    lines, _, file = detail.partition(":")
+    first, *more = lines.split(" ")
+    inside = [(name, int(line)) for name, line in zip(more[::2], more[1::2])]
+    return file, [("<module>", int(first)), *inside]
+
+
 def count_programs(trial: Trial) -> int:
     """All programs of all ranks, with or without Python."""
     return sum(map(len, programs(trial).values()))

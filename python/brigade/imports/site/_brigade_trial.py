@@ -39,6 +39,7 @@ _bootstrap = sys.modules["_frozen_importlib"]
 _modules = sys.modules
 _SETTLES = -2  # a clock that nobody else asks by this number: src/view/hooks_watch.c
 _NO_LINE = 1 << 30
+_MOST_PLACES = 500  # characters
 _IMPORTLIB_S = ("_frozen_importlib", "_frozen_importlib_external")
 
 
@@ -135,16 +136,21 @@ def _watch_executions(load_unlocked):
 
 
 def _place(by):
-    """Where it imports: "LINE:FILE", line 0 before a program begins. What is not in the file's own
-    statements (a function that is called when Python ends) or in another thread is after all."""
+    """Where it imports: "LINE FUNCTION LINE ...:FILE", from the file's own statement inwards; line
+    0 before a program begins. What is not in the file's own statements (a function that is called
+    when Python ends) or in another thread is after all."""
     if _State.thread() != _State.main_thread:
         return f"{_NO_LINE}:"
     names = getattr(_modules.get(by or "__main__"), "__dict__", None)
-    frame, place = sys._getframe(2), "0:"
+    frame, place, inside = sys._getframe(2), "0:", ""
     while frame is not None:
         if frame.f_globals is names:
-            line = frame.f_lineno if frame.f_code.co_name == "<module>" else _NO_LINE
-            place = f"{line}:{words(frame.f_code.co_filename)}"
+            name, line = frame.f_code.co_name, frame.f_lineno
+            outer = line if name == "<module>" else _NO_LINE
+            place = f"{outer}{inside}:{words(frame.f_code.co_filename)}"
+            inside = f" {name} {line}{inside}"
+            if len(inside) > _MOST_PLACES:
+                inside = f" {name} {_NO_LINE}"
         frame = frame.f_back
     return place
 

@@ -1,0 +1,182 @@
+"""Where what a text's names refer to comes from.
+
+    homes = Homes(statements, package)
+    homes.of(expression)       {"settings.cfg"}: dotted names of modules, and of what lies in them;
+                               empty: of nobody else
+    homes.dotted(expression)   with its own attributes: {"settings.cfg.digits"}
+
+A name that is given what lies in a module (`cfg = settings.get()`, `for one in settings.all`, a
+function's parameter, what a function returns, `self.cfg`) has that home, too: wherever in the text
+that is done. What functions of the standard library and of NumPy return is new. Pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+
+LIBRARY: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset()) or frozenset(
+    "abc argparse array ast asyncio base64 bisect builtins codecs collections contextlib"
+    " contextvars copy csv ctypes dataclasses datetime decimal enum fractions functools gc getpass"
+    " glob gzip hashlib heapq importlib inspect io itertools json locale logging math"
+    " multiprocessing operator os pathlib pickle platform pprint queue random re resource shlex"
+    " shutil signal socket sqlite3 statistics string struct subprocess sys tempfile textwrap"
+    " threading time traceback types typing unittest urllib uuid warnings weakref zipfile".split()
+)
+#: of these builtins, what comes out is, or may be, what goes in
+_HAND_ON = frozenset(["getattr", "vars", "next", "iter", "reversed", "enumerate", "zip", "sorted"])
+_MOST_ROUNDS = 20
+_OWN = "self", "cls"
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def is_library(home: str) -> bool:
+    return home.partition(".")[0] in LIBRARY
+
+
+def _makes_anew(home: str) -> bool:
+    """Whether what its functions return is nobody's yet."""
+    return is_library(home) or home.partition(".")[0] == "numpy"
+
+
+class Homes:
+    def __init__(self, statements: Iterable[ast.stmt], package: str = "") -> None:
+        nodes = [node for one in statements for node in ast.walk(one)]
+        self._homes: dict[str, set[str]] = {}
+        self._functions = {node.name: node for node in nodes if isinstance(node, _Function)}
+        self._makers = {
+            node.name: one
+            for node in nodes
+            if isinstance(node, ast.ClassDef)
+            for one in node.body
+            if isinstance(one, ast.FunctionDef) and one.name == "__init__"
+        }
+        for node in nodes:
+            for name, home in _imported(node, package):
+                self._homes.setdefault(name, set()).add(home)
+        given = [pair for node in nodes for pair in self._given(node)]
+        for _ in range(_MOST_ROUNDS):
+            if not self._hand_on(given):
+                break
+
+    def of(self, node: ast.AST | None) -> set[str]:
+        """Of what an expression results in."""
+        if isinstance(node, ast.Name):
+            return self._homes.get(node.id, set())
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            return self._homes.get(_key(node), set()) if _key(node) else self.of(node.value)
+        if isinstance(node, ast.Call):
+            return self._of_call(node)
+        if isinstance(node, ast.IfExp):
+            return self.of(node.body) | self.of(node.orelse)
+        if isinstance(node, ast.BoolOp):
+            return self._of_all(node.values)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return self._of_all(node.elts)
+        if isinstance(node, (ast.Await, ast.Starred, ast.NamedExpr)):
+            return self.of(node.value)
+        return set()
+
+    def dotted(self, node: ast.expr) -> set[str]:
+        names: list[str] = []
+        while isinstance(node, ast.Attribute) and not _key(node):
+            names.insert(0, node.attr)
+            node = node.value
+        return {".".join([home, *names]) for home in self.of(node)}
+
+    def function(self, node: ast.AST) -> str:
+        """The name of the text's own function that is called; or ""."""
+        name = getattr(node, "attr", "") or getattr(node, "id", "")
+        is_own = name in self._functions and (isinstance(node, ast.Name) or not self.of(node))
+        return name if is_own else ""
+
+    def _of_all(self, nodes: Iterable[ast.AST | None]) -> set[str]:
+        return set().union(*map(self.of, nodes))
+
+    def _of_call(self, node: ast.Call) -> set[str]:
+        if isinstance(node.func, ast.Name) and node.func.id in _HAND_ON:
+            return self._of_all(node.args)
+        if name := self.function(node.func):
+            return self._homes.get(f"{name}()", set())
+        return {home for home in self.of(node.func) if not _makes_anew(home)}
+
+    def _given(self, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+        """(name, what it is given)."""
+        pairs: list[tuple[ast.expr | None, ast.expr | None]] = []
+        if isinstance(node, ast.Assign):
+            pairs = [(target, node.value) for target in node.targets]
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
+            pairs = [(node.target, node.value)]
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            pairs = [(node.target, node.iter)]
+        elif isinstance(node, ast.withitem):
+            pairs = [(node.optional_vars, node.context_expr)]
+        elif isinstance(node, ast.Call):
+            called = self._functions.get(self.function(node.func))
+            called = called or self._makers.get(getattr(node.func, "id", ""))
+            yield from _parameters(called, node) if called else ()
+        elif isinstance(node, _Function):
+            for one in ast.walk(node):
+                if isinstance(one, ast.Return) and one.value:
+                    yield f"{node.name}()", one.value
+        for target, value in pairs:
+            if value is not None:
+                yield from ((name, value) for name in _names(target))
+
+    def _hand_on(self, given: Iterable[tuple[str, ast.expr]]) -> bool:
+        """Whether a name has more homes than before."""
+        more = False
+        for name, value in given:
+            homes = self._homes.setdefault(name, set())
+            before = len(homes)
+            homes |= self.of(value)
+            more |= len(homes) > before
+        return more
+
+
+def _imported(node: ast.AST, package: str) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            first = alias.name.partition(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (first, first)
+    elif isinstance(node, ast.ImportFrom):
+        parts = package.split(".") if node.level else []
+        base = ".".join([*parts[: len(parts) - node.level + 1], node.module or ""]).strip(".")
+        for alias in node.names:
+            yield alias.asname or alias.name, f"{base}.{alias.name}".strip(".")
+
+
+def _key(node: ast.AST) -> str:
+    """Of `self.cfg`: an attribute of the text's own objects has homes as a name has."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f".{node.attr}" if node.value.id in _OWN else ""
+    return ""
+
+
+def _names(target: ast.AST | None) -> Iterator[str]:
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for one in target.elts:
+            yield from _names(one)
+    elif isinstance(target, ast.Starred):
+        yield from _names(target.value)
+    elif target is not None and (key := _key(target)):
+        yield key
+
+
+def _parameters(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call
+) -> Iterator[tuple[str, ast.expr]]:
+    arguments = function.args
+    names = [one.arg for one in [*arguments.posonlyargs, *arguments.args]]
+    if names[:1] in (["self"], ["cls"]):
+        del names[0]
+    if arguments.vararg:
+        names += [arguments.vararg.arg] * max(len(call.args) - len(names), 0)
+    yield from zip(names, call.args)
+    others = arguments.kwarg.arg if arguments.kwarg else ""
+    for keyword in call.keywords:
+        for name in filter(None, (keyword.arg, others)):
+            yield name, keyword.value
