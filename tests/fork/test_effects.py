@@ -129,7 +129,7 @@ main()
 )
 def test_what_stands_before_an_import_is_told(place: list[tuple[str, int]], changed: bool) -> None:
     found = Effects(SCRIPT, is_own=is_own).before(place)
-    assert bool({name for name in found if name.startswith("settings")}) == changed
+    assert bool([doing for doing in found if doing.name == "settings"]) == changed
 
 
 @pytest.mark.parametrize(
@@ -156,3 +156,42 @@ def test_whatever_may_come_first_does(text: str, line: int, changed: bool) -> No
     text = text.replace("import settings; ", "")
     effects = Effects(f"{text}\nimport settings\n", is_own=is_own)
     assert bool(effects.before([("<module>", line)])) == changed
+
+
+OPEN = ["rank > 2", "time() > 5", "found()"]
+GIVEN = ["'--double' in sys.argv", "__name__ == '__main__'", "os.environ.get('DOUBLE')"]
+
+
+@pytest.mark.parametrize(
+    ("text", "conditions"),
+    [
+        ("if {}:\n    settings.x = 1", OPEN),
+        ("if 1:\n    pass\nelif {}:\n    settings.x = 1", OPEN),
+        ("while {}:\n    settings.x = 1", OPEN),
+        ("for one in f(): settings.x = 1", [""]),
+        ("{} and settings.f()", OPEN),
+        ("settings.f() if {} else 2", OPEN),
+        ("[settings.f() for x in (1, 2) if {}]", OPEN),
+        ("if {}: exit()\nsettings.x = 1", OPEN),
+        ("if {}:\n    raise ValueError\nsettings.x = 1", OPEN),
+        ("for one in sys.argv:\n    if {}: break\n    settings.x = 1", OPEN),
+        ("def f():\n    if {}: return\n    settings.x = 1\nf()", OPEN),
+        ("def f():\n    settings.x = 1\nif {}: f()", OPEN),
+        ("try:\n    f()\nexcept ValueError:\n    settings.x = 1", [""]),
+        ("run = lambda: settings.f()\nrun()", [""]),
+    ],
+)
+def test_what_hangs_on_more_than_what_is_given_is_open(text: str, conditions: list[str]) -> None:
+    text = "import os, settings, sys\nfrom time import time\n" + text + "\n"
+    for condition in conditions:
+        found = Effects(text.format(condition), is_own=is_own).before([("<module>", 99)])
+        assert [doing for doing in found if doing.is_open], (condition, found)
+    for condition in GIVEN if conditions == OPEN else ():
+        found = Effects(text.format(condition), is_own=is_own).before([("<module>", 99)])
+        assert found and not [doing for doing in found if doing.is_open], (condition, found)
+
+
+def test_what_is_done_where_an_import_fails_is_not_open() -> None:
+    text = "import settings\ntry:\n    import torch\nexcept ImportError:\n    settings.x = 1\n"
+    found = Effects(text, is_own=is_own).before([("<module>", 99)])
+    assert [(doing.name, doing.is_open) for doing in found] == [("settings", False)]

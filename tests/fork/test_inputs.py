@@ -82,3 +82,6 @@ def test_who_is_left_follows_from_the_file(tmp_path: Path) -> None:
     assert names(tmp_path, "c") == {"b"}
     called["files"] = None
     assert names(tmp_path) == {"b", "c"}
+
+    called.update(late=[0, 1], files=[("case", "")], variables={"DEBUG": ("1", False, False, [0])})
+    assert names(tmp_path) == {"a", "b", "c"}, "what is left for a variable alone hides no file"

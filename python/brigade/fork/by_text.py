@@ -80,7 +80,8 @@ def _scripts(rank: RankModules) -> set[str]:
 def _of_script(
     rank: RankModules, path: str, effects: Effects, modules: Mapping[str, Module]
 ) -> Iterator[Event]:
-    """Something can be done with a module when it is there, or has been begun."""
+    """Something can be done with a module when it is there. What is called of a module, and what is
+    set in one, the trial has seen if it was done: of that counts what was maybe left undone."""
     done: set[str] = set()
     for event in rank.events:
         if event.what != "asks" or event.module:
@@ -88,8 +89,11 @@ def _of_script(
         file, lines = place(event.detail)
         if os.path.join(rank.cwd, file) != path:
             continue
-        for name in sorted(effects.before(lines) - done):
-            home = module_of(name, modules)
+        for doing in sorted(effects.before(lines)):
+            name, home = doing.name, module_of(doing.name, modules)
+            of_module = name if doing.is_set else name.rpartition(".")[0]
+            if name in done or (home == of_module and not doing.is_open):
+                continue
             if not home or rank.ends.get(home, event.executed + 1) <= event.executed:
                 done.add(name)
                 yield Event("", "called", name, event.executed)

@@ -8,15 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
-# variables that no two jobs have the same value of, and that say nothing of what is computed: only
-# whether they are there counts
-_OF_JOBS = ("SLURM*JOB*ID", "SLURM_STEP*", "SLURM*NODELIST", "SLURM*NODE_ALIASES", "SLURMD_*",
-            "SLURM_LAUNCH_*", "SLURM_SRUN_*", "SLURM_TOPOLOGY*", "PBS_JOBID", "PBS_NODEFILE",
-            "LSB_JOBID", "LSB_DJOB_*", "FLUX_*", "PALS_*", "PMI*", "PRTE*", "OMPI*", "TMP*", "*PWD",
-            "HOSTNAME", "*_PORT", "*_PID", "SSH*", "XDG*", "TERM*")  # fmt: skip
+from brigade.fork.variables import of_jobs
 
 
 @dataclass
@@ -55,7 +49,7 @@ class Given:
             "variables": {
                 name: (
                     read.value,
-                    any(fnmatchcase(name, pattern) for pattern in _OF_JOBS),
+                    of_jobs(name),
                     read.chosen,
                     [number[by] for by in read.by],
                 )

@@ -115,7 +115,7 @@ class Homes:
         elif isinstance(node, ast.Call):
             called = self._functions.get(self.function(node.func))
             called = called or self._makers.get(getattr(node.func, "id", ""))
-            yield from _parameters(called, node) if called else ()
+            yield from parameters(called, node) if called else ()
         elif isinstance(node, _Function):
             for one in ast.walk(node):
                 if isinstance(one, ast.Return) and one.value:
@@ -166,9 +166,10 @@ def _names(target: ast.AST | None) -> Iterator[str]:
         yield key
 
 
-def _parameters(
+def parameters(
     function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call
 ) -> Iterator[tuple[str, ast.expr]]:
+    """What a call gives to which of a function's parameters."""
     arguments = function.args
     names = [one.arg for one in [*arguments.posonlyargs, *arguments.args]]
     if names[:1] in (["self"], ["cls"]):

@@ -65,6 +65,9 @@ def otherwise(
         if begins is not None:
             looked.append(inputs(rank))
         _note_variables(rank, found.variables, of_rank, modules, own)
+        of_libraries = _reads_what_is_set(rank, modules)
+        late.update(of_libraries)
+        varied.update(of_libraries)
     found.late, found.varied, found.told = list(late), list(varied), list(told)
     if late:
         found.files = _together(looked)
@@ -137,6 +140,29 @@ def _note_variables(
             known.by.append(event.module)
         if event.module in own or not event.module:
             known.chosen |= event.executed < len(rank.executions)
+
+
+def _reads_what_is_set(rank: RankModules, modules: Mapping[str, Module]) -> dict[str, None]:
+    """Modules whose libraries read a variable that the program sets, or may set as it has read it:
+    what Python reads is compared when a module is shown, and of what libraries read only whether
+    the trial's was another than at the start."""
+    are_set = {
+        event.detail.partition("=")[0]
+        for event in rank.events
+        if event.what in ("setenv", "variable") and not event.module
+    }
+    by_python = {
+        (event.module, event.detail.partition("=")[0])
+        for event in rank.events
+        if event.what == "variable"
+    }
+    return {
+        event.module: None
+        for event in rank.events
+        if event.what == "getenv" and event.module in modules
+        for name in [event.detail.rstrip("!")]
+        if name in are_set and (event.module, name) not in by_python
+    }
 
 
 def chosen_by_rank(rank: RankModules, of_rank: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Which variables of the environment are not the same in all ranks of a node.
+"""Which variables of the environment are not the same in all ranks of a node, or in any two jobs.
 
 Launchers say with variables who a rank is. Their names are here because a trial may have had one
 rank only, or one of each node.
@@ -59,3 +59,17 @@ def of_ranks(name: str) -> str | None:
     if name in OF_ALL:
         return None
     return next((who for pattern, who in OF_RANKS.items() if fnmatchcase(name, pattern)), None)
+
+
+# patterns of names that each job has values of its own of, which say where it runs
+_OF_JOBS = (
+    "SLURM*JOB*ID SLURM_STEP* SLURM*NODELIST SLURM*NODE_ALIASES SLURMD_* SLURM_LAUNCH_*"
+    " SLURM_SRUN_* SLURM_TOPOLOGY* PBS_JOBID PBS_NODEFILE LSB_JOBID LSB_DJOB_* FLUX_* PALS_* PMI*"
+    " PRTE* OMPI* TMP* OLDPWD HOSTNAME *_PORT *_PID SSH* XDG* TERM*"
+).split()
+
+
+def of_jobs(name: str) -> bool:
+    """Whether no two jobs have the same value of a variable, as a rule: then only whether it is
+    there is compared."""
+    return any(fnmatchcase(name, pattern) for pattern in _OF_JOBS)

@@ -67,7 +67,7 @@ def left(called, arguments, environ, folder, warm):
         if not (now and then):
             for number in by:
                 causes.setdefault(number, f"reads {why}")
-    if called["late"] and called["late"][0] not in causes:
+    if not causes.keys() >= set(called["late"]):
         changed = _another_file(called["files"], folder)
         for number in called["late"] if changed else ():
             causes.setdefault(number, f"is imported when the program may have chosen by {changed}")

@@ -284,9 +284,12 @@ class _Variables(ReadDict):
             name = key.decode("utf-8", "surrogateescape")
             if "\0" not in name:
                 self._note("getenv", name + changed)
-                if "=" not in name:
-                    value = digest_of_value(_started.get(key))
-                    self._note("variable", f"{name}={value}")
+                self._note_value(name, key)
+
+    def _note_value(self, name, key):
+        """What it was at the start."""
+        if "=" not in name:
+            self._note("variable", f"{name}={digest_of_value(_started.get(key))}")
 
     def _read_all(self):
         changed = "" if dict.__eq__(self, _started) else "!"
@@ -301,9 +304,11 @@ class _Variables(ReadDict):
         dict.__delitem__(self, key)
 
     def _written(self, key):
-        name = key if isinstance(key, bytes) else b""
-        if name and b"\0" not in name:
-            self._note("setenv", name.decode("utf-8", "surrogateescape"))
+        if isinstance(key, bytes) and key and b"\0" not in key:
+            name = key.decode("utf-8", "surrogateescape")
+            self._note("setenv", name)
+            if not _asker():
+                self._note_value(name, key)
 
     @staticmethod
     def _note(what, detail):
