@@ -82,10 +82,12 @@ static void one_sided(struct bench *b, int write)
 {
     struct brg_error err = {0};
     uint64_t size;
+    struct hull behind = {0, 0}; /* nothing is asked to be shown, nor is it by the other engine */
     struct onesided_call call = {.o = b->o,
                                  .hints = &b->hints,
                                  .place = move_place(&b->token, write),
                                  .size = write ? 0 : b->size,
+                                 .behind = &behind,
                                  .store = b->store,
                                  .drain = b->drain,
                                  .request = &b->request};

@@ -194,6 +194,12 @@ int drain_clear(struct drain *d, uint64_t low, uint64_t high, struct brg_error *
     return rc;
 }
 
+int drain_show(struct drain *d, struct brg_error *err)
+{
+    int rc = drain_clear(d, 0, UINT64_MAX, err);
+    return rc ? rc : store_show(d->store, err);
+}
+
 void drain_run(struct drain *d, drain_job *job, void *context, int behind)
 {
     pthread_mutex_lock(&d->lock);

@@ -33,6 +33,10 @@ int drain_write(struct drain *drain, const void *buf, size_t bytes, uint64_t off
  * there stays. */
 int drain_clear(struct drain *drain, uint64_t low, uint64_t high, struct brg_error *err);
 
+/* Waits until all that was put here before has been written, and shows it to other nodes
+ * (store_show). */
+int drain_show(struct drain *drain, struct brg_error *err);
+
 /* Runs job(context, err) once all that came before has been written, unless something failed:
  * in the thread if `behind` or if there is one, else at once. One at a time. */
 typedef int drain_job(void *context, struct brg_error *err);

@@ -80,9 +80,9 @@ static int secure(void *file, struct brg_error *err)
 
 void file_remember_stream(brg_file *f)
 {
-    struct file_hull *stream = &f->flushed_stream;
+    struct hull *stream = &f->flushed_stream;
     if (!store_stream(f->store, &stream->low, &stream->high))
-        *stream = (struct file_hull){0, 0};
+        *stream = (struct hull){0, 0};
 }
 
 int file_flush_early(brg_file *f, enum file_action action)
@@ -115,10 +115,10 @@ int file_end_carrying(brg_file *f)
 
 void file_flushed_in_vain(brg_file *f)
 {
-    struct file_hull *stream = &f->flushed_stream;
+    struct hull *stream = &f->flushed_stream;
     if (!f->early.failure.code)
         store_mark(f->store, stream->high - stream->low, stream->low, &f->early.failure);
-    *stream = (struct file_hull){0, 0};
+    *stream = (struct hull){0, 0};
 }
 
 /* Where nothing is synced, only rank 0 has anything to secure, and does it here. */

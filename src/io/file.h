@@ -4,6 +4,7 @@
 
 #include "drain/drain.h"
 #include "move/early.h"
+#include "move/hull.h"
 #include "drain/watch.h"
 
 /* What a rank has come for, when all meet. The least of all ranks' is done; those who came for
@@ -36,10 +37,9 @@ struct brg_file {
     struct drain *drain;  /* what is written goes through it */
     brg_request *spare;   /* memory for the request of a commit; NULL when the program has it */
     brg_request *request; /* the commit under way */
-    struct file_hull {
-        uint64_t low, high;
-    } behind; /* all that was written and may not have reached the file system's servers */
-    struct file_hull flushed_stream; /* where this rank's stream of checksums was when it flushed */
+    struct hull
+        behind; /* all that was written and may not have reached the file system's servers */
+    struct hull flushed_stream; /* where this rank's stream of checksums was when it flushed */
     int busy; /* something is written behind the program's back, here or elsewhere */
     uint64_t size;
     int overlap; /* in the last write, ranks had bytes in common */

@@ -6,39 +6,30 @@
 #include "base/clock.h"
 
 /* What was written before, by whomever, must not arrive after what is written now to the same
- * bytes: it may wait in a rank's buffer, with hint async, or in another node's client of a network
- * file system, which keeps what was written until the file is closed there. [low, high) is what
- * all ranks write now. */
+ * bytes: it may wait in a rank's buffer, with hint async, or in another node's client (hull.h).
+ * [low, high) is what all ranks write now. */
 static int let_arrive(brg_file *f, uint64_t low, uint64_t high)
 {
-    struct file_hull *behind = &f->behind;
+    struct hull *behind = &f->behind;
     int cached = f->world->n_nodes > 1 && f->token.layout != IO_PARTS;
-    if ((!f->hints.async && !cached) || low >= high || low >= behind->high || behind->low >= high)
+    if ((!f->hints.async && !cached) || !hull_meets(behind, low, high))
         return 0;
-    if (!cached)
+    if (cached)
+        drain_show(f->drain, &f->failure);
+    else
         drain_clear(f->drain, low, high, &f->failure);
-    else if (!drain_clear(f->drain, 0, UINT64_MAX, &f->failure))
-        store_show(f->store, &f->failure);
     int rc = world_failure(f->world, &f->failure);
     if (cached)
-        *behind = (struct file_hull){0, 0};
+        *behind = (struct hull){0, 0};
     return rc;
 }
 
 /* These bytes are written now. */
 static void reach(brg_file *f, uint64_t low, uint64_t high)
 {
-    struct file_hull *behind = &f->behind;
-    if (low >= high)
-        return;
-    if (f->hints.async)
+    if (low < high && f->hints.async)
         file_busy(f, 1);
-    if (behind->low == behind->high)
-        *behind = (struct file_hull){low, high};
-    if (low < behind->low)
-        behind->low = low;
-    if (high > behind->high)
-        behind->high = high;
+    hull_add(&f->behind, low, high);
 }
 
 static void explain(brg_file *f, const struct io_plan *plan)

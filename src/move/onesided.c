@@ -176,7 +176,8 @@ static int meet(struct onesided_run *run, const struct early *early, int moved, 
         FAILED,
         ONE_RUN,
         MOVED,
-        LEFT,
+        BEHIND,
+        LEFT = BEHIND + HULL_VALUES,
         N_VALUES = LEFT + LEFT_VALUES
     };
     int64_t me = (int64_t)p->rank;
@@ -186,12 +187,15 @@ static int meet(struct onesided_run *run, const struct early *early, int moved, 
                            [ONE_RUN] = !r->bytes || request_run(r, &part),
                            [MOVED] = moved};
     extent_say(r, v);
+    hull_say(call->behind, v + BEHIND);
     early_say_left(moved ? NULL : early, v + LEFT);
     if (o->marks) /* a call that failed leaves some */
         memset(o->marks, 0, 2 * ONESIDED_MARKS * sizeof *o->marks);
     o->cost.meetings++;
     struct brg_error err = {.rank = -1, .offset = -1};
     int rc = p->reduce(p, PGAS_MIN, v, N_VALUES, &err);
+    if (!rc)
+        *call->behind = hull_heard(v + BEHIND);
     if (!rc && v[REFUSED] != NONE)
         rc = refuse(call, (uint32_t)v[REFUSED], &err);
     else if (!rc && v[FAILED] != NONE)
@@ -204,28 +208,21 @@ static int meet(struct onesided_run *run, const struct early *early, int moved, 
     return rc;
 }
 
-/* Where several nodes have a file in place open, what one wrote is seen by another when it lets go
- * of it. */
-static void let_go(struct onesided_run *run)
-{
-    if (run->collect && run->call->grows && run->o->pgas->n_nodes > 1)
-        store_show(run->call->store, &run->failure);
-}
-
 /* This rank's one run of a file in place, as far as that goes: no window is needed. Returns bytes
  * moved. Where runs meet, either rank's bytes arrive, as by any other way. */
 static size_t move_run(struct onesided_run *run, const struct io_part *part)
 {
     size_t moved = part->bytes;
-    if (!part->bytes)
-        return 0;
-    io_fault_kill(IO_FAULT_SLOT);
-    if (run->collect &&
-        !onesided_to_file(run, part->memory, part->bytes, part->offset, &run->failure))
-        let_go(run);
-    else if (!run->collect)
-        store_read(run->call->store, part->memory, part->bytes, part->offset, &moved,
-                   &run->failure);
+    int rc = 0;
+    if (part->bytes)
+        io_fault_kill(IO_FAULT_SLOT);
+    if (part->bytes && run->collect)
+        rc = onesided_to_file(run, part->memory, part->bytes, part->offset, &run->failure);
+    else if (part->bytes)
+        rc = store_read(run->call->store, part->memory, part->bytes, part->offset, &moved,
+                        &run->failure);
+    if (!rc)
+        show_own(run);
     run->o->cost.own_bytes += moved;
     return moved;
 }
@@ -236,8 +233,8 @@ static int move_own(struct onesided_run *run, const struct early *early)
     uint64_t moved;
     if (early->request->bytes)
         io_fault_kill(IO_FAULT_SLOT);
-    if (!early_move(early, &moved, &run->failure) && moved)
-        let_go(run);
+    if (!early_move(early, &moved, &run->failure))
+        show_own(run);
     run->o->cost.own_bytes += moved;
     return moved == early->request->bytes;
 }
@@ -270,15 +267,6 @@ static int move_runs(struct onesided_run *run)
     return rounds_agree(run, &none);
 }
 
-static int show(struct onesided_run *run)
-{
-    int64_t none = NONE;
-    if (!run->collect || !run->call->grows || run->o->pgas->n_nodes == 1)
-        return 0;
-    let_go(run);
-    return rounds_agree(run, &none);
-}
-
 static int move_by_messages(struct onesided_run *run)
 {
     struct io_request request = *run->call->request;
@@ -291,7 +279,7 @@ static int move_by_messages(struct onesided_run *run)
     if (!run->collect && request.high > run->end)
         request_clip(&request, run->end);
     int rc = run->collect ? move_write(&call, &run->failure) : move_read(&call, &run->failure);
-    return rc ? rc : show(run);
+    return rc ? rc : show_all(run);
 }
 
 static void remember(struct onesided *o, const struct io_plan *plan)
@@ -340,7 +328,7 @@ static int move_rest(struct onesided_run *run, struct met *met, struct early *ea
     if (met->one_run && call->grows && run->plan.transport == IO_DIRECT)
         return move_runs(run);
     int rc = rounds_move(run);
-    return rc ? rc : show(run);
+    return rc ? rc : show_all(run);
 }
 
 static int move(const struct onesided_call *call, int collect, uint64_t *size,
@@ -348,7 +336,7 @@ static int move(const struct onesided_call *call, int collect, uint64_t *size,
 {
     struct onesided *o = call->o;
     struct pgas *p = o->pgas;
-    struct met met;
+    struct met met = {.moved = 0};
     struct onesided_run run = {.call = call,
                                .o = o,
                                .collect = collect,
@@ -366,7 +354,10 @@ static int move(const struct onesided_call *call, int collect, uint64_t *size,
         snprintf(o->last.reason, sizeof o->last.reason,
                  "each rank moved its bytes before they met");
     if (!rc && !met.moved)
+        rc = show_before(&run, &met.extent);
+    if (!rc && !met.moved)
         rc = move_rest(&run, &met, &early, &ranks);
+    show_ended(&run, &met.extent, rc);
     if (rc)
         *err = run.failure;
     else

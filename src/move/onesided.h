@@ -5,6 +5,7 @@
 
 #include "drain/drain.h"
 #include "move/extent.h"
+#include "move/hull.h"
 #include "move/request.h"
 #include "pgas/pgas.h"
 #include "world/world.h"
@@ -49,6 +50,9 @@ struct onesided_call {
     struct plan_place place;
     uint64_t size; /* of the file, as far as this rank knows: the greatest of all ranks' counts */
     int grows;     /* of a file in place: others write to it too, so that it may be longer */
+    int shows;     /* what it writes is seen by other nodes when it ends */
+    struct hull *behind; /* what of the file was written, by this rank alone or by calls that do
+                            not, and was not shown since; changed */
     const struct brg_error *refused; /* code != 0: what keeps this rank from it, and then all; or
                                         NULL. The request is empty then. */
     struct io_store *store;

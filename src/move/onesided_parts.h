@@ -71,6 +71,19 @@ int onesided_to_file(struct onesided_run *run, const void *buf, size_t bytes, ui
 int onesided_from_file(struct onesided_run *run, void *buf, size_t bytes, uint64_t offset,
                        size_t *got, struct brg_error *err);
 
+/* ---- onesided_show.c: what ranks of other nodes see ---- */
+
+/* Local, when this rank has moved its bytes: where the call shows what it writes, they are shown,
+ * and this rank will look again. Fills run->failure. */
+void show_own(struct onesided_run *run);
+/* Collective, when all have moved: the same. 0 or the code of run->failure. */
+int show_all(struct onesided_run *run);
+/* Collective, when all have met: what was written before, where this call reaches it. 0 or the code
+ * of run->failure. */
+int show_before(struct onesided_run *run, const struct io_extent *extent);
+/* Local, at the end of a call, failed or not: what is still to be shown. */
+void show_ended(struct onesided_run *run, const struct io_extent *extent, int failed);
+
 /* ---- onesided_rounds.c: the way through windows ---- */
 
 /* Collective: each returns 0 or the code of run->failure, which is the same on all ranks. Of a call

@@ -68,6 +68,7 @@ static uint64_t before_end(const struct io_request *r, uint64_t size)
 
 static int write_alone(struct shmem_file *f, const struct io_request *r, struct brg_error *err)
 {
+    hull_add(&f->behind, r->low, r->high);
     store_begin_call(f->store);
     int rc = alone_write(f->store, r, alone_where(f->store, r, 0, 1), err);
     return rc ? rc : file_end_stream(f, err);
@@ -87,6 +88,14 @@ static int move_alone(struct access *a, uint64_t *moved, struct brg_error *err)
     return rc;
 }
 
+/* What was written together is seen by who comes alone next, too: of a file in place, which others
+ * may have open, and where this PE may read. To a file that is only written, and published, what
+ * another PE wrote for this one is shown when a call needs it. */
+static int shows_at_once(const struct shmem_file *f)
+{
+    return f->hints.publish == IO_PUBLISH_NO || !(f->amode & SHMEM_MODE_WRONLY);
+}
+
 static int move_together(struct access *a, uint64_t *moved, struct brg_error *failure)
 {
     struct shmem_file *f = a->file;
@@ -95,6 +104,8 @@ static int move_together(struct access *a, uint64_t *moved, struct brg_error *fa
                                  .place = move_place(&f->token, a->writes),
                                  .size = f->size,
                                  .grows = f->hints.publish == IO_PUBLISH_NO,
+                                 .shows = shows_at_once(f),
+                                 .behind = &f->behind,
                                  .refused = failure,
                                  .store = f->store,
                                  .drain = f->drain,

@@ -39,6 +39,18 @@ int file_end_stream(struct shmem_file *f, struct brg_error *err)
     return rc ? rc : store_end_call(f->store, 0, err);
 }
 
+int file_show(struct shmem_file *f, struct brg_error *failure)
+{
+    if (f->pgas->n_nodes == 1)
+        return 0;
+    if (!failure->code)
+        drain_show(f->drain, failure);
+    int rc = file_agree(f, failure);
+    if (!rc)
+        f->behind = (struct hull){0, 0};
+    return rc;
+}
+
 /* ---- opening ---- */
 
 static int check_amode(const char *path, int amode, struct brg_error *err)
@@ -142,6 +154,14 @@ static void destroy(struct shmem_file *f, int abandon)
     free(f);
 }
 
+/* What rank 0 has copied from the file that is there, ranks of other nodes read and write over. */
+static void show_copy(struct shmem_file *f, struct brg_error *failure)
+{
+    int copied = f->hints.publish && !(f->token.flags & BRG_CREATE);
+    if (copied && f->pgas->rank == 0 && f->pgas->n_nodes > 1)
+        store_show(f->store, failure);
+}
+
 static int open_file(struct shmem_file *f, SHMEM_Comm comm, const char *path, int amode,
                      SHMEM_Info info, struct brg_error *failure)
 {
@@ -163,8 +183,8 @@ static int open_file(struct shmem_file *f, SHMEM_Comm comm, const char *path, in
     f->size = f->token.flags & BRG_CREATE && f->hints.publish ? 0 : f->token.size;
     if (!failure->code &&
         !store_open(&f->token, &f->hints, f->pgas->rank, NULL, &f->store, failure) &&
-        !drain_open(f->store, &f->hints, &f->drain, failure))
-        view_start(f, failure);
+        !drain_open(f->store, &f->hints, &f->drain, failure) && !view_start(f, failure))
+        show_copy(f, failure);
     if (!failure->code && amode & SHMEM_MODE_APPEND)
         f->position = f->size;
     rc = pgas_failure(f->pgas, failure);
@@ -312,9 +332,10 @@ int SHMEM_File_set_size(SHMEM_File f, SHMEM_Offset bytes)
         return shmemio_end(&failure);
     if (check_size(f, bytes, &failure))
         file_name_path(f, &failure);
-    else {
-        if (f->pgas->rank == 0)
-            store_resize(f->store, (uint64_t)bytes, &failure);
+    else if (!file_show(f, &failure)) { /* what arrived later would make it longer again */
+        if (f->pgas->rank == 0 && !store_resize(f->store, (uint64_t)bytes, &failure) &&
+            f->pgas->n_nodes > 1)
+            store_show(f->store, &failure);
         if (!file_agree(f, &failure))
             f->size = (uint64_t)bytes;
     }
@@ -330,10 +351,15 @@ int SHMEM_File_sync(SHMEM_File f)
     int64_t size = -(int64_t)f->size;
     if (f->hints.publish)
         file_end_stream(f, &failure);
-    if (!failure.code && !(f->amode & SHMEM_MODE_RDONLY))
+    if (!failure.code && f->amode & SHMEM_MODE_RDONLY)
+        store_let_go(f->store, &failure); /* and what others wrote is looked for */
+    else if (!failure.code)
         store_flush(f->store, &failure);
-    if (!file_agree(f, &failure) && !f->pgas->reduce(f->pgas, PGAS_MIN, &size, 1, &failure))
-        f->size = (uint64_t)-size;
+    if (!file_agree(f, &failure)) {
+        f->behind = (struct hull){0, 0};
+        if (!f->pgas->reduce(f->pgas, PGAS_MIN, &size, 1, &failure))
+            f->size = (uint64_t)-size;
+    }
     file_keep_failure(f, &failure);
     return shmemio_end(&failure);
 }

@@ -101,7 +101,8 @@ struct shmem_file {
     struct store_token token;
     struct io_store *store;
     struct drain *drain;
-    uint64_t size; /* as far as this PE knows */
+    uint64_t size;      /* as far as this PE knows */
+    struct hull behind; /* what was written, and is not known to have been shown to other nodes */
     struct file_view view;
     struct type *etype, *filetype;
     SHMEM_Datatype basic_etype, basic_filetype; /* as they were given, if they are basic */
@@ -117,6 +118,10 @@ int file_agree(struct shmem_file *file, struct brg_error *failure);
 void file_name_path(const struct shmem_file *file, struct brg_error *failure);
 /* What a call that changes the file ended with: a failure keeps it from being published. Local. */
 void file_keep_failure(struct shmem_file *file, const struct brg_error *failure);
+
+/* Collective. On several nodes: what any PE wrote is seen by all from now on. 0, or everybody's
+ * failure. */
+int file_show(struct shmem_file *file, struct brg_error *failure);
 
 /* Local. A file that is published has its checksums from what was written. What a PE writes alone,
  * or a new size, is told to no other: so no checksum of a block may rest on several calls, or on

@@ -227,6 +227,8 @@ int store_show(struct io_store *s, struct brg_error *err)
 {
     /* The stream is forgotten here, and further calls may change its block. */
     int rc = s->sums ? store_sums_failed(s, sums_flush(s->sums), err) : 0;
+    if (!rc && s->is_fresh && s->written) /* what was copied from the file that was there */
+        rc = store_need_file(s, err);
     return rc ? rc : store_let_go(s, err);
 }
 

@@ -149,8 +149,8 @@ int store_page_hear(struct io_store *store, uint64_t size, const int64_t *values
  * rank 0 write to a file that was there. With an agreement behind it: what rank 0's page says goes
  * to a file that all see. No call is under way. */
 int store_page_leave(struct io_store *store, uint64_t size, struct brg_error *err);
-/* What was written before goes to where other nodes see it: what they write from now on, after an
- * agreement, comes later. Not needed for layout=parts. */
+/* What was written before, or by store_prepare, goes to where other nodes see it: what they write
+ * from now on, after an agreement, comes later. Not needed for layout=parts. */
 int store_show(struct io_store *store, struct brg_error *err);
 /* Between calls: the file is closed, until the next call opens it again. On NFS and its like it is
  * closing that makes bytes visible to other nodes, and that tells of a full disk. */

@@ -24,6 +24,7 @@ static struct {
     char bytes[FILE_BYTES];
     unsigned writes;
     unsigned fail_at; /* the write of this number fails; 0: none */
+    unsigned shown;   /* of the writes */
     pthread_t last;
 } world = {.lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
 
@@ -52,6 +53,13 @@ int store_push(struct io_store *store, size_t bytes, uint64_t offset, struct brg
     return 0;
 }
 
+int store_show(struct io_store *store, struct brg_error *err)
+{
+    (void)store, (void)err;
+    world.shown = world.writes;
+    return 0;
+}
+
 static void gate(int shut)
 {
     pthread_mutex_lock(&world.lock);
@@ -66,7 +74,7 @@ static struct drain *begin(int async)
     struct brg_error err;
     struct drain *drain;
     memset(world.bytes, 0, sizeof world.bytes);
-    world.writes = world.fail_at = 0;
+    world.writes = world.fail_at = world.shown = 0;
     TRUE(drain_open(NULL, &hints, &drain, &err) == 0);
     return drain;
 }
@@ -202,6 +210,15 @@ static void clearing_waits_for_these_bytes_only(void)
     drain_close(drain);
 }
 
+static void what_is_shown_is_all_that_was_put_here(void)
+{
+    struct drain *drain = begin(1);
+    for (unsigned i = 0; i < 50; i++)
+        TRUE(drain_write(drain, "x", 1, i, NULL) == 0);
+    TRUE(drain_show(drain, NULL) == 0 && world.shown == 50);
+    drain_close(drain);
+}
+
 static void after_a_failure_all_fails_alike_and_nothing_more_is_written(void)
 {
     struct drain *drain = begin(1);
@@ -216,8 +233,9 @@ static void after_a_failure_all_fails_alike_and_nothing_more_is_written(void)
     TRUE(rc == -ENOSPC && err.code == rc && err.offset == 2 * sizeof buf);
     TRUE(drain_write(drain, buf, 1, 0, &err) == rc && err.offset == 2 * sizeof buf);
     TRUE(drain_clear(drain, 0, 1, &err) == rc);
+    TRUE(drain_show(drain, &err) == rc);
     drain_close(drain);
-    TRUE(!ran && world.writes == 3);
+    TRUE(!ran && world.writes == 3 && !world.shown);
 }
 
 static void closing_early_waits_for_nothing_but_the_write_under_way(void)
@@ -253,6 +271,7 @@ int main(void)
     a_full_buffer_makes_the_writer_wait();
     the_last_of_two_writes_to_a_byte_stays();
     clearing_waits_for_these_bytes_only();
+    what_is_shown_is_all_that_was_put_here();
     after_a_failure_all_fails_alike_and_nothing_more_is_written();
     closing_early_waits_for_nothing_but_the_write_under_way();
     without_the_hint_writes_go_straight_to_the_store();

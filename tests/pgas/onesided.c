@@ -102,11 +102,13 @@ struct file {
     struct store_token token;
     struct io_store *store;
     struct drain *drain;
+    struct hull behind;
 };
 
 static void file_open(struct file *f, struct pgas *p, const char *path, const char *text)
 {
     struct brg_error err = {0};
+    f->behind = (struct hull){0, 0};
     hints_default(&f->hints);
     if (hints_parse(&f->hints, "sync=no:update=in-place:checksums=no", &err) ||
         hints_parse(&f->hints, text, &err))
@@ -146,6 +148,7 @@ static struct onesided_call call_of(struct onesided *o, struct file *f, uint64_t
                                   .hints = &f->hints,
                                   .place = {.stripe_bytes = f->token.stripe_bytes},
                                   .size = size,
+                                  .behind = &f->behind,
                                   .store = f->store,
                                   .drain = f->drain,
                                   .request = &ask->request};

@@ -28,7 +28,8 @@ int main(int argc, char **argv)
     struct brg_error err = {0};
     struct io_hints hints;
     struct store_token token;
-    struct onesided_call call = {.hints = &hints};
+    struct hull behind = {0, 0};
+    struct onesided_call call = {.hints = &hints, .behind = &behind};
     struct io_request request;
     char path[4096];
     group_open(&g, argv + 1, 1 << 20);

@@ -90,11 +90,13 @@ struct file {
     struct store_token token;
     struct io_store *store;
     struct drain *drain;
+    struct hull behind;
 };
 
 static void file_open(struct file *f, struct pgas *p, const char *path)
 {
     struct brg_error err = {0};
+    f->behind = (struct hull){0, 0};
     hints_default(&f->hints);
     if (hints_parse(&f->hints, "sync=no:update=in-place:checksums=no:stripe=64K:writers=3", &err))
         group_die("hints", &err);
@@ -119,6 +121,7 @@ static void call(struct onesided *o, struct file *f, struct ask *ask, int writes
                               .hints = &f->hints,
                               .place = {.stripe_bytes = f->token.stripe_bytes},
                               .size = FILE_BYTES,
+                              .behind = &f->behind,
                               .store = f->store,
                               .drain = f->drain,
                               .request = &request};

@@ -1,30 +1,9 @@
-/* Steps that end as they should not, or that another step depends on; what calls say is printed.
- *
- *   steps KIND LIBRARY FOLDER STEP...
- *
- * The file is FOLDER/file, or of several steps FOLDER/STEP/file. Every rank prints a line for each
- * call that fails: the step, and job_tell. */
+/* Steps (steps.h) that end as they should not, or that another step depends on. */
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "claim.h"
-#include "job.h"
-
-#define BLOCK 60000
-
-static struct job job;
-static char path[4096];
-static const char *step;
-
-static int told(const char *call, int code)
-{
-    char where[64];
-    snprintf(where, sizeof where, "%s %s", step, call);
-    if (code)
-        job_tell(where, code);
-    return code;
-}
+#include "steps.h"
 
 /* The C library's, of which a disk may make one fail, and let the next end well. */
 static int syncs_to_fail;
@@ -36,35 +15,6 @@ __attribute__((visibility("default"))) int fsync(int fd)
     syncs_to_fail--;
     errno = EIO;
     return -1;
-}
-
-static SHMEM_File opened(int amode, const char *key, const char *value)
-{
-    SHMEM_File f = SHMEM_FILE_NULL;
-    SHMEM_Info info = SHMEM_INFO_NULL;
-    if (key) {
-        SHMEM_Info_create(&info);
-        SHMEM_Info_set(info, key, value);
-    }
-    if (told("open", SHMEM_File_open(SHMEM_COMM_WORLD, path, amode, info, &f)))
-        job_end(&job, failures);
-    if (key)
-        SHMEM_Info_free(&info);
-    return f;
-}
-
-/* A block of each rank, in turns of 100 bytes: every window has bytes of all. */
-static int write_blocks(SHMEM_File f, char fill)
-{
-    static char block[BLOCK];
-    SHMEM_Datatype turns;
-    memset(block, fill, sizeof block);
-    SHMEM_Type_vector(BLOCK / 100, 100, 100 * job.all, SHMEM_CHAR, &turns);
-    SHMEM_Type_commit(&turns);
-    int code = SHMEM_File_set_view(f, 100 * job.me, SHMEM_CHAR, turns, "native", SHMEM_INFO_NULL);
-    SHMEM_Type_free(&turns);
-    return code ? code
-                : SHMEM_File_write_at_all(f, 0, block, BLOCK, SHMEM_CHAR, SHMEM_STATUS_IGNORE);
 }
 
 /* BRIGADE_FAULT says where it fails. */
@@ -354,23 +304,11 @@ static void step_deleted(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } steps[] = {{"write", step_write},       {"publish", step_publish}, {"update", step_update},
-                 {"one-sync", step_one_sync}, {"shorter", step_shorter}, {"longer", step_longer},
-                 {"grows", step_grows},       {"turns", step_turns},     {"runs", step_runs},
-                 {"one-errs", step_one_errs}, {"refused", step_refused}, {"again", step_again},
-                 {"seams", step_seams},       {"deleted", step_deleted}};
-    if (argc < 5)
-        return 2;
-    job_start(&job, argv + 1);
-    for (int word = 4; word < argc; word++) {
-        step = argv[word];
-        snprintf(path, sizeof path, "%s/%s/file", argv[3], argc > 5 ? step : ".");
-        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-            if (strcmp(steps[i].name, step) == 0)
-                steps[i].run();
-    }
-    job_end(&job, failures);
+    static const struct step steps[] = {
+        {"write", step_write},       {"publish", step_publish}, {"update", step_update},
+        {"one-sync", step_one_sync}, {"shorter", step_shorter}, {"longer", step_longer},
+        {"grows", step_grows},       {"turns", step_turns},     {"runs", step_runs},
+        {"one-errs", step_one_errs}, {"refused", step_refused}, {"again", step_again},
+        {"seams", step_seams},       {"deleted", step_deleted}};
+    steps_run(argc, argv, steps, sizeof steps / sizeof *steps);
 }
