@@ -1,5 +1,6 @@
-/* Opening and closing files; their size; what is on the disk. */
+/* Opening files; their size; what is on the disk. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,17 +99,39 @@ struct found {
     int amode;
 };
 
+/* Rank 0. A name may be another file's when this one is closed. As long as what has it now is held,
+ * no other has its number. */
+static void hold(struct shmem_file *f, const char *path, struct brg_error *err)
+{
+    f->goes = open(path, O_PATH | O_CLOEXEC);
+    if (f->goes < 0 && errno != ENOENT)
+        brg_error_system(err, -errno, "cannot open %s", path);
+}
+
+/* Rank 0. What goes when it is closed is what is there: before a file that will be published, or
+ * when one in place has been made. */
+static void find(struct shmem_file *f, const char *path, int amode, struct found *found,
+                 struct brg_error *failure)
+{
+    found->hints = f->hints;
+    found->amode = amode;
+    snprintf(found->path, sizeof found->path, "%s", path);
+    unsigned flags = store_flags(path, amode, &found->hints);
+    int deletes = amode & SHMEM_MODE_DELETE_ON_CLOSE, in_place = flags & STORE_IN_PLACE;
+    if (deletes && !in_place)
+        hold(f, path, failure);
+    if (!failure->code &&
+        !store_prepare(path, flags, &found->hints, NULL, &found->token, failure) && deletes &&
+        in_place)
+        hold(f, found->token.path, failure);
+}
+
 static int share(struct shmem_file *f, const char *path, int amode, struct brg_error *failure)
 {
     struct found found;
     memset(&found, 0, sizeof found);
-    if (f->pgas->rank == 0 && !failure->code) {
-        found.hints = f->hints;
-        found.amode = amode;
-        snprintf(found.path, sizeof found.path, "%s", path);
-        unsigned flags = store_flags(path, amode, &found.hints);
-        store_prepare(path, flags, &found.hints, NULL, &found.token, failure);
-    }
+    if (f->pgas->rank == 0 && !failure->code)
+        find(f, path, amode, &found, failure);
     int rc = pgas_failure(f->pgas, failure);
     rc = rc ? rc : f->pgas->broadcast(f->pgas, &found, sizeof found, 0, failure);
     if (rc) {
@@ -134,8 +157,7 @@ static uint64_t window_bytes(const struct io_hints *hints)
     return bytes;
 }
 
-/* Everything that is open of it; and, if it was not opened, as if it had never been. */
-static void destroy(struct shmem_file *f, int abandon)
+void file_destroy(struct shmem_file *f, int abandon)
 {
     if (f->windows)
         group_windows_close(f->group, f->windows);
@@ -149,6 +171,8 @@ static void destroy(struct shmem_file *f, int abandon)
     if (f->store)
         store_close(f->store);
     view_drop(f);
+    if (f->goes >= 0)
+        close(f->goes);
     if (f->group)
         group_close(f->group);
     free(f);
@@ -197,95 +221,17 @@ int SHMEM_File_open(SHMEM_Comm comm, const char *path, int amode, SHMEM_Info inf
     struct shmem_file *f = calloc(1, sizeof *f);
     if (!f)
         return shmemio_refuse(-ENOMEM, "no memory for a file");
+    f->goes = -1;
     int rc = open_file(f, comm, path, amode, info, &failure);
     if (rc) {
         if (!f->token.path[0] && path)
             snprintf(f->token.path, sizeof f->token.path, "%s", path);
         file_name_path(f, &failure);
-        destroy(f, 1);
+        file_destroy(f, 1);
         return shmemio_end(&failure);
     }
     *file = f;
     return SHMEM_SUCCESS;
-}
-
-/* ---- closing ---- */
-
-/* The steps of a commit, each done by all before any begins the next (src/io/commit.c). */
-static int publish(struct shmem_file *f, struct brg_error *failure)
-{
-    *failure = f->failure;
-    if (!failure->code)
-        file_end_stream(f, failure);
-    int64_t v[2] = {-store_has_unsummed(f->store), -(int64_t)f->size};
-    int rc = file_agree(f, failure);
-    rc = rc ? rc : f->pgas->reduce(f->pgas, PGAS_MIN, v, 2, failure);
-    if (rc)
-        return rc;
-    uint64_t size = (uint64_t)-v[1];
-    store_hear_unsummed(f->store, v[0] != 0);
-    store_flush(f->store, failure);
-    rc = file_agree(f, failure);
-    if (!rc && store_is_unsummed(f->store)) {
-        store_settle(f->store, f->pgas->size, size, failure);
-        rc = file_agree(f, failure);
-    }
-    if (!rc && f->pgas->rank == 0)
-        store_publish(f->store, size, failure);
-    return rc ? rc : file_agree(f, failure);
-}
-
-/* A file that is not there is no failure where `may_lack`. */
-static void delete_file(const char *path, int may_lack, struct brg_error *failure)
-{
-    int rc = unlink(path) && !(may_lack && errno == ENOENT) ? -errno : 0;
-    rc = rc ? rc : store_remove_sums(path);
-    if (rc) {
-        brg_error_system(failure, rc, "cannot delete %s", path);
-        snprintf(failure->path, sizeof failure->path, "%s", path);
-    }
-}
-
-/* Nothing is published that would be deleted at once. */
-static int end_deleted(struct shmem_file *f, struct brg_error *failure)
-{
-    *failure = f->failure;
-    int rc = file_agree(f, failure);
-    if (rc)
-        return rc;
-    if (f->pgas->rank == 0)
-        delete_file(f->token.path, f->hints.publish != IO_PUBLISH_NO, failure);
-    return file_agree(f, failure);
-}
-
-int SHMEM_File_close(SHMEM_File *file)
-{
-    struct brg_error failure = NO_FAILURE;
-    struct shmem_file *f = file ? *file : NULL;
-    if (file_check(f, &failure))
-        return shmemio_end(&failure);
-    int deletes = f->amode & SHMEM_MODE_DELETE_ON_CLOSE;
-    if (deletes)
-        end_deleted(f, &failure);
-    else if (f->hints.publish)
-        publish(f, &failure);
-    else {
-        store_show(f->store, &failure);
-        file_agree(f, &failure);
-    }
-    destroy(f, deletes || failure.code);
-    *file = SHMEM_FILE_NULL;
-    return shmemio_end(&failure);
-}
-
-int SHMEM_File_delete(const char *path, SHMEM_Info info)
-{
-    struct brg_error failure = NO_FAILURE;
-    (void)info;
-    if (!path)
-        return shmemio_refuse(-EINVAL, "cannot delete a file without a name: path is NULL");
-    delete_file(path, 0, &failure);
-    return shmemio_end(&failure);
 }
 
 /* ---- size ---- */

@@ -107,12 +107,15 @@ struct shmem_file {
     struct type *etype, *filetype;
     SHMEM_Datatype basic_etype, basic_filetype; /* as they were given, if they are basic */
     uint64_t position;                          /* of this PE's pointer, in etypes */
-    struct brg_error failure;                   /* publish: what keeps it from being published */
+    int goes; /* rank 0: holds the file that is deleted when this one is closed; -1: none */
+    struct brg_error failure; /* publish: what keeps it from being published */
     char explained[1024];
 };
 
 /* 0, or -WRONG_FILE: no file. */
 int file_check(const struct shmem_file *file, struct brg_error *err);
+/* Everything that is open of it; and, if it was not opened, as if it had never been. */
+void file_destroy(struct shmem_file *file, int abandon);
 /* The failure of any PE becomes everybody's, with the path; returns its code. Collective. */
 int file_agree(struct shmem_file *file, struct brg_error *failure);
 void file_name_path(const struct shmem_file *file, struct brg_error *failure);

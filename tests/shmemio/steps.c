@@ -302,6 +302,53 @@ static void step_deleted(void)
     }
 }
 
+/* Another job's, by the name of a file of ours that is open, and is deleted when it is closed. */
+static void make_other(int publishes)
+{
+    SHMEM_Info info;
+    SHMEM_File f;
+    char byte = 'o';
+    SHMEM_Info_create(&info);
+    SHMEM_Info_set(info, "publish", publishes ? "yes" : "no");
+    unlink(path);
+    told("other",
+         SHMEM_File_open(SHMEM_COMM_SELF, path, SHMEM_MODE_CREATE | SHMEM_MODE_WRONLY, info, &f));
+    told("other", SHMEM_File_write_at(f, 0, &byte, 1, SHMEM_CHAR, SHMEM_STATUS_IGNORE));
+    told("other", SHMEM_File_close(&f));
+    SHMEM_Info_free(&info);
+}
+
+static void step_kept(void)
+{
+    const struct {
+        int amode, other_publishes, was_there;
+        const char *publish;
+    } ways[] = {{SHMEM_MODE_EXCL, 0, 0, "yes"},
+                {0, 1, 0, "new"},
+                {0, 0, 1, "yes"},
+                {0, 1, 1, "new"},
+                {0, 0, 0, "no"}};
+    char sums[sizeof path + 8];
+    snprintf(sums, sizeof sums, "%s.sums", path);
+    for (int way = 0; way < 5; way++) {
+        if (job.me == 0 && ways[way].was_there)
+            make_other(1);
+        SHMEM_File f = opened(SHMEM_MODE_CREATE | SHMEM_MODE_RDWR | SHMEM_MODE_DELETE_ON_CLOSE |
+                                  ways[way].amode,
+                              "publish", ways[way].publish);
+        told("write", write_blocks(f, 'e'));
+        if (job.me == 0)
+            make_other(ways[way].other_publishes);
+        told("close", SHMEM_File_close(&f));
+        int has_sums = job.me == 0 && access(sums, F_OK) == 0;
+        CHECK(job.me != 0 || access(path, F_OK) == 0, "way %d deleted another's", way);
+        CHECK(job.me != 0 || has_sums == ways[way].other_publishes, "way %d: sums %d", way,
+              has_sums);
+        if (job.me == 0)
+            SHMEM_File_delete(path, SHMEM_INFO_NULL);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct step steps[] = {
@@ -309,6 +356,6 @@ int main(int argc, char **argv)
         {"one-sync", step_one_sync}, {"shorter", step_shorter}, {"longer", step_longer},
         {"grows", step_grows},       {"turns", step_turns},     {"runs", step_runs},
         {"one-errs", step_one_errs}, {"refused", step_refused}, {"again", step_again},
-        {"seams", step_seams},       {"deleted", step_deleted}};
+        {"seams", step_seams},       {"deleted", step_deleted}, {"kept", step_kept}};
     steps_run(argc, argv, steps, sizeof steps / sizeof *steps);
 }

@@ -44,7 +44,17 @@ def told_by(job: Job, folder: Path, steps: list[str], **more: str) -> dict[str, 
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Sound:
     """What was said in steps in which nothing breaks, and where their folders are."""
     folder = tmp_path_factory.mktemp("steps")
-    steps = ["one-errs", "refused", "grows", "turns", "update", "shorter", "longer", "deleted"]
+    steps = [
+        "one-errs",
+        "refused",
+        "grows",
+        "turns",
+        "update",
+        "shorter",
+        "longer",
+        "deleted",
+        "kept",
+    ]
     for step in steps:
         (folder / step).mkdir()
     for step in ("turns", "update", "shorter", "longer"):
@@ -131,6 +141,16 @@ def test_what_cannot_be_is_refused_with_a_code_and_one_text(sound: Sound) -> Non
 def test_a_file_that_is_deleted_leaves_no_checksums(sound: Sound) -> None:
     assert sound[0]["deleted"] == []
     assert list((sound[1] / "deleted").iterdir()) == []
+
+
+def test_a_file_that_is_deleted_takes_no_other_jobs_along(sound: Sound) -> None:
+    """Where one in place has lost its name that is told, as where it is not there any more."""
+    lines = sound[0]["kept"]
+    assert len(lines) == 1 and re.match(
+        r"close: 10 \(-2\) rank 0 offset -1 /file: cannot delete .* another file has its name",
+        lines[0],
+    )
+    assert list((sound[1] / "kept").iterdir()) == []
 
 
 def is_whole(path: Path) -> bool:
