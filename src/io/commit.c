@@ -106,9 +106,9 @@ int file_flush_early(brg_file *f, enum file_action action)
 int file_end_carrying(brg_file *f)
 {
     f->carried = 0;
-    if (!has_pages(f) || f->token.flags & BRG_CREATE)
+    if (f->token.flags & BRG_CREATE)
         return 0;
-    if (!store_show(f->store, &f->failure))
+    if (!store_show(f->store, &f->failure) && has_pages(f))
         store_page_leave(f->store, f->size, &f->failure);
     return world_failure(f->world, &f->failure);
 }

@@ -124,7 +124,7 @@ int file_flush_early(brg_file *f, enum file_action action);
 void file_remember_stream(brg_file *f);
 void file_flushed_in_vain(brg_file *f);
 /* Collective: others than rank 0 write from now on. Of a file that was there, they need what rank 0
- * knows of its checksums. */
+ * has copied of it, and what it knows of its checksums. */
 int file_end_carrying(brg_file *f);
 /* In the agreement (of the leaders) after which all that was written is flushed: the nodes' pages
  * of checksums become one. *unsummed: blocks must be read back. 0 or -errno of the net. */
