@@ -119,7 +119,6 @@ def test_arguments_that_a_module_has_parsed_count_for_what_the_program_does(tmp_
     )
     assert run(site) == ["8", "8"]
     assert run(site, "--double") == ["15", "15"]
-    assert "model" in left(site)
 
 
 def test_and_for_what_that_module_does(tmp_path: Path) -> None:
