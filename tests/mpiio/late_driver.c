@@ -231,9 +231,16 @@ static MPI_File open_hinted(const char *path, const char *key, const char *value
 
 static void laid(const char *path)
 {
-    static const char *const keys[] = {
-        "striping_factor", "striping_unit",  "romio_lustre_start_iodevice",    "stripe_size",
-        "stripe_width",    "start_iodevice", "OMPI_MCA_fs_lustre_stripe_size", NULL};
+    static const char *const keys[] = {"striping_factor",
+                                       "striping_unit",
+                                       "start_iodevice",
+                                       "romio_lustre_start_iodevice",
+                                       "panfs_layout_type",
+                                       "stripe_size",
+                                       "stripe_width",
+                                       "OMPI_MCA_fs_lustre_stripe_size",
+                                       "OMPI_MCA_fs_lustre_stripe_width",
+                                       NULL};
     MPI_File f;
     for (int i = 0; keys[i]; i++) {
         f = open_hinted(path, keys[i], strstr(keys[i], "factor") ? "1" : "65536");
