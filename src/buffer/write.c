@@ -113,17 +113,13 @@ int file_drain(struct file *f)
 static int open_block(struct file *f, const struct desc *d, uint64_t at)
 {
     const uint64_t size = f->rule.size_bytes;
-    uint64_t begin = 0;
-    while (f->n_sealed - f->n_written >= f->rule.count) {
-        if (report_wanted && !begin)
-            begin = brg_clock_ns();
-        f->record->waits += !begin;
+    int waits = f->n_sealed - f->n_written >= f->rule.count;
+    uint64_t begin = report_wanted && waits ? brg_clock_ns() : 0;
+    f->record->waits += waits;
+    while (f->n_sealed - f->n_written >= f->rule.count)
         file_wait(f);
-    }
-    if (begin) {
+    if (begin)
         f->record->wait_ns += brg_clock_ns() - begin;
-        f->record->waits++;
-    }
     struct block *b = block_take(size);
     if (!b)
         return -ENOMEM;
