@@ -57,6 +57,10 @@ static inline void left_untold(int fd, const char *why)
 /* The real calls are known now: what is not ours goes to them without a look. See hooks_data.c. */
 void data_start(void);
 
+/* Before a call that closes descriptors, or makes `to` another one of `fd`: see hooks_fd.c. */
+void fd_before_close_range(unsigned first, unsigned last, int flags);
+void fd_before_onto(int fd, int to);
+
 /* glibc's FILE reaches read and write by these; see stdio.c. */
 extern int stdio_hooked;
 void stdio_start(void);

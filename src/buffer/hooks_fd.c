@@ -27,7 +27,7 @@ int hook_dup(int fd)
 }
 
 /* What `to` is takes the place of what it was. */
-static void before_onto(int fd, int to)
+void fd_before_onto(int fd, int to)
 {
     if (fd != to && IS_OURS(to) && sys_fcntl(fd, F_GETFD, 0) >= 0)
         file_closing_untold(to); /* the report tells it, too */
@@ -40,12 +40,12 @@ static int onto(int fd, int to, int rc)
 }
 int hook_dup2(int fd, int to)
 {
-    before_onto(fd, to);
+    fd_before_onto(fd, to);
     return onto(fd, to, REAL(dup2)(fd, to));
 }
 int hook_dup3(int fd, int to, int flags)
 {
-    before_onto(fd, to);
+    fd_before_onto(fd, to);
     return onto(fd, to, REAL(dup3)(fd, to, flags));
 }
 
@@ -94,11 +94,15 @@ static void closing_from(unsigned first, unsigned last)
             file_closing_untold((int)fd);
 }
 
-int hook_close_range(unsigned first, unsigned last, int flags)
+void fd_before_close_range(unsigned first, unsigned last, int flags)
 {
     if (!(flags & 4 /* CLOSE_RANGE_CLOEXEC */) && first <= last &&
         __atomic_load_n(&n_files, __ATOMIC_RELAXED))
         closing_from(first, last);
+}
+int hook_close_range(unsigned first, unsigned last, int flags)
+{
+    fd_before_close_range(first, last, flags);
     if (!REAL(close_range)) {
         errno = ENOSYS;
         return -1;

@@ -149,19 +149,33 @@ static int number_opens(long number)
            number == SYS_pidfd_getfd;
 }
 
-/* 0, or -1 with errno. Those that name no descriptor first lose nothing by this either. */
+static int number_replaces(long number)
+{
+#ifdef SYS_dup2
+    if (number == SYS_dup2)
+        return 1;
+#endif
+    return number == SYS_dup3;
+}
+
+/* 0, or -1 with errno. Of a call that names no descriptor first, the number may be that of one: its
+ * file is left for nothing. */
 static int before_number(long number, const long *a)
 {
     static const char why[] = "a system call by number";
     int fd = a[number == SYS_mmap ? 4 : 0] < TABLE_FDS ? (int)a[number == SYS_mmap ? 4 : 0] : -1;
     if (number_clones(number))
         file_drop_all(why, 0);
-    else if (number == SYS_execve)
+    else if (number == SYS_execve || number == SYS_execveat)
         file_hand_over();
     else if (number == SYS_exit_group || number == SYS_exit)
         file_drain_all(1);
+    else if (number == SYS_close_range)
+        fd_before_close_range((unsigned)a[0], (unsigned)a[1], (int)a[2]);
     else if (left(fd, why))
         return -1;
+    if (number_replaces(number))
+        fd_before_onto((int)a[0], (int)a[1]);
     if (number == SYS_sendfile || number == SYS_splice || number == SYS_copy_file_range)
         return left((int)(number == SYS_sendfile ? a[1] : a[2]), why);
     return 0;

@@ -3,59 +3,19 @@
  * end the file's. What it prints may not depend on whether it is buffered. Exit 77: there is no WAY
  * here. */
 #define _GNU_SOURCE
+#include "others.h"
+
 #include <aio.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#define NOT_HERE 77
-#define SAY(call)                                                         \
-    do {                                                                  \
-        errno = 0;                                                        \
-        long r_ = (long)(call);                                           \
-        printf("%s: %ld %s\n", #call, r_, r_ < 0 ? strerror(errno) : ""); \
-    } while (0)
-
-static char got[64];
 static int many; /* messages by sendmmsg and recvmmsg */
-
-static void show(const char *what, long n)
-{
-    printf("%s: %ld '%.*s'\n", what, n, n > 0 ? (int)n : 0, got);
-    memset(got, 0, sizeof got);
-}
-static int opened(const char *name)
-{
-    return open(name, O_RDWR | O_CREAT, 0600);
-}
-
-/* By hooked calls, before and after. */
-static void begin(int fd)
-{
-    SAY(write(fd, "0123456789", 10));
-    SAY(write(fd, "abcdefghij", 10));
-}
-static void end(int fd, const char *name)
-{
-    SAY(write(fd, "end", 3));
-    SAY(lseek(fd, 0, SEEK_CUR));
-    show("pread", pread(fd, got, 40, 0));
-    int again = open(name, O_RDONLY);
-    show("another", read(again, got, 40));
-    close(again);
-    SAY(close(fd));
-}
 
 /* ---- asynchronous I/O of POSIX ---- */
 
@@ -247,20 +207,7 @@ static void by_arrival(void)
     end(fd, "a.dat");
 }
 
-/* ---- by the numbers of system calls ---- */
-
-static void by_number(void)
-{
-    int fd = opened("a.dat");
-    begin(fd);
-    int other = (int)syscall(SYS_openat, AT_FDCWD, "a.dat", O_RDWR);
-    show("read", read(other, got, 40));
-    SAY(write(fd, "more", 4));
-    show("read", read(other, got, 40));
-    SAY(write(other, "!", 1));
-    close(other);
-    end(fd, "a.dat");
-}
+/* ---- by rings and queues of calls in the kernel ---- */
 
 static struct {
     int fd;
@@ -378,19 +325,10 @@ static void by_queue(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        void (*go)(void);
-    } ways[] = {{"aio", by_aio},       {"list", by_list},       {"splice", by_splice},
-                {"tee", by_tee},       {"copy", by_copy},       {"socket", by_socket},
-                {"number", by_number}, {"arrival", by_arrival}, {"ring", by_ring},
-                {"queue", by_queue}};
-    setvbuf(stdout, NULL, _IONBF, 0);
+    static const struct way ways[] = {
+        {"aio", by_aio},   {"list", by_list},       {"splice", by_splice},
+        {"tee", by_tee},   {"copy", by_copy},       {"socket", by_socket},
+        {"ring", by_ring}, {"arrival", by_arrival}, {"queue", by_queue}};
     many = argc > 2;
-    for (size_t i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)
-        if (!strcmp(argv[1], ways[i].name)) {
-            ways[i].go();
-            return 0;
-        }
-    return 2;
+    return go(ways, sizeof ways / sizeof *ways, argc > 1 ? argv[1] : "");
 }

@@ -8,7 +8,7 @@ import pytest
 from buffer_world import buffered, compile_c, contents, run
 
 RETURNS = ["return", "_exit", "quick_exit", "syscall", "atexit", "thread-exit", "pthread_exit"]
-OTHERS = ["exec", "exec-shared", "spawn-shared"]
+OTHERS = ["exec", "execve-number", "execveat-number", "exec-shared", "spawn-shared"]
 #: by number, whose default is to end the program; 1000: the first real-time one, -1: the last
 SIGNALS = [1, 3, 10, 12, 13, 14, 16, 24, 26, 27, 29, 30, 1000, 1001, -1]
 DIES = ["segv", "overflow", "abort", "assert", "thread-segv", "fpe", "term", "int"]
