@@ -14,6 +14,7 @@
 // "adios2.put", has a 1 for each that was put, in the order of the arrays that follow it.
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <memory>
 #include <random>
 #include <string>
@@ -105,7 +106,7 @@ class engine : public adios2::plugin::PluginEngineInterface {
 
     StepStatus BeginStep(adios2::StepMode, const float) override
     {
-        stepped = true;
+        stepped = begun = true;
         if (m_OpenMode != Mode::Read)
             return StepStatus::OK;
         if (!open_step())
@@ -125,6 +126,7 @@ class engine : public adios2::plugin::PluginEngineInterface {
             brg_error err;
             check(brg_file_close(current.release(), &err), err);
         } else {
+            begun = false; // tried once: who closes when it has failed does not try again
             write_step();
         }
         now++;
@@ -143,12 +145,18 @@ class engine : public adios2::plugin::PluginEngineInterface {
         wishes.clear();
     }
 
-    // A program without steps has one. A step that was begun and not ended is none: the program
-    // may be on its way out.
+    // As ADIOS2's own engines do: a program without steps has one, a step that was begun is ended,
+    // and what is still to be got is got. Not of a program that an exception takes out of its step:
+    // the step is not whole, and other ranks may be elsewhere.
     void DoClose(const int) override
     {
-        if (m_OpenMode != Mode::Read && !stepped)
+        bool thrown_out = std::uncaught_exceptions() > uncaught;
+        if (m_OpenMode == Mode::Read) {
+            if (!thrown_out)
+                PerformGets();
+        } else if (!stepped || (begun && !thrown_out)) {
             EndStep();
+        }
     }
 
 #define declare(T)                                                                              \
@@ -191,7 +199,8 @@ class engine : public adios2::plugin::PluginEngineInterface {
 
   private:
     std::string path, hints, run;
-    bool world = false, by_column = false, stepped = false;
+    bool world = false, by_column = false, stepped = false, begun = false;
+    const int uncaught = std::uncaught_exceptions(); // when it was opened
     size_t now = 0;
     std::vector<block> blocks;
     std::vector<wish> wishes;

@@ -1,8 +1,9 @@
 // An ADIOS2 program of what Python's bindings cannot say:
 //
-//     adios2_driver chars | texts | long | column ENGINE FILE
+//     adios2_driver chars | texts | long | thrown | column ENGINE FILE
 #include <cstdio>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,26 @@ static void long_double(adios2::ADIOS &adios, int rank)
     write_step(out);
 }
 
+// Rank 0 alone begins another step, and leaves it by an exception; what it leaves closes.
+static void thrown(adios2::ADIOS &adios, int rank)
+{
+    struct closing {
+        adios2::Engine writer;
+        ~closing()
+        {
+            writer.Close();
+        }
+    };
+    adios2::IO out = declare(adios, "out");
+    closing it{out.Open("x", adios2::Mode::Write)};
+    it.writer.BeginStep();
+    it.writer.EndStep();
+    if (rank == 0) {
+        it.writer.BeginStep();
+        throw std::runtime_error("thrown");
+    }
+}
+
 // As Fortran has it: of a(3, 2) = [10 i + j] rank 0 puts rows 0 and 1, rank 1 the last; each prints
 // rows 1 and 2 as it gets them, with all others and by itself.
 static void column(adios2::ADIOS &adios, int rank)
@@ -133,6 +154,8 @@ int main(int argc, char **argv)
             texts(adios);
         if (what == "long")
             long_double(adios, rank);
+        if (what == "thrown")
+            thrown(adios, rank);
         if (what == "column")
             column(adios, rank);
     } catch (const std::exception &error) {

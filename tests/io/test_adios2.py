@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
     reason="needs c++ and ADIOS2: pip install 'adios2>=2.12'",
 )
 
-# Rank 0 alone puts `once`; rank 1 puts two blocks; the step between is begun and given up.
+# Rank 0 alone puts `once`; rank 1 puts two blocks. Rank 0 ends in a step that rank 1 has not begun.
 STEPS = """
 import sys
 import adios2, numpy as np
@@ -58,9 +58,11 @@ for step in range(int(sys.argv[2])):
         engine.perform_puts()
         seven[:] = 0  # it is the program's again
     engine.end_step()
-engine.begin_step()
-engine.put(u, np.array([9.0, 9.0]), adios2.bindings.Mode.Sync)
-engine.close()
+if rank == 0:
+    engine.begin_step()
+    engine.put(u, np.array([9.0, 9.0]), adios2.bindings.Mode.Sync)
+else:
+    engine.close()
 """
 )
 READ = (
@@ -72,6 +74,31 @@ with adios2.Stream(io, "x", "r") as found:
         once = found.read("once").tolist() if "once" in names else []
         said = rank, found.current_step(), names, found.read("u").tolist(), int(found.read("time"))
         sys.stdout.write(" ".join(map(str, (*said, *once))) + "\\n")
+"""
+)
+
+# Closed within a step, by the engine that is named.
+CLOSED = (
+    STEPS
+    + """
+if sys.argv[2] != "Plugin":
+    io = adios2.Adios().declare_io("own")
+    io.set_engine(sys.argv[2])
+x = io.define_variable("x", np.zeros(1), [4], [0], [4])
+right = np.arange(4.0) + 1  # where it is until Close
+for mode in adios2.bindings.Mode.Write, adios2.bindings.Mode.Append:
+    engine = io.open(sys.argv[1], mode)
+    engine.begin_step()
+    engine.put(x, right, adios2.bindings.Mode.Deferred)
+    engine.close()
+io.remove_all_variables()
+engine = io.open(sys.argv[1], adios2.bindings.Mode.Read)
+for ends in True, False:
+    got = np.full(4, -1.0)
+    print(engine.begin_step())
+    engine.get(io.inquire_variable("x"), got, adios2.bindings.Mode.Deferred)
+    engine.end_step() if ends else engine.close()
+    print(got)
 """
 )
 
@@ -196,7 +223,7 @@ def test_what_ranks_put_may_differ_and_what_none_put_is_not_there(plugin, tmp_pa
     done = python(2, READ.format(plugin=str(plugin)), path)
     u = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     right = []
-    for rank, step in itertools.product(range(2), range(3)):  # the fourth was begun, not ended
+    for rank, step in itertools.product(range(2), range(3)):  # the fourth was not closed
         names, once = (["once", "time", "u"], " 7 8") if step == 1 else (["time", "u"], "")
         right += [f"{rank} {step} {names} {[v + 10 * step for v in u]} {40 + step}{once}"]
     assert sorted(done.stdout.splitlines()) == right, done.stderr
@@ -265,6 +292,23 @@ def test_a_parameter_that_is_none_of_its_words_is_refused(plugin, tmp_path):
     assert "parameter Order=diagonal: it is row or column" in done.stderr
 
 
+def test_close_ends_a_step_and_gets_what_was_to_be_got_as_adios2_does(plugin, tmp_path):
+    said = []
+    for engine in ("BP5", "Plugin"):
+        done = python(1, CLOSED.format(plugin=str(plugin)), tmp_path / engine, engine)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert said[0] == said[1]
+    assert said[0].count("[1. 2. 3. 4.]") == 2
+
+
+def test_a_step_that_an_exception_leads_out_of_is_dropped(driver, plugin, tmp_path):
+    done = run_mpi("openmpi", 2, [driver, "thrown", plugin, tmp_path / "w"])
+    assert "rank 0: thrown" in done.stderr
+    assert (tmp_path / "w.0").exists()
+    assert not (tmp_path / "w.1").exists()
+
+
 def test_steps_of_an_earlier_longer_run_are_not_read_as_this_ones(plugin, tmp_path):
     path = tmp_path / "w"
     for steps in (3, 2):
@@ -278,7 +322,9 @@ def test_a_step_that_fails_says_so_on_every_rank_and_the_steps_before_stay(plugi
     path = tmp_path / "w"
     assert python(2, WRITE.format(plugin=str(plugin)), path, 1).returncode == 0
     before = (tmp_path / "w.0").read_bytes()
-    done = python(2, WRITE.format(plugin=str(plugin)), path, 1, BRIGADE_FAULT="io.fsync:0@0")
+    ended = "    engine.end_step()\n"
+    closed = WRITE.replace(ended, f"    try:\n    {ended}    finally:\n        engine.close()\n")
+    done = python(2, closed.format(plugin=str(plugin)), path, 1, BRIGADE_FAULT="io.fsync:0@0")
     assert done.returncode != 0
     assert done.stderr.count("RuntimeError: Brigade: ") == 2
     assert (tmp_path / "w.0").read_bytes() == before
