@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from brigade.fork.effects import Effects
+from brigade.fork.effects import Effects, sets
 from brigade.fork.homes import Homes
 
 OWN = ("settings", "base", "config", "own", "pkg")
@@ -52,7 +52,7 @@ def is_own(name: str) -> bool:
     ],
 )  # fmt: skip
 def test_what_is_imported_and_changed_is_told(text: str, expected: set[str]) -> None:
-    assert Effects(text.encode(), "own", is_own).all() == expected
+    assert sets(text.encode(), "own", is_own) == expected
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_is_imported_and_changed_is_told(text: str, expected: set[str]) -> 
 )
 def test_another_name_for_it_is_followed(text: str) -> None:
     text = f"import settings\n{text}\n" + ("A(settings)" if "class A" in text else "")
-    found = Effects(text, is_own=is_own).all()
+    found = sets(text, "", is_own)
     assert any(name.startswith("settings") for name in found), found
 
 

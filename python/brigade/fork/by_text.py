@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Callable
 
-from brigade.fork.effects import Effects
+from brigade.fork.effects import Effects, sets
 from brigade.fork.plan import Module
 from brigade.trial.modules import Event, RankModules, place
 
@@ -35,13 +35,12 @@ def note(
     def is_own(name: str) -> bool:
         return home(name) in texts
 
-    sets = {
-        name: sorted(Effects(text, _package(modules[name]), is_own).all())
-        for name, text in texts.items()
+    changes = {
+        name: sorted(sets(text, _package(modules[name]), is_own)) for name, text in texts.items()
     }
     scripts: dict[str, Effects] = {}
     for rank in ranks:
-        found = [*_of_modules(rank, sets), *_of_calls(rank, sets, modules)]
+        found = [*_of_modules(rank, changes), *_of_calls(rank, changes, modules)]
         for path in _scripts(rank):
             if path not in scripts:
                 scripts[path] = Effects(read(path), _around(path, modules), is_own)
@@ -56,18 +55,18 @@ def module_of(name: str, modules: Mapping[str, object]) -> str:
     return name
 
 
-def _of_modules(rank: RankModules, sets: Mapping[str, list[str]]) -> Iterator[Event]:
+def _of_modules(rank: RankModules, changes: Mapping[str, list[str]]) -> Iterator[Event]:
     for number, execution in enumerate(rank.executions):
-        for what in sets.get(execution.module, ()):
+        for what in changes.get(execution.module, ()):
             yield Event(execution.module, "called", what, number + 1)
 
 
 def _of_calls(
-    rank: RankModules, sets: Mapping[str, list[str]], modules: Mapping[str, Module]
+    rank: RankModules, changes: Mapping[str, list[str]], modules: Mapping[str, Module]
 ) -> Iterator[Event]:
     for event in rank.events:
         if event.what == "called":
-            for what in sets.get(module_of(event.detail, modules), ()):
+            for what in changes.get(module_of(event.detail, modules), ()):
                 yield event._replace(detail=what)
 
 

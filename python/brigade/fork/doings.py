@@ -1,8 +1,8 @@
 """What each statement of a text does with others, and where it stands.
 
-    read(statements, homes, is_own) -> Scopes
+    read(statements, homes, is_own, conditions) -> Scopes
 
-Pure. Whoever is not sure says that it does.
+Without `conditions` nothing is said to be open. Pure. Whoever is not sure says that it does.
 """
 
 from __future__ import annotations
@@ -74,14 +74,21 @@ class Scopes:
     crowded: set[int] = field(default_factory=set)
 
 
-def read(statements: Sequence[ast.stmt], homes: Homes, is_own: Callable[[str], bool]) -> Scopes:
-    reader = _Reader(homes, Conditions(statements), is_own)
+def read(
+    statements: Sequence[ast.stmt],
+    homes: Homes,
+    is_own: Callable[[str], bool],
+    conditions: Conditions | None = None,
+) -> Scopes:
+    reader = _Reader(homes, conditions, is_own)
     reader.block(statements)
     return reader.scopes
 
 
 class _Reader:
-    def __init__(self, homes: Homes, conditions: Conditions, is_own: Callable[[str], bool]) -> None:
+    def __init__(
+        self, homes: Homes, conditions: Conditions | None, is_own: Callable[[str], bool]
+    ) -> None:
         self.scopes = Scopes()
         self._homes, self._conditions, self._is_own = homes, conditions, is_own
         self._name, self._line, self._open = MODULE, 0, False
@@ -129,8 +136,8 @@ class _Reader:
             self._open = True
 
     def _are_given(self, nodes: Iterable[ast.AST]) -> bool:
-        scope = "" if self._name == MODULE else self._name
-        return all(self._conditions.are_given(node, scope) for node in nodes)
+        known, scope = self._conditions, "" if self._name == MODULE else self._name
+        return known is None or all(known.are_given(node, scope) for node in nodes)
 
     def _class(self, node: ast.ClassDef) -> None:
         inside = [one.name for one in node.body if isinstance(one, _FUNCTIONS)]

@@ -1,9 +1,12 @@
 """What a text does with others: sets something in them, or calls them.
 
-    effects = Effects(text, package, is_own)
-    effects.all()          what a module's text sets in others, whatever is called
-    effects.before(place)  {Doing}: what a script's text may have done before an import of its, of
-                           which a trial knows where it stands (trial.modules.place)
+    sets(text, package, is_own)    what a module's text sets in others, whatever is called of it
+    Effects(text, package, is_own).before(place)
+                                   {Doing}: what a script's text may have done before an import of
+                                   its, of which a trial knows where it stands (trial.modules.place)
+
+`package`: what `from . import` means; `is_own(name)`: whether what has a dotted name is the
+program's own.
 
 `settings.digits = 15`, or, with `from settings import table`, `table["digits"] = 15`,
 `table.update(...)`; a class made of another's, a decorator. Told are dotted names ("settings",
@@ -17,34 +20,44 @@ function does that is called on such a line; in a loop, all of it. Pure.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from typing import Callable
 
 from brigade.fork.choices import parsed
+from brigade.fork.conditions import Conditions
 from brigade.fork.doings import MODULE, Doing, Scope, Scopes, read
 from brigade.fork.homes import Homes
 
 
-class Effects:
-    """`package`: what `from . import` means; `is_own(name)`: whether what has a dotted name is the
-    program's own."""
+def sets(text: bytes | str, package: str, is_own: Callable[[str], bool]) -> set[str]:
+    """Of calls only those of the program's own: others a trial sees when they happen."""
+    scopes = _read(text, package, is_own, None).of
+    found = {doing for scope in scopes.values() for _, doing in scope.does}
+    return {doing.name for doing in found if doing.is_set or is_own(doing.name)}
 
+
+def _read(
+    text: bytes | str,
+    package: str,
+    is_own: Callable[[str], bool],
+    conditions: Callable[[list[ast.stmt]], Conditions] | None,
+) -> Scopes:
+    statements = parsed(text) or []
+    try:
+        known = conditions(statements) if conditions else None
+        return read(statements, Homes(statements, package), is_own, known)
+    except RecursionError:
+        return Scopes()
+
+
+class Effects:
     def __init__(
         self, text: bytes | str, package: str = "", is_own: Callable[[str], bool] = lambda _: False
     ) -> None:
-        statements = parsed(text) or []
-        self._is_own = is_own
-        try:
-            found = read(statements, Homes(statements, package), is_own)
-        except RecursionError:
-            found = Scopes()
+        found = _read(text, package, is_own, Conditions)
         self._scopes, self._crowded = found.of, found.crowded
         self._done = self._closed()
-
-    def all(self) -> set[str]:
-        """Of calls only those of the program's own: others a trial sees when they happen."""
-        found = {doing for scope in self._scopes.values() for _, doing in scope.does}
-        return {doing.name for doing in found if doing.is_set or self._is_own(doing.name)}
 
     def before(self, place: Sequence[tuple[str, int]]) -> set[Doing]:
         """`place`: (function, line), from the script's own statement inwards."""
