@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from brigade.report.table import print_report
+from brigade.report.table import _parted, print_report
 
 LONG = "/mnt/shared/project/venv/lib/python3.11/site-packages/matplotlib/mpl-data/DejaVuSans.ttf"
 REPORT: dict[str, Any] = {
@@ -82,6 +82,20 @@ def test_a_long_path_is_parted_only_behind_slashes_and_nothing_of_it_is_lost(
     assert "".join(lines).count(LONG) == 9
     parts = [line for line in lines if line.startswith(LONG.split("project/")[0])]
     assert parts and all(line.endswith("/") for line in parts)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 2, 3])
+def test_a_terminal_of_no_width_has_the_whole_table(monkeypatch, capsys, columns):
+    wide = printed(monkeypatch, capsys, 500)
+    narrow = printed(monkeypatch, capsys, columns)
+    assert "".join("".join(narrow).split()) == "".join("".join(wide).split())
+
+
+@pytest.mark.parametrize("room", [-2, -1, 0, 1, 2, 3])
+def test_a_fact_is_parted_in_any_room(room):
+    lines = _parted("changed /a/long name", room)
+    assert "".join(lines).replace(" ", "") == "changed/a/longname"
+    assert max(map(len, lines)) <= max(1, room)
 
 
 def test_start_up_says_its_unit_and_which_figure_is_which(monkeypatch, capsys):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from brigade.bench.interfere import (
@@ -18,13 +17,14 @@ from brigade.bench.interfere import (
     VARIANTS,
     calls,
 )
+from brigade.console import make_console
 
 _COLORS = {"before": "#8c8c8c", "during": "#c44e52", "after": "#4c72b0"}
 _NAMES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
 
 
 def print_report(report: dict[str, Any]) -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = make_console(highlight=False, markup=False, soft_wrap=True)
     for cell in report["cells"]:
         for call in CALLS:
             console.print(_table(cell, call))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from brigade.console import make_console
 
 EXPLAINED = {
     "launch": "from the command to main, launcher included",
@@ -18,7 +19,7 @@ EXPLAINED = {
 
 def print_table(report: dict[str, Any]) -> None:
     """One report of brigade.bench.run, on standard output."""
-    console = Console()
+    console = make_console()
     ranks = len(report["ranks"])
     console.print(
         f"{report['benchmark']}: {report['objects']} shared objects, "

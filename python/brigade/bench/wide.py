@@ -7,12 +7,14 @@ from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement
 from rich.table import Table
 
+from brigade.console import make_console
+
 _WIDTH = 1 << 14  #: no table is wider
 
 
 def console_for(*tables: Table) -> Console:
     """Standard output, wide enough for each of these."""
-    usual = Console()
+    usual = make_console()
     options: ConsoleOptions = usual.options.update(width=_WIDTH)
     widths = (Measurement.get(usual, options, table).maximum for table in tables)
-    return Console(width=max(usual.width, *widths)) if tables else usual
+    return make_console(width=max(usual.width, *widths)) if tables else usual

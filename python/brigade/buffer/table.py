@@ -13,11 +13,12 @@ _MOST = 12
 
 def print_files(files: list[dict[str, Any]], processes: int) -> None:
     """The files that cost most, on standard error."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stderr, highlight=False)
+    from brigade.console import make_console
+
+    console = make_console(file=sys.stderr, highlight=False)
     if not files:
         console.print(
             "brigade buffer: no process has left counters: no file's name fits a pattern, or the "

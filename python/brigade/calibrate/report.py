@@ -167,10 +167,11 @@ def _time(seconds: float) -> str:
 
 def print_report(data: dict[str, Any]) -> None:
     """For people, on standard output."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from brigade.console import make_console
+
+    console = make_console(highlight=False)
     table = Table(box=None, pad_edge=False)
     for title in ("clients", "look-ups", "per second", "answer, mean", "median"):
         table.add_column(title, justify="right")

@@ -16,7 +16,6 @@ def counted(text: str) -> Iterator[Callable[[int, int], None] | None]:
     if not is_terminal(sys.stderr):
         yield None
         return
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -25,7 +24,9 @@ def counted(text: str) -> Iterator[Callable[[int, int], None] | None]:
         TimeRemainingColumn,
     )
 
+    from brigade.console import make_console
+
     columns = (TextColumn(text), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+    with Progress(*columns, console=make_console(file=sys.stderr), transient=True) as bar:
         task = bar.add_task(text, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -153,11 +153,10 @@ def _built(words: list[str], folder: str | None, cover: list[str], options: Any)
 
 
 def _print(told: dict[str, Any], near: dict[str, list[str]]) -> None:
-    from rich.console import Console
-
+    from brigade.console import make_console
     from brigade.profile.stepwise import print_explanation
 
-    console = Console(highlight=False, soft_wrap=False)
+    console = make_console(highlight=False, soft_wrap=False)
     for name, explanations in told.items():
         for explanation in explanations:
             print_explanation(explanation, console)

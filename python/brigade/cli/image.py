@@ -192,10 +192,11 @@ def _progress(words: str, wanted: bool) -> Iterator[Callable[[int, int], None] |
     if not wanted or not is_terminal(sys.stderr):
         yield None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+    from brigade.console import make_console
+
     columns = (TextColumn(words), BarColumn(), DownloadColumn(True), TransferSpeedColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+    with Progress(*columns, console=make_console(file=sys.stderr), transient=True) as bar:
         task = bar.add_task(words, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

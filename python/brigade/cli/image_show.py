@@ -53,16 +53,17 @@ def describe(image: Image) -> dict[str, Any]:
 
 def print_facts(facts: dict[str, Any]) -> None:
     """The facts as a table on standard output."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from brigade.console import make_console
 
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for label, text in _rows(facts):
         table.add_row(label, Text(text))
-    Console(highlight=False).print(table)
+    make_console(highlight=False).print(table)
 
 
 def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -185,8 +185,9 @@ command.add_command(lab_watch.command, "watch")
 
 
 def _print_stats(found: Stats) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from brigade.console import make_console
 
     table = Table(box=None, pad_edge=False)
     table.add_column("node")
@@ -201,7 +202,7 @@ def _print_stats(found: Stats) -> None:
             *(f"{number:,}" for number in numbers),
             ", ".join(f"{kind} {times:,}" for kind, times in kinds),
         )
-    Console().print(table)
+    make_console().print(table)
 
 
 def _description(plan: LabPlan | None, name: str, faults: list[str]) -> dict[str, object]:
@@ -233,7 +234,7 @@ def _progress() -> Iterator[Progress]:
     if not is_terminal(sys.stderr):
         yield lambda step: None
         return
-    from rich.console import Console
+    from brigade.console import make_console
 
-    with Console(stderr=True).status("going up") as line:
+    with make_console(stderr=True).status("going up") as line:
         yield lambda step: line.update(f"going up: {step}")

@@ -84,10 +84,11 @@ def busy(outcome: Outcome) -> str:
 
 def tables(demand: Demand, system: System, found: list[Prediction], explain: bool = False) -> None:
     """Print a prediction."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from brigade.console import make_console
+
+    console = make_console(highlight=False)
     console.print(f"{demand.name} ({demand.source}) on {system.name}", markup=False)
     table = Table(box=None, pad_edge=False)
     for name in ("ranks", "nodes", "", "requests", "takes", "9 of 10 within", "limited by", "busy"):

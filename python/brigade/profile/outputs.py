@@ -76,8 +76,7 @@ def _export(kind: str, trace: Trace | None, path: str) -> None:
 
 def show(profile: Profile) -> None:
     """The report on standard error."""
-    from rich.console import Console
-
+    from brigade.console import make_console
     from brigade.page import terminal
 
-    terminal.show(profile, Console(file=sys.stderr))
+    terminal.show(profile, make_console(file=sys.stderr))

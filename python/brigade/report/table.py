@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
+from brigade.console import make_console
 from brigade.printable import size
 from brigade.report import fork
 from brigade.report.causes import CAUSES
@@ -22,7 +22,7 @@ _INDENT = "  "
 
 def print_report(report: dict[str, Any]) -> None:
     """Print the table; one line only if the job ran without an image."""
-    console = Console(file=sys.stderr, highlight=False, soft_wrap=False)
+    console = make_console(file=sys.stderr, highlight=False, soft_wrap=False)
     if report["unstaged"]:
         console.print(Text(f"brigade: the job ran without an image: {report['unstaged']}"))
         return
@@ -55,9 +55,9 @@ def sections(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def _parted(fact: str, room: int) -> list[str]:
-    """`fact` in lines of at most `room` characters, parted behind spaces and slashes; only what
-    has neither is cut anywhere."""
-    lines = []
+    """`fact` in lines of at most `room` characters (1 at least), parted behind spaces and slashes;
+    only what has neither is cut anywhere."""
+    lines, room = [], max(1, room)
     while len(fact) > room:
         cut = max(fact.rfind(" ", 0, room), fact.rfind("/", 0, room)) + 1 or room
         lines.append(fact[:cut].rstrip())

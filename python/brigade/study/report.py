@@ -16,11 +16,12 @@ def title(study: Study) -> str:
 
 def print_study(study: Study, conclusions: list[str]) -> None:
     """On standard output."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from brigade.console import make_console
+
+    console = make_console(highlight=False)
     over = f"to a line with {study.until!r}" if study.until else "to the end"
     console.print(Text(title(study), style="bold"))
     console.print(Text(f"seconds {over}: median, and range below it"))

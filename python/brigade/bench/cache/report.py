@@ -24,10 +24,11 @@ def series(report: dict[str, Any], pattern: str) -> list[dict[str, Any]]:
 
 def print_report(report: dict[str, Any]) -> None:
     """A report, on standard output."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from brigade.console import make_console
+
+    console = make_console(highlight=False)
     about = report["kernel"]
     console.print(
         f"{about['filesystem']} on {about['source']}, {size(report['room']['bytes'])} of memory",

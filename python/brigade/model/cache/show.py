@@ -11,8 +11,9 @@ from brigade.printable import size
 
 def print_steps(results: Sequence[dict[str, Any]]) -> None:
     """What came of each step of a workload."""
-    from rich.console import Console
     from rich.table import Table
+
+    from brigade.console import make_console
 
     table = Table(box=None, pad_edge=False)
     for text in ("step", "begins", "takes", "bytes", "rate", "longest call"):
@@ -35,7 +36,7 @@ def print_steps(results: Sequence[dict[str, Any]]) -> None:
             )  # fmt: skip
         else:
             table.add_row(one["name"], begin, took, "", "", "")
-    Console(highlight=False).print(table)
+    make_console(highlight=False).print(table)
 
 
 def print_comparison(
@@ -45,10 +46,11 @@ def print_comparison(
     summaries: dict[str, dict[str, dict[str, float]]],
 ) -> None:
     """Measured beside simulated. `summaries`: of each policy, what compare.summary gives."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from brigade.console import make_console
+
+    console = make_console(highlight=False)
     table = Table(box=None, pad_edge=False)
     for text in ("phase", "kind", "measured", "simulated", "error"):
         left = text in ("phase", "kind")

@@ -10,6 +10,7 @@ from typing import Any, Callable
 from rich.console import Console
 from rich.table import Table
 
+from brigade.console import make_console
 from brigade.model.checkpoint import daly
 from brigade.model.checkpoint.advise import Advice, count_of, rate_of, span
 from brigade.model.checkpoint.check import Check
@@ -189,4 +190,4 @@ def _table(*names: str) -> Table:
 
 
 def _console() -> Console:
-    return Console(highlight=False, markup=False, soft_wrap=True)
+    return make_console(highlight=False, markup=False, soft_wrap=True)
