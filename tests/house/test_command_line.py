@@ -9,14 +9,16 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 from brigade.cli import COMMANDS, cli
-from brigade.errors import ImageError
+from brigade.cli.duration import Duration
+from brigade.cli.size import Size, size
+from brigade.errors import ImageError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -114,6 +116,48 @@ def tree(command: click.Command, context: click.Context) -> Iterator[tuple[str, 
     """(words, help) of a command and of all below it."""
     for one in contexts(command, context):
         yield one.command_path, one.command.get_help(one)
+
+
+def parameters() -> Iterator[tuple[click.Context, click.Parameter]]:
+    """Of all commands."""
+    for one in contexts(cli, click.Context(cli, info_name="brigade")):
+        for parameter in one.command.params:
+            yield one, parameter
+
+
+def accepted(context: click.Context, parameter: click.Parameter, words: Iterable[str]) -> list[str]:
+    """Those of the words that a parameter takes; it ends with 2 at the others."""
+    taken = []
+    for word in words:
+        try:
+            parameter.type_cast_value(context, word)
+            taken.append(f"{context.command_path} {parameter.opts[0]} {word}")
+        except (click.ClickException, UsageError) as refused:
+            assert refused.exit_code == 2
+    return taken
+
+
+def test_no_option_takes_a_number_without_an_end() -> None:
+    endless = ["nan", "inf", "-inf", "1e400", "1e308"]
+    kinds = (click.types.FloatParamType, Duration)
+    numbers = [(one, option) for one, option in parameters() if isinstance(option.type, kinds)]
+    assert len(numbers) > 35
+    assert [word for one in numbers for word in accepted(*one, endless)] == []
+
+
+def test_a_trial_is_given_time_as_a_profile_is() -> None:
+    names = ("--trial-quiet", "--trial-limit", "--until-quiet", "--limit")
+    times = [(one, option) for one, option in parameters() if option.opts[0] in names]
+    assert len(times) > 10
+    assert [word for one in times for word in accepted(*one, ["0", "0.01", "-5"])] == []
+
+
+def test_no_option_takes_more_bytes_than_the_system_counts() -> None:
+    sizes = [(one, option) for one, option in parameters() if isinstance(option.type, Size)]
+    most = "1" + 400 * "0"
+    assert len(sizes) > 15
+    assert [word for one in sizes for word in accepted(*one, [most, f"{most}G", "8388608T"])] == []
+    assert size("8388607T") == 8388607 << 40
 
 
 def test_the_page_says_whose_json_takes_a_file() -> None:

@@ -12,6 +12,7 @@ import click
 from brigade.bench.all.plan import ENTRIES
 from brigade.cli.bench_checkpoint import folder_option, scratch
 from brigade.cli.counting import counted
+from brigade.cli.number import Number
 from brigade.cli.stoppable import stoppable
 from brigade.errors import BrigadeError, UsageError
 
@@ -33,7 +34,7 @@ Examples:
 @click.option("-n", "ranks", type=click.IntRange(1), default=2, show_default=True, help="Ranks.")
 @click.option("--only", metavar="NAME,...", help="Of " + ", ".join(one.name for one in ENTRIES))
 @click.option(
-    "--limit", type=click.FloatRange(1), metavar="SECONDS",
+    "--limit", type=Number(1), metavar="SECONDS",
     help="Most that one may take.  [default: 120 with --quick, else 3600]",
 )  # fmt: skip
 @folder_option()

@@ -11,6 +11,7 @@ from brigade.bench.cache.plan import PATTERNS
 from brigade.cli.bench_checkpoint import folder_option, scratch, sizes_of
 from brigade.cli.counting import counted
 from brigade.cli.duration import Duration
+from brigade.cli.number import Number
 from brigade.cli.size import Size
 from brigade.cli.stoppable import stoppable
 from brigade.cli.there import There
@@ -38,7 +39,7 @@ Patterns:
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(1),
+    type=Number(1),
     default=60.0,
     show_default=True,
     help="What it shall take, about.",

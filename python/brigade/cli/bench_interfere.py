@@ -20,6 +20,7 @@ from brigade.cli.bench_checkpoint import (
     sizes_of,
 )
 from brigade.cli.counting import counted
+from brigade.cli.number import Number
 from brigade.cli.size import Size
 from brigade.cli.stoppable import stoppable
 from brigade.errors import UsageError
@@ -51,7 +52,7 @@ Variants:
     "--variants", metavar="NAME,...", help="What is compared.  [default: all that are possible]"
 )
 @click.option(
-    "--slowdown", type=click.FloatRange(1), default=1.1, show_default=True,
+    "--slowdown", type=Number(1), default=1.1, show_default=True,
     help="What `yielding` allows calls to take, by what they take alone.",
 )  # fmt: skip
 @click.option(

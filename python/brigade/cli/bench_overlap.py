@@ -12,6 +12,7 @@ import click
 from brigade.bench import overlap as bench
 from brigade.cli.bench_checkpoint import folder_option, launcher_words, mpicc_option, scratch
 from brigade.cli.counting import counted
+from brigade.cli.number import Number
 from brigade.cli.size import Size
 from brigade.cli.stoppable import stoppable
 from brigade.errors import UsageError
@@ -38,7 +39,7 @@ Variants:
 )
 @click.option(
     "--slowdown",
-    type=click.FloatRange(1),
+    type=Number(1),
     default=1.1,
     show_default=True,
     help="What `yielding` allows barriers to take, by what they take alone.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from brigade.cli.number import Number
 from brigade.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ Examples:
 @click.option("--at", default=".", metavar="DIR", show_default=True, help="On the file system.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(3, 600),
+    type=Number(3, 600),
     default=20.0,
     show_default=True,
     help="Begin nothing that is not expected to end by then.",
@@ -45,7 +46,7 @@ Examples:
 )
 @click.option(
     "--max-rate",
-    type=click.FloatRange(1),
+    type=Number(1),
     help="Requests a second at most, in each step; a burst's come together.",
 )
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from brigade.cli.number import Number
 from brigade.lab import inside, state
 
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ _TITLES = "seconds   requests/s   MiB read/s  background  most frequent"
 
 @click.command(epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @click.option("--name", default="lab", envvar="BRIGADE_LAB", show_default=True, help="Which lab.")
-@click.option("--every", default=1.0, show_default=True, metavar="SECONDS", help="A line each.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after so many.")
+@click.option(
+    "--every", type=Number(0.05), default=1.0, show_default=True, metavar="SECONDS",
+    help="A line each.",
+)  # fmt: skip
+@click.option("--seconds", type=Number(0, min_open=True), help="Stop after so many.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line, for machines.")
 @click.option("--figure", metavar="FILE", help="Draw it: .png, .svg or .pdf (needs Matplotlib).")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -57,7 +61,7 @@ def command(
         if not as_json:
             print(_TITLES, file=out, flush=True)
         over = (lambda: process.poll() is not None) if process else (lambda: False)
-        for step in steps(plan, max(every, 0.05), seconds, over):
+        for step in steps(plan, every, seconds, over):
             _print(step, as_json, out)
     except KeyboardInterrupt:
         if process:

@@ -12,6 +12,7 @@ import click
 
 from brigade.cli.counting import counted
 from brigade.cli.duration import Duration, duration
+from brigade.cli.number import Number
 from brigade.cli.size import Size, size
 from brigade.errors import BrigadeError, UsageError
 
@@ -45,7 +46,7 @@ SWEPT = ("nodes", "mtbf", "writers", "rate", "slowdown", "interval")
 )
 @click.option(
     "--slowdown",
-    type=click.FloatRange(1),
+    type=Number(1),
     default=1.1,
     show_default=True,
     help="Of computing, while something is written behind it.",
@@ -56,7 +57,7 @@ SWEPT = ("nodes", "mtbf", "writers", "rate", "slowdown", "interval")
 )
 @click.option(
     "--survive",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     default=0.0,
     show_default=True,
     help="Share of failures that copies on the nodes survive.",
@@ -84,7 +85,7 @@ SWEPT = ("nodes", "mtbf", "writers", "rate", "slowdown", "interval")
 @click.option("--slowest-of", type=click.IntRange(1), help="Ranks of which a sample is the last.")
 @click.option(
     "--budget",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, min_open=True),
     default=10.0,
     show_default=True,
     help="Percent of computing that checkpoints and failures may cost.",

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from brigade.cli.number import Number
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 _OPTIONS = [
@@ -25,13 +27,11 @@ _OPTIONS = [
     ),
     click.option(
         "--until-quiet",
-        type=click.FloatRange(0.1),
+        type=Number(0.1),
         metavar="SECONDS",
         help="End the program when it has looked nothing up for so long.  [default: its own end]",
     ),
-    click.option(
-        "--limit", type=click.FloatRange(1), metavar="SECONDS", help="End the program after that."
-    ),
+    click.option("--limit", type=Number(1), metavar="SECONDS", help="End the program after that."),
     click.option("-q", "--quiet", is_flag=True, help="No progress and no report, only errors."),
 ]
 

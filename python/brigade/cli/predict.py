@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from brigade.cli.duration import Duration
+from brigade.cli.number import Number
 from brigade.cli.size import Size
 from brigade.errors import UsageError
 
@@ -30,10 +31,10 @@ COUNTS = ("lookups", "absent", "opens", "reads", "bytes")
     "--profile", metavar="FILE", help="What `brigade profile` wrote.  [default: ./profile.json]"
 )
 @click.option("--demand", metavar="FILE", help="What the start-up asks, as JSON.")
-@click.option("--lookups", type=click.FloatRange(0), help="Names that a rank looks up and finds.")
-@click.option("--absent", type=click.FloatRange(0), help="Names that a rank looks up in vain.")
-@click.option("--opens", type=click.FloatRange(0), help="Files that a rank opens.")
-@click.option("--reads", type=click.FloatRange(0), help="Reads that a node needs of data servers.")
+@click.option("--lookups", type=Number(0), help="Names that a rank looks up and finds.")
+@click.option("--absent", type=Number(0), help="Names that a rank looks up in vain.")
+@click.option("--opens", type=Number(0), help="Files that a rank opens.")
+@click.option("--reads", type=Number(0), help="Reads that a node needs of data servers.")
 @click.option("--bytes", type=Size(), help="Bytes that a node reads.")
 @click.option("--cpu", type=Duration(), help="Processor time of one rank's start-up.")
 @click.option("--image", type=Size(), help="Size of the image.")

@@ -9,6 +9,7 @@ import click
 from brigade.errors import UsageError
 
 _SHIFTS = {"k": 10, "m": 20, "g": 30, "t": 40}
+_LARGEST = (1 << 63) - 1  #: what the system has numbers for
 
 
 def size(text: str | None) -> int | None:
@@ -20,6 +21,8 @@ def size(text: str | None) -> int | None:
         digits, shift = digits[:-1], _SHIFTS[digits[-1]]
     if not (digits.isascii() and digits.isdigit()):
         raise UsageError(f"{text!r} is not a size", hint="write it as 300, 20k, 500M or 2G")
+    if len(digits) > 19 or int(digits) << shift > _LARGEST:
+        raise UsageError(f"{text!r} is too much", hint="no file and no memory has 8 EiB")
     return int(digits) << shift
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.number import Number
 from brigade.cli.setting import Setting
 from brigade.cli.size import Size
 
@@ -65,7 +66,7 @@ _OPTIONS = [
     ),
     click.option(
         "--trial-quiet",
-        type=float,
+        type=Number(0.1),
         default=10.0,
         show_default=True,
         metavar="SECONDS",
@@ -73,7 +74,7 @@ _OPTIONS = [
     ),
     click.option(
         "--trial-limit",
-        type=float,
+        type=Number(1),
         default=600.0,
         show_default=True,
         metavar="SECONDS",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from brigade.cli.number import Number
 from brigade.errors import BrigadeError, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _common(function: Decorated) -> Decorated:
         ),
         click.option(
             "--limit",
-            type=click.FloatRange(1),
+            type=Number(1),
             default=600.0,
             show_default=True,
             help="Seconds that one start may take.",
