@@ -290,6 +290,40 @@ def test_completion_offers_the_commands():
     assert offered == set(COMMANDS)
 
 
+def test_bash_completes_as_ever_where_nothing_is_offered() -> None:
+    script = brigade("completion", "bash").stdout + "complete -p brigade\n"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert {"bashdefault", "default"} <= set(done.stdout.split())
+
+
+def test_files_are_offered_wherever_a_file_or_a_command_is_named() -> None:
+    asked, wrong = 0, []
+    for one, parameter in parameters():
+        named = parameter.metavar or parameter.type.name.upper()
+        words = isinstance(parameter, click.Argument) and parameter.nargs == -1
+        if named not in ("FILE", "DIR") and not words:
+            continue
+        offered = [(item.type, item.value) for item in parameter.shell_complete(one, "part/of")]
+        kinds = ["dir"] if named == "DIR" else ["file", "dir"]
+        asked += 1
+        if offered not in [[(kind, "part/of")] for kind in kinds]:
+            wrong.append(f"{one.command_path} {parameter.name}: {offered}")
+    assert wrong == [] and asked > 70
+
+
+@pytest.mark.parametrize(
+    "words", ["run -- python b", "run --json b", "profile -- srun ./b", "explain numpy -- b"]
+)
+def test_a_shell_is_told_to_complete_a_file(words: str) -> None:
+    for shell in ("bash", "fish"):
+        last = words.split()[-1]
+        told = brigade(
+            _BRIGADE_COMPLETE=f"{shell}_complete", COMP_WORDS=f"brigade {words}",
+            COMP_CWORD=last if shell == "fish" else str(len(words.split())),
+        ).stdout  # fmt: skip
+        assert told.strip() == f"file,{last}"
+
+
 def test_every_command_has_a_manual_page(tmp_path):
     subprocess.run([sys.executable, ROOT / "tools/man.py", tmp_path], check=True)
     pages = {path.name for path in tmp_path.iterdir()}

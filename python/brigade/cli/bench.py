@@ -21,6 +21,7 @@ from brigade.cli import (
     bench_ior,
     bench_overlap,
 )
+from brigade.cli.completing import DIR, FILE, WORDS
 from brigade.cli.counting import counted
 from brigade.cli.stoppable import stoppable
 from brigade.errors import UsageError
@@ -92,7 +93,7 @@ def _common(kind: type) -> Callable[[Decorated], Decorated]:
         click.option(
             "--dir",
             "base",
-            metavar="DIR",
+            type=DIR,
             help="Where worlds are kept; the file system that is to be measured.  "
             "[default: worlds in the cache folder]",
         ),
@@ -100,7 +101,7 @@ def _common(kind: type) -> Callable[[Decorated], Decorated]:
         click.option("--generate", is_flag=True, help="Only generate; print the world's folder."),
         click.option("-n", "ranks", type=click.IntRange(1), help="Ranks, if there is no launcher."),
         click.option("--json", "as_json", is_flag=True, help="For machines."),
-        click.argument("launcher", nargs=-1, type=click.UNPROCESSED),
+        click.argument("launcher", nargs=-1, type=WORDS),
     ]
 
     def decorate(function: Decorated) -> Decorated:
@@ -129,7 +130,7 @@ Examples:
     type=click.Choice(list(layout.PYNAMIC)),
     help=f"{_layout_help(layout.PYNAMIC)}  [default: flat]",
 )
-@click.option("--python", metavar="FILE", help="Python of the ranks.  [default: this one]")
+@click.option("--python", type=FILE, help="Python of the ranks.  [default: this one]")
 @_common(Pynamic)
 def pynamic(launcher: tuple[str, ...], preset: str | None, **options: Any) -> None:
     """Python imports generated extension modules, and calls all they and their libraries have.

@@ -11,6 +11,7 @@ import click
 
 from brigade.bench.all.plan import ENTRIES
 from brigade.cli.bench_checkpoint import folder_option, scratch
+from brigade.cli.completing import FILE, WORDS
 from brigade.cli.counting import counted
 from brigade.cli.number import Number
 from brigade.cli.stoppable import stoppable
@@ -28,7 +29,7 @@ Examples:
 )
 @click.option("--quick", is_flag=True, help="A short form of each.")
 @click.option(
-    "-o", "--output", default="laboratory.html", show_default=True, metavar="FILE",
+    "-o", "--output", default="laboratory.html", show_default=True, type=FILE,
     help="The page; FILE with .json at its end has all samples.",
 )  # fmt: skip
 @click.option("-n", "ranks", type=click.IntRange(1), default=2, show_default=True, help="Ranks.")
@@ -38,7 +39,7 @@ Examples:
     help="Most that one may take.  [default: 120 with --quick, else 3600]",
 )  # fmt: skip
 @folder_option()
-@click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
+@click.argument("launcher", nargs=-1, type=WORDS)
 def all_(
     launcher: tuple[str, ...],
     quick: bool,

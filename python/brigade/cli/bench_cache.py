@@ -9,6 +9,7 @@ import click
 
 from brigade.bench.cache.plan import PATTERNS
 from brigade.cli.bench_checkpoint import folder_option, scratch, sizes_of
+from brigade.cli.completing import FILE
 from brigade.cli.counting import counted
 from brigade.cli.duration import Duration
 from brigade.cli.number import Number
@@ -49,7 +50,7 @@ Patterns:
 )
 @folder_option()
 @click.option("--workload", type=There(dir_okay=False), help="Do these steps instead.")
-@click.option("--figure", metavar="FILE", help="Draw it, too (needs Matplotlib).")
+@click.option("--figure", type=FILE, help="Draw it, too (needs Matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")
 def cache(
     sizes: list[int],

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 import click
 
 from brigade.bench.checkpoint import plan
+from brigade.cli.completing import FILE, WORDS
 from brigade.cli.counting import counted
 from brigade.cli.size import Size
 from brigade.cli.stoppable import stoppable
@@ -80,7 +81,7 @@ def _common(rounds: int, seconds: str) -> Callable[[Decorated], Decorated]:
         mpicc_option,
         click.option("--seed", type=int, default=1, help="Another order of turns."),
         click.option("--json", "as_json", is_flag=True, help="For machines, with all samples."),
-        click.argument("launcher", nargs=-1, type=click.UNPROCESSED),
+        click.argument("launcher", nargs=-1, type=WORDS),
     ]  # fmt: skip
 
     def decorate(function: Decorated) -> Decorated:
@@ -127,9 +128,9 @@ Back ends: """
     "--rival", type=click.IntRange(0), default=0, metavar="MIB",
     help="Another job that writes and reads bursts of up to so many MiB meanwhile.",
 )  # fmt: skip
-@click.option("--figure", metavar="FILE", help="Draw it, too (needs Matplotlib).")
+@click.option("--figure", type=FILE, help="Draw it, too (needs Matplotlib).")
 @click.option(
-    "--python", default=sys.executable, metavar="FILE",
+    "--python", default=sys.executable, type=FILE,
     help="The Python whose ADIOS2 is measured.  [default: this one]",
 )  # fmt: skip
 @_common(5, "")

@@ -21,6 +21,7 @@ from brigade.cli.bench_checkpoint import (
     scratch,
     sizes_of,
 )
+from brigade.cli.completing import WORDS
 from brigade.cli.counting import counted
 from brigade.cli.size import size
 from brigade.cli.stoppable import stoppable
@@ -95,7 +96,7 @@ Open MPI's OMPIO and ROMIO, and PRELOADED: MPIIO as `brigade mpiio` does it.""",
 @click.option("--program", "only_program", is_flag=True, help="Only compile; print its path.")
 @click.option("--csv", "as_csv", is_flag=True, help="A line for each sample.")
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")
-@click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
+@click.argument("launcher", nargs=-1, type=WORDS)
 @click.pass_context
 def ior(
     ctx: click.Context,

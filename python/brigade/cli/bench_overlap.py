@@ -11,6 +11,7 @@ import click
 
 from brigade.bench import overlap as bench
 from brigade.cli.bench_checkpoint import folder_option, launcher_words, mpicc_option, scratch
+from brigade.cli.completing import FILE, WORDS
 from brigade.cli.counting import counted
 from brigade.cli.number import Number
 from brigade.cli.size import Size
@@ -71,9 +72,9 @@ Variants:
 @folder_option()
 @mpicc_option
 @click.option("--seed", type=int, default=1, help="Another order of turns.")
-@click.option("--figure", metavar="FILE", help="Draw it, too (needs Matplotlib).")
+@click.option("--figure", type=FILE, help="Draw it, too (needs Matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")
-@click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
+@click.argument("launcher", nargs=-1, type=WORDS)
 def overlap(
     launcher: tuple[str, ...],
     variants: str,

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import FILE, WORDS
 from brigade.cli.observing import in_order, observing_options
 from brigade.errors import BrigadeError, OverBudget, ProgramFailed, UsageError
 
@@ -42,10 +43,10 @@ def _limits(command: Any) -> Any:
     help="Of what the limits are: the rank or node that asks most, or all together.",
 )
 @click.option("--under-brigade", is_flag=True, help="Measure the job under brigade run.")
-@click.option("--profile", "earlier", metavar="FILE", help="Judge a profile, instead of a run.")
+@click.option("--profile", "earlier", type=FILE, help="Judge a profile, instead of a run.")
 @click.option("--json", "as_json", is_flag=True, help="For machines, on standard output.")
 @observing_options
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=WORDS)
 def command(
     command: tuple[str, ...],
     per: str,

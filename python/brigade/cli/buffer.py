@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import FILE, WORDS
 from brigade.cli.size import Size
 from brigade.errors import LauncherError
 
@@ -40,9 +41,9 @@ Examples:
     "--memory", type=Size(), metavar="SIZE", help="Most memory of one process.  [default: 256M]"
 )
 @click.option("--report", is_flag=True, help="Say at the end what was done, and what would help.")
-@click.option("--json", "json_path", metavar="FILE", help="That for machines; - is standard error.")
+@click.option("--json", "json_path", type=FILE, help="That for machines; - is standard error.")
 @click.option("--explain", is_flag=True, help="Say how the rules are understood; start nothing.")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="COMMAND")
+@click.argument("words", nargs=-1, type=WORDS, metavar="COMMAND")
 def command(
     words: tuple[str, ...],
     files: str | None,

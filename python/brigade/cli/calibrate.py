@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from brigade.cli.completing import DIR, FILE, WORDS
 from brigade.cli.number import Number
 from brigade.errors import UsageError
 
@@ -29,7 +30,7 @@ Examples:
   brigade calibrate --json --figure knee.png > scratch-curve.json
   brigade predict --system scratch.json --ranks 40960 --nodes 1707""",
 )
-@click.option("--at", default=".", metavar="DIR", show_default=True, help="On the file system.")
+@click.option("--at", default=".", type=DIR, show_default=True, help="On the file system.")
 @click.option(
     "--seconds",
     type=Number(3, 600),
@@ -61,11 +62,11 @@ Examples:
     help="Size of the file that is read; 0: none.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
-@click.option("-o", "--output", metavar="FILE", help="Write the system for `brigade predict`.")
-@click.option("--figure", metavar="FILE", help="Draw throughput and answer time (PNG, SVG, PDF).")
+@click.option("-o", "--output", type=FILE, help="Write the system for `brigade predict`.")
+@click.option("--figure", type=FILE, help="Draw throughput and answer time (PNG, SVG, PDF).")
 @click.option("--json", "as_json", is_flag=True, help="Everything measured, for machines.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not say beforehand what will be done.")
-@click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
+@click.argument("launcher", nargs=-1, type=WORDS)
 def command(
     at: str,
     launcher: tuple[str, ...],

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import WORDS
+
 EPILOG = """\b
 Examples:
   brigade clean                                 this node
@@ -31,7 +33,7 @@ Examples:
     help="Leave younger jobs alone: their ranks may not have started.",
 )
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-@click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
+@click.argument("launcher", nargs=-1, type=WORDS)
 def command(
     launcher: tuple[str, ...], dry_run: bool, everything: bool, idle: int, as_json: bool
 ) -> None:

@@ -13,6 +13,8 @@ _HOW = {
     "zsh": 'eval "$(brigade completion zsh)"              # in ~/.zshrc, after compinit',
     "fish": "brigade completion fish | source              # in ~/.config/fish/config.fish",
 }
+# where nothing is offered, bash does what it does without the script
+_BASH = "-o nosort -o bashdefault -o default"
 
 
 @click.command(
@@ -29,4 +31,8 @@ def command(ctx: click.Context, shell: str) -> None:
     if completion is None:
         raise UsageError(f"click has no completion for {shell}", hint="upgrade click")
     root = ctx.find_root()
-    click.echo(completion(root.command, {}, "brigade", "_BRIGADE_COMPLETE").source())
+    script = completion(root.command, {}, "brigade", "_BRIGADE_COMPLETE").source()
+    # where there is nothing to offer, bash does what it does without this script
+    click.echo(
+        script.replace("complete -o nosort ", "complete -o nosort -o bashdefault -o default ")
+    )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from brigade.cli.completing import WORDS
+
 if TYPE_CHECKING:
     from brigade.doctor.verdict import Verdict
 
@@ -22,7 +24,7 @@ Examples:
 
 @click.command(epilog=EPILOG, context_settings={"allow_interspersed_args": False})
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-@click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
+@click.argument("launcher", nargs=-1, type=WORDS)
 def command(launcher: tuple[str, ...], as_json: bool) -> None:
     """Say what this node allows, or each node of LAUNCHER: views, node memory, launchers; what
     `brigade run` would choose, and why.

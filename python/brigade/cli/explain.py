@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import DIR, FILE, WORDS
 from brigade.cli.observing import BeforeAndAfter, in_order, observing_options
 from brigade.errors import BrigadeError, UsageError
 
@@ -28,22 +29,20 @@ Examples:
     "--trace",
     "--profile",
     "folder",
-    metavar="DIR",
+    type=DIR,
     help="A folder of brigade profile --keep-trace, instead of a run.",
 )
 @click.option(
-    "--program", metavar="FILE", help="A program or library, instead of a run: nothing is started."
+    "--program", type=FILE, help="A program or library, instead of a run: nothing is started."
 )
 @click.option(
     "--fork",
     is_flag=True,
     help="Say which modules `brigade run --fork` imports once per node, and why not the others.",
 )
-@click.option(
-    "--image", metavar="FILE", help="With --fork: an image with a plan, instead of a run."
-)
+@click.option("--image", type=FILE, help="With --fork: an image with a plan, instead of a run.")
 @click.option("--json", "as_json", is_flag=True, help="For machines, on standard output.")
-@click.argument("names", nargs=-1, metavar="NAME…")
+@click.argument("names", nargs=-1, type=WORDS, metavar="NAME…")
 def command(
     names: tuple[str, ...],
     folder: str | None,

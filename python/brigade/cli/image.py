@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from brigade.cli import LazyGroup
+from brigade.cli.completing import FILE
 from brigade.errors import ImageError
 from brigade.image.find import cached, find_image
 from brigade.image.layout import KIND_NAMES
@@ -101,7 +102,7 @@ Examples:
 @click.option("--absent", is_flag=True, help="Known absences, as --kind absent.")
 @_JSON
 @_IMAGE
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, type=FILE, metavar="[PATH]...")
 def ls(
     image: str, kinds: tuple[str, ...], absent: bool, as_json: bool, paths: tuple[str, ...]
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import DIR, FILE
 from brigade.cli.observing import BeforeAndAfter, in_order
 from brigade.cli.size import size
 from brigade.errors import UsageError
@@ -34,12 +35,12 @@ Examples:
     epilog=_EXAMPLES,
     short_help="Make an image of a folder, or from a trial's records.",
 )
-@click.option("--prefix", type=click.Path(), metavar="DIR", help="Take in this whole folder.")
-@click.option("--record", type=click.Path(), metavar="DIR", help="Take in what this trial used.")
+@click.option("--prefix", type=DIR, help="Take in this whole folder.")
+@click.option("--record", type=DIR, help="Take in what this trial used.")
 @click.option("--fork", is_flag=True, help="With COMMAND: have a plan for `brigade run --fork`.")
 @click.option("-n", "ranks", type=click.IntRange(1), help="Ranks of COMMAND without a launcher.")
-@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Default: NAME.brg here.")
-@click.option("--cover", multiple=True, metavar="DIR", help="Answer for this folder too.")
+@click.option("-o", "--output", type=FILE, help="Default: NAME.brg here.")
+@click.option("--cover", multiple=True, type=DIR, help="Answer for this folder too.")
 @click.option("--python", metavar="PROGRAM", help="Interpreter of --prefix.  [default: its own]")
 @click.option("--level", default=3, show_default=True, type=click.IntRange(0, 19),
               help="zstd's; 0 stores the bytes as they are.")  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from brigade.cli import Group, lab_watch
+from brigade.cli.completing import WORDS
 from brigade.lab import inside, state
 from brigade.lab.plan import LOCAL, SHARED, LabPlan
 from brigade.printable import is_terminal
@@ -24,7 +25,7 @@ _NAME = click.option(
     "--name", default="lab", envvar="BRIGADE_LAB", show_default=True, help="Which lab."
 )
 _REST = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-_COMMAND = click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
+_COMMAND = click.argument("argv", nargs=-1, required=True, type=WORDS)
 
 
 @click.group(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from brigade.cli.completing import FILE, WORDS
 from brigade.cli.number import Number
 from brigade.lab import inside, state
 
@@ -34,8 +35,8 @@ _TITLES = "seconds   requests/s   MiB read/s  background  most frequent"
 )  # fmt: skip
 @click.option("--seconds", type=Number(0, min_open=True), help="Stop after so many.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line, for machines.")
-@click.option("--figure", metavar="FILE", help="Draw it: .png, .svg or .pdf (needs Matplotlib).")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--figure", type=FILE, help="Draw it: .png, .svg or .pdf (needs Matplotlib).")
+@click.argument("command", nargs=-1, type=WORDS)
 def command(
     name: str,
     every: float,

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import FILE
 from brigade.cli.duration import Duration
 from brigade.cli.size import Size
 from brigade.cli.there import There
@@ -70,7 +71,7 @@ Policies:
 @click.option("--expire", type=Duration(), help="Age at which dirty pages go.  [default: 30s]")
 @click.option("--writeback", type=Duration(), help="Between looks for such.  [default: 5s]")
 @click.option("--read-ahead", type=Size(), help="At most.  [default: 128k]")
-@click.option("--figure", metavar="FILE", help="Draw it, too (needs Matplotlib).")
+@click.option("--figure", type=FILE, help="Draw it, too (needs Matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")
 def command(
     workload: str | None,

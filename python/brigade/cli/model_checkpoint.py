@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 import click
 
+from brigade.cli.completing import FILE
 from brigade.cli.counting import counted
 from brigade.cli.duration import Duration, duration
 from brigade.cli.number import Number
@@ -80,7 +81,7 @@ SWEPT = ("nodes", "mtbf", "writers", "rate", "slowdown", "interval")
     help="How writers differ: lognormal:0.3, weibull:4, gumbel:0.1; with --samples the kind alone, "
     "or empirical.  [default: none; of samples, the one that fits best]",
 )
-@click.option("--samples", metavar="FILE", help="Measured writes: seconds, or a benchmark's JSON.")
+@click.option("--samples", type=FILE, help="Measured writes: seconds, or a benchmark's JSON.")
 @click.option("--variant", default="brigade", show_default=True, help="Whose writes of that JSON.")
 @click.option("--slowest-of", type=click.IntRange(1), help="Ranks of which a sample is the last.")
 @click.option(
@@ -92,7 +93,7 @@ SWEPT = ("nodes", "mtbf", "writers", "rate", "slowdown", "interval")
 )
 @click.option("--sweep", metavar="NAME=LIST", help=f"One of {', '.join(SWEPT)}, at each value.")
 @click.option("--simulate", type=click.IntRange(2), metavar="RUNS", help="Check by simulation.")
-@click.option("--figure", metavar="FILE", help="Draw it: .png, .svg or .pdf (needs Matplotlib).")
+@click.option("--figure", type=FILE, help="Draw it: .png, .svg or .pdf (needs Matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn.")
 def command(**given: Any) -> None:

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from brigade.cli.completing import WORDS
 from brigade.errors import LauncherError, UsageError
 
 
@@ -20,7 +21,7 @@ Examples:
 )
 @click.option("--report", is_flag=True, help="Rank 0 says at the end what was taken over.")
 @click.option("--hints", metavar="TEXT", help="As BRIGADE_IO: hints by the names of files.")
-@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND")
+@click.argument("words", nargs=-1, required=True, type=WORDS, metavar="COMMAND")
 def command(words: tuple[str, ...], report: bool, hints: str | None) -> None:
     """Run COMMAND, an MPI program with or without its launcher, with its MPI-IO done by Brigade.
 

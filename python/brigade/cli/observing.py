@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from brigade.cli.completing import DIR
 from brigade.cli.number import Number
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -21,7 +22,7 @@ _OPTIONS = [
     click.option(
         "--cover",
         multiple=True,
-        metavar="DIR",
+        type=DIR,
         help="Count a folder as shared, to try on a machine that shares nothing (repeatable).  "
         "[default: shared file systems that are looked at; without one, the program's folder]",
     ),

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import FILE
 from brigade.cli.duration import Duration
 from brigade.cli.number import Number
 from brigade.cli.size import Size
@@ -28,9 +29,9 @@ COUNTS = ("lookups", "absent", "opens", "reads", "bytes")
 
 @click.command(epilog=EPILOG)
 @click.option(
-    "--profile", metavar="FILE", help="What `brigade profile` wrote.  [default: ./profile.json]"
+    "--profile", type=FILE, help="What `brigade profile` wrote.  [default: ./profile.json]"
 )
-@click.option("--demand", metavar="FILE", help="What the start-up asks, as JSON.")
+@click.option("--demand", type=FILE, help="What the start-up asks, as JSON.")
 @click.option("--lookups", type=Number(0), help="Names that a rank looks up and finds.")
 @click.option("--absent", type=Number(0), help="Names that a rank looks up in vain.")
 @click.option("--opens", type=Number(0), help="Files that a rank opens.")
@@ -38,7 +39,7 @@ COUNTS = ("lookups", "absent", "opens", "reads", "bytes")
 @click.option("--bytes", type=Size(), help="Bytes that a node reads.")
 @click.option("--cpu", type=Duration(), help="Processor time of one rank's start-up.")
 @click.option("--image", type=Size(), help="Size of the image.")
-@click.option("--system", metavar="FILE", help="What `brigade calibrate -o FILE` wrote.")
+@click.option("--system", type=FILE, help="What `brigade calibrate -o FILE` wrote.")
 @click.option("--service-time", type=Duration(), help="Of one request at the metadata server.")
 @click.option("--servers", type=click.IntRange(1), help="Threads of the metadata server.")
 @click.option("--round-trip", type=Duration(), help="Network and client, of one request.")
@@ -46,7 +47,7 @@ COUNTS = ("lookups", "absent", "opens", "reads", "bytes")
 @click.option("--node-cache/--no-node-cache", default=None, help="Do nodes remember names?")
 @click.option("--ranks", required=True, metavar="LIST", help="Widths: 40960, or 64,1024,40960.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes of the widest; others in proportion.")
-@click.option("--figure", metavar="FILE", help="Draw it: .png, .svg or .pdf (needs Matplotlib).")
+@click.option("--figure", type=FILE, help="Draw it: .png, .svg or .pdf (needs Matplotlib).")
 @click.option("--explain", is_flag=True, help="Every term with its value.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the simulation.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import DIR, FILE, WORDS
 from brigade.cli.observing import observing_options
 from brigade.errors import BrigadeError, UsageError
 
@@ -30,17 +31,17 @@ _NO_PAGE = ("", "none")
     "--html",
     default="profile.html",
     show_default=True,
-    metavar="FILE",
+    type=FILE,
     help="The page; 'none': no page.",
 )
 @click.option(
     "--json",
-    metavar="FILE",
+    type=FILE,
     help="The profile, for machines ('-': standard error).  [default: beside the page, .json]",
 )
-@click.option("--csv", metavar="FILE", help="Every call as a line.")
-@click.option("--perfetto", metavar="FILE", help="The calls over time, for ui.perfetto.dev.")
-@click.option("--keep-trace", metavar="DIR", help="Keep the trace, for brigade explain.")
+@click.option("--csv", type=FILE, help="Every call as a line.")
+@click.option("--perfetto", type=FILE, help="The calls over time, for ui.perfetto.dev.")
+@click.option("--keep-trace", type=DIR, help="Keep the trace, for brigade explain.")
 @click.option("--after", is_flag=True, help="Run it again under Brigade: before and after.")
 @click.option("--warm", is_flag=True, help="Run it again: what reaches the servers when warm.")
 @click.option(
@@ -50,16 +51,16 @@ _NO_PAGE = ("", "none")
     "--from-strace",
     "straces",
     multiple=True,
-    metavar="FILE",
+    type=FILE,
     help="Instead of a run: output of strace -f (a file for each rank), or a folder of -ff files.",
 )
-@click.option("--from", "earlier", metavar="FILE", help="Instead of a run: an earlier --json.")
+@click.option("--from", "earlier", type=FILE, help="Instead of a run: an earlier --json.")
 @click.option(
     "--importtime",
-    metavar="FILE",
+    type=FILE,
     help="What python -X importtime said in a run of its own: who imports what, exactly.",
 )
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=WORDS)
 def command(
     command: tuple[str, ...],
     html: str,

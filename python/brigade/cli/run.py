@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from brigade.cli.completing import FILE, WORDS
 from brigade.cli.setting import Setting
 from brigade.cli.staging import staging_options
 from brigade.job.course import Settings
@@ -62,11 +63,11 @@ Examples:
     help="Abort instead of falling back.",
 )
 @click.option(
-    "--json", "json_file", metavar="FILE", help="Write the report as JSON ('-': standard error)."
+    "--json", "json_file", type=FILE, help="Write the report as JSON ('-': standard error)."
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no report, only errors.")
 @click.option("--outside", hidden=True, default="")  # brigade profile --after: the tracer's words
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, required=True, type=WORDS)
 def command(
     command: tuple[str, ...],
     cover: tuple[str, ...],

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import WORDS
 from brigade.cli.staging import staging_options
 from brigade.job.ahead import stage_ahead
 from brigade.job.course import Settings
@@ -24,7 +25,7 @@ Examples:
 @staging_options
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no result, only errors.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=WORDS)
 def command(
     command: tuple[str, ...], cover: tuple[str, ...], as_json: bool, **options: Any
 ) -> None:

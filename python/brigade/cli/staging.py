@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.completing import DIR, FILE
 from brigade.cli.number import Number
 from brigade.cli.setting import Setting
 from brigade.cli.size import Size
@@ -27,9 +28,7 @@ def _absolute_or_none(
 
 _OPTIONS = [
     click.option("-n", "ranks", type=click.IntRange(1), help="Processes, if there is no launcher."),
-    click.option(
-        "--image", metavar="FILE", callback=_absolute, help="Use this image; make no trial."
-    ),
+    click.option("--image", type=FILE, callback=_absolute, help="Use this image; make no trial."),
     click.option("--renew", is_flag=True, help="Make a new trial and image even if there is one."),
     click.option(
         "--grow/--no-grow",
@@ -49,7 +48,7 @@ _OPTIONS = [
     click.option(
         "--cover",
         multiple=True,
-        metavar="DIR",
+        type=DIR,
         help="Also answer for DIR, though it is not on a shared file system.",
     ),
     click.option(
@@ -107,7 +106,7 @@ _OPTIONS = [
     click.option(
         "--topology",
         cls=Setting,
-        metavar="FILE",
+        type=FILE,
         envvar="BRIGADE_TOPOLOGY",
         callback=_absolute_or_none,
         help="Which nodes share a switch, in the syntax of Slurm's topology.conf; neighbours there "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from brigade.cli.completing import DIR, FILE, WORDS
 from brigade.cli.number import Number
 from brigade.errors import BrigadeError, UsageError
 
@@ -52,10 +53,10 @@ def _common(function: Decorated) -> Decorated:
             help="Seconds that one start may take.",
         ),
         click.option(
-            "--json", "json_file", metavar="FILE", help="Write the raw samples ('-': print them)."
+            "--json", "json_file", type=FILE, help="Write the raw samples ('-': print them)."
         ),
-        click.option("--figure", metavar="FILE", help="Draw seconds against ranks (PNG, SVG)."),
-        click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND"),
+        click.option("--figure", type=FILE, help="Draw seconds against ranks (PNG, SVG)."),
+        click.argument("words", nargs=-1, required=True, type=WORDS, metavar="COMMAND"),
     ]
     for option in reversed(options):
         function = option(function)
@@ -72,13 +73,13 @@ Examples:
   brigade study storage --at /tmp --until 'step 1' --json raw.json --figure it.png -- ./app""",
 )
 @click.option(
-    "--at", "places", multiple=True, required=True, metavar="DIR", help="On a file system to try."
+    "--at", "places", multiple=True, required=True, type=DIR, help="On a file system to try."
 )
 @click.option(
     "--copy",
     "copied",
     multiple=True,
-    metavar="DIR",
+    type=DIR,
     help="What the start-up uses, if it is not the prefix that the program is installed in.",
 )
 @click.option("--here", is_flag=True, help="Measure it where it is, too.")
@@ -127,7 +128,7 @@ Examples:
   brigade study paths --variants plain,links,brigade --until ready -- mpirun -n 8 ./app""",
 )
 @click.option(
-    "--at", metavar="DIR", help="Where links and copies go.  [default: beside the program's prefix]"
+    "--at", type=DIR, help="Where links and copies go.  [default: beside the program's prefix]"
 )
 @click.option(
     "--variants",
