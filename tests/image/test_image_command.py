@@ -70,6 +70,19 @@ def test_info_says_what_is_inside(brigade, image):
         assert word in text
 
 
+def test_each_fact_is_a_line_where_there_is_no_terminal(brigade, tmp_path, monkeypatch):
+    image = write(tmp_path / ("long name " * 9) / "x.brg", root="/sw" + "/deep" * 50)
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = brigade("info", image).stdout.splitlines()
+    assert [line[4:].strip() for line in lines if line.startswith("file ")] == [str(image)]
+    assert lines == [line.rstrip() for line in lines]
+    assert sum(line.startswith("answers for ") and line.endswith("/deep") for line in lines) == 1
+    monkeypatch.setattr("brigade.cli.image_show.is_terminal", lambda stream: True)
+    folded = brigade("info", image).stdout
+    assert str(image) not in folded and max(map(len, folded.splitlines())) <= 60
+    assert "".join(folded.split()) == "".join("".join(lines).split())
+
+
 @pytest.mark.parametrize(("term", "redraws"), [("xterm", True), ("dumb", False)])
 def test_a_bar_is_drawn_only_where_a_line_can_be_wiped(
     brigade, tmp_path, monkeypatch, term, redraws

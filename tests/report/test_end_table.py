@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import re
+import sys
 from typing import Any
 
 import pytest
@@ -59,11 +61,13 @@ def printed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     columns: int,
+    terminal: bool = True,
     **changes: Any,
 ) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     print_report({**copy.deepcopy(REPORT), **changes})
-    return capsys.readouterr().err.splitlines()
+    return re.sub("\x1b[^m]*m", "", capsys.readouterr().err).splitlines()
 
 
 @pytest.mark.parametrize("columns", [80, 60])
@@ -82,6 +86,20 @@ def test_a_long_path_is_parted_only_behind_slashes_and_nothing_of_it_is_lost(
     assert "".join(lines).count(LONG) == 9
     parts = [line for line in lines if line.startswith(LONG.split("project/")[0])]
     assert parts and all(line.endswith("/") for line in parts)
+
+
+def test_what_is_no_terminal_has_each_fact_on_a_line_of_its_own(monkeypatch, capsys):
+    wide = printed(monkeypatch, capsys, 500)
+    assert printed(monkeypatch, capsys, 60, terminal=False) == wide
+    path = "/sw/" + 30 * "name " + "\n\x1b[31mred"
+    changed = {**REPORT["image"], "left_to_file_system": [path]}
+    lines = printed(monkeypatch, capsys, 60, terminal=False, image=changed)
+    assert any(line.endswith("name \\n\\x1b[31mred") for line in lines)
+    why = f"{LONG} is not readable"
+    for terminal in (False, True):
+        lines = printed(monkeypatch, capsys, 60, terminal=terminal, unstaged=why)
+        assert "".join(lines).endswith(why)
+        assert (len(lines) == 1) is not terminal
 
 
 @pytest.mark.parametrize("columns", [0, 1, 2, 3])

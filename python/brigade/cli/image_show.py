@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ from brigade.errors import UsageError
 from brigade.image import compare
 from brigade.image.layout import ABSENT, FILE, KIND_NAMES, Entry
 from brigade.image.reader import Image
-from brigade.printable import printable
+from brigade.printable import is_terminal, printable
 from brigade.trial.summary import Difference, told
 
 _META_SHOWN = (("program", "for"), ("created", "made"), ("host", "made on"), ("brigade", "made by"))
@@ -52,7 +53,13 @@ def describe(image: Image) -> dict[str, Any]:
 
 
 def print_facts(facts: dict[str, Any]) -> None:
-    """The facts as a table on standard output."""
+    """The facts as a table on standard output. Only a terminal has a width: elsewhere each fact is
+    one line, which a program can search."""
+    rows = [(label, printable(text)) for label, text in _rows(facts)]
+    if not is_terminal(sys.stdout):
+        room = max(len(label) for label, _ in rows)
+        print("\n".join(f"{label:{room}}  {text}".rstrip() for label, text in rows))
+        return
     from rich.table import Table
     from rich.text import Text
 
@@ -61,7 +68,7 @@ def print_facts(facts: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, text in _rows(facts):
+    for label, text in rows:
         table.add_row(label, Text(text))
     make_console(highlight=False).print(table)
 
@@ -87,7 +94,7 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield label, " ".join(map(str, value)) if isinstance(value, list) else str(value)
     found = [Difference(**one) for one in meta.get("trial", {}).get("differences", ())]
     for line in told(found):
-        yield "the trial's ranks", printable(line)
+        yield "the trial's ranks", line
 
 
 def _stored(facts: dict[str, Any]) -> str:

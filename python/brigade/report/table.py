@@ -1,7 +1,8 @@
 """The end table of `brigade run`, for people, on standard error.
 
 A heading for each thing that was measured, its figures below it, one fact a line: nothing needs to
-be wrapped on a terminal of 60 columns, except long paths, which are parted behind a slash.
+be wrapped on a terminal of 60 columns, except long paths, which are parted behind a slash. In a
+file, as a batch job's, every fact is one line.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from rich.text import Text
 
 from brigade.console import make_console
-from brigade.printable import size
+from brigade.printable import is_terminal, printable, size
 from brigade.report import fork
 from brigade.report.causes import CAUSES
 
@@ -22,16 +23,20 @@ _INDENT = "  "
 
 def print_report(report: dict[str, Any]) -> None:
     """Print the table; one line only if the job ran without an image."""
-    console = make_console(file=sys.stderr, highlight=False, soft_wrap=False)
+    console = make_console(file=sys.stderr, highlight=False, soft_wrap=True)
+    narrow = is_terminal(console.file)
     if report["unstaged"]:
-        console.print(Text(f"brigade: the job ran without an image: {report['unstaged']}"))
+        text = f"brigade: the job ran without an image: {report['unstaged']}"
+        for line in _parted(text, console.width) if narrow else [text]:
+            console.print(Text(line))
         return
     console.print(Text(_title(report)))
     room = console.width - len(_INDENT)
     for heading, facts in sections(report):
         console.print(Text(heading, style="bold"))
         for fact in facts:
-            for line in _parted(fact, room):
+            shown = printable(fact)
+            for line in _parted(shown, room) if narrow else [shown]:
                 console.print(Text(_INDENT + line))
 
 
