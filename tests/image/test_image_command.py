@@ -137,12 +137,23 @@ def test_verify_of_a_damaged_image_says_why_and_exits_4(brigade, image, at):
     assert str(image) in json.loads(result.stdout)["reason"]
 
 
-@pytest.mark.parametrize("command", ["info", "ls", "verify"])
+@pytest.mark.parametrize("command", ["info", "ls", "verify", "update"])
 def test_a_file_that_is_no_image_exits_4(brigade, tmp_path, command):
     (tmp_path / "text").write_text("hello\n" * 2000)
-    result = brigade(command, tmp_path / "text")
-    assert result.returncode == 4
-    assert "not a Brigade image" in result.stderr
+    (tmp_path / "empty").touch()
+    for name in ("text", "empty"):
+        result = brigade(command, tmp_path / name)
+        assert (result.returncode, result.stdout) == (4, "")
+        assert "not a Brigade image" in result.stderr
+    result = brigade(command, tmp_path)
+    assert (result.returncode, result.stdout) == (4, "")
+    assert str(tmp_path) in result.stderr
+
+
+def test_update_of_an_image_that_has_missed_nothing_says_so(brigade, image):
+    result = brigade("update", image)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "missed nothing" in result.stdout
 
 
 def test_diff_of_images_made_at_other_times_is_nothing(brigade, image, tmp_path):

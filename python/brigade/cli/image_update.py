@@ -32,8 +32,11 @@ def command(image: str, as_json: bool, quiet: bool) -> None:
     from brigade.cli.image_create import Bar
     from brigade.image.grow import grow
     from brigade.image.missed import pending
+    from brigade.image.reader import Image
 
     path = str(find_image(image))
+    with Image(path):  # what is none has missed nothing either
+        pass
     missed = pending(path)
     bar = Bar(not quiet and not as_json and redraws())
     try:
