@@ -76,6 +76,25 @@ def test_named_arrays_and_attributes_are_told(tmp_path: Path):
     assert "damaged" in ask("info", path)
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["info FILE", "verify FILE", "join FILE to", "split -n 2 FILE to", "export FILE to.h5",
+     "import FILE to"],
+)  # fmt: skip
+def test_what_is_no_plain_file_is_refused_and_not_waited_for(tmp_path: Path, words: str):
+    os.mkfifo(tmp_path / "pipe.h5")
+    (tmp_path / "link.h5").symlink_to(tmp_path / "pipe.h5")
+    for name in ("pipe.h5", "link.h5"):
+        line = [word.replace("FILE", name) for word in words.split()]
+        done = subprocess.run(
+            [sys.executable, "-m", "brigade", "file", *line],
+            cwd=tmp_path, text=True, capture_output=True, timeout=100,
+        )  # fmt: skip
+        assert done.returncode in (2, BAD) and done.stdout == ""
+        assert "no plain file" in done.stderr
+    assert names(tmp_path) == ["link.h5", "pipe.h5"]
+
+
 def test_damage_is_named_and_ends_with_code_10(alone: Path, tmp_path: Path):
     good, bad, bare = tmp_path / "good", tmp_path / "bad", tmp_path / "bare"
     for path in (good, bad):

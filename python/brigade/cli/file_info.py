@@ -26,7 +26,7 @@ Examples:
   brigade file info --json ckpt.0042 | jq -r '.arrays[].name'""",
 )
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-@click.argument("file", type=There(dir_okay=False))
+@click.argument("file", type=There(dir_okay=False, plain=True))
 def command(file: str, as_json: bool) -> None:
     """Say what a file is made of: size, layout, parts, whether it has checksums, named arrays."""
     facts = ask("info", file)

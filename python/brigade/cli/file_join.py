@@ -16,7 +16,7 @@ Examples:
   brigade file join ckpt.0042 ckpt.0042       in its own place, whole at any moment""",
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@click.argument("file", type=There(dir_okay=False))
+@click.argument("file", type=There(dir_okay=False, plain=True))
 @click.argument("target", type=click.Path(dir_okay=False))
 def command(file: str, target: str, quiet: bool) -> None:
     """Make one plain file of a file of parts: the same bytes, with checksums of their own.

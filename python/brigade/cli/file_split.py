@@ -22,7 +22,7 @@ Examples:
     required=True,
     help="How many parts; fewer of a file of fewer stripes.",
 )
-@click.argument("file", type=There(dir_okay=False))
+@click.argument("file", type=There(dir_okay=False, plain=True))
 @click.argument("target", type=click.Path(dir_okay=False))
 def command(file: str, target: str, parts: int, quiet: bool) -> None:
     """Make a file of parts of a plain file, or of one of other parts: shares in order, of whole

@@ -26,7 +26,7 @@ Exit code 0 if every byte is as it was written, 10 if not or if there are no che
 )
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@click.argument("files", nargs=-1, required=True, type=There(dir_okay=False))
+@click.argument("files", nargs=-1, required=True, type=There(dir_okay=False, plain=True))
 def command(files: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """Compare every byte of FILES with its checksums, and the checksums with their own.
 

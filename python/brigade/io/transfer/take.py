@@ -28,6 +28,8 @@ def take(
     foreign.load()
     if not exists(source):
         raise UsageError(f"there is no {source}")
+    if not (source.is_file() or source.is_dir()):  # the opening of a pipe waits for who writes it
+        raise UsageError(f"{source} is no plain file")
     if exists(target) and not replace:
         raise UsageError(f"{target} exists", hint="--force lets it be replaced")
     with foreign.open(source, "r") as root:
