@@ -152,6 +152,21 @@ def test_a_trial_is_given_time_as_a_profile_is() -> None:
     assert [word for one in times for word in accepted(*one, ["0", "0.01", "-5"])] == []
 
 
+def test_a_zero_that_is_refused_is_named_as_its_option_is() -> None:
+    named = 0
+    for one, option in parameters():
+        if not isinstance(option.type, (click.FloatRange, click.IntRange, Duration, Size)):
+            continue
+        try:
+            option.type_cast_value(one, "0")
+        except UsageError as refused:
+            assert refused.message == f"{option.opts[0]} must be above 0"
+            named += 1
+        except click.BadParameter as refused:
+            assert refused.param is option
+    assert named > 15
+
+
 def test_no_option_takes_more_bytes_than_the_system_counts() -> None:
     sizes = [(one, option) for one, option in parameters() if isinstance(option.type, Size)]
     most = "1" + 400 * "0"

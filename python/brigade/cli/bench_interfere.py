@@ -57,7 +57,7 @@ Variants:
     help="What `yielding` allows calls to take, by what they take alone.",
 )  # fmt: skip
 @click.option(
-    "--rate", type=Size(),
+    "--rate", type=Size(positive=True),
     help="Bytes a second and rank of `capped`.  [default: 80% of what async reaches]",
 )  # fmt: skip
 @click.option(
@@ -115,8 +115,6 @@ def interfere(
         raise UsageError(
             f"no variant '{unknown[0]}'", hint=f"there are {', '.join(bench.VARIANTS)}"
         )
-    if rate == 0:
-        raise UsageError("--rate must be above 0")
     words = overlap.words(shlex.split(mpicc))
     made = program.compiled(cache_dir() / "bench", "overlap", words, overlap.SOURCES)
     cells = [(ranks, size) for ranks in widths for size in sizes]

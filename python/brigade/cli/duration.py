@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.number import above_zero
 from brigade.errors import UsageError
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -27,11 +28,17 @@ def duration(text: str) -> float:
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic in older click
-    """An option's value that is a length of time; seconds afterwards."""
+    """An option's value that is a length of time, above 0 if `positive`; seconds afterwards."""
 
     name = "time"
+
+    def __init__(self, positive: bool = False) -> None:
+        self.positive = positive
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        return value if isinstance(value, float) else duration(str(value))
+        seconds = value if isinstance(value, float) else duration(str(value))
+        if self.positive:
+            above_zero(seconds, param)
+        return seconds

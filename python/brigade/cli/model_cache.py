@@ -56,20 +56,32 @@ Policies:
     "--policy", type=click.Choice(list(POLICIES)), default="linux", show_default=True,
     help="How the cache works.",
 )  # fmt: skip
-@click.option("--memory", type=Size(), help="For pages of files.  [default: 128M]")
-@click.option("--write", type=Size(), help="Bytes a second of the device.  [default: 100M]")
-@click.option("--read", type=Size(), help="Bytes a second of the device.  [default: 100M]")
+@click.option("--memory", type=Size(positive=True), help="For pages of files.  [default: 128M]")
+@click.option(
+    "--write", type=Size(positive=True), help="Bytes a second of the device.  [default: 100M]"
+)
+@click.option(
+    "--read", type=Size(positive=True), help="Bytes a second of the device.  [default: 100M]"
+)
 @click.option("--latency", type=Duration(), help="Of a request to it.  [default: 100us]")
 @click.option("--shared", is_flag=True, help="It writes and reads in turn, not both at once.")
 @click.option("--background", type=Size(), help="Dirty bytes at which it begins to be written.")
 @click.option(
-    "--dirty", type=Size(), help="Most dirty bytes.  [default: the study's, or 1/5 of the memory]"
+    "--dirty",
+    type=Size(positive=True),
+    help="Most dirty bytes.  [default: the study's, or 1/5 of the memory]",
 )
-@click.option("--strict", type=Size(), help="Most dirty bytes of this device (FUSE: 1% of them).")
-@click.option("--client-dirty", type=Size(), help="Most of a client, as Lustre's max_dirty_mb.")
+@click.option(
+    "--strict", type=Size(positive=True), help="Most dirty bytes of this device (FUSE: 1% of them)."
+)
+@click.option(
+    "--client-dirty", type=Size(positive=True), help="Most of a client, as Lustre's max_dirty_mb."
+)
 @click.option("--write-through", is_flag=True, help="Pages are clean at once (FUSE, by default).")
 @click.option("--expire", type=Duration(), help="Age at which dirty pages go.  [default: 30s]")
-@click.option("--writeback", type=Duration(), help="Between looks for such.  [default: 5s]")
+@click.option(
+    "--writeback", type=Duration(positive=True), help="Between looks for such.  [default: 5s]"
+)
 @click.option("--read-ahead", type=Size(), help="At most.  [default: 128k]")
 @click.option("--figure", type=FILE, help="Draw it, too (needs Matplotlib).")
 @click.option("--json", "as_json", is_flag=True, help="For machines, with all samples.")
@@ -137,21 +149,14 @@ def _machine(study: str | None, policy: str, given: dict[str, Any]) -> Any:
     from brigade.model.cache import from_study
     from brigade.model.cache.settings import Limits, Machine
 
-    for name in ("memory", "write", "read"):
-        if given[name] == 0:
-            raise UsageError(f"--{name} must be above 0")
     made = from_study.machine(_study(study), policy) if study else Machine()
     device = {name: given[name] for name in ("write", "read") if given[name] is not None}
     if given["latency"] is not None:
         device.update(write_latency=given["latency"], read_latency=given["latency"])
     memory = dataclasses.replace(made.memory, bytes=given["memory"] or made.memory.bytes)
     limits = list(made.kernel.limits)
-    if given["dirty"] or given["background"] or not limits:
-        dirty = given["dirty"] or (limits[0].hard if limits else memory.bytes // 5)
-        background = given["background"] if given["background"] is not None else dirty // 2
-        if background >= dirty:
-            raise UsageError("--background must be less than --dirty")
-        limits[:1] = [Limits(background, dirty)]
+    if given["dirty"] or given["background"] is not None or not limits:
+        limits[:1] = [_dirty(given, limits[0].hard if limits else memory.bytes // 5)]
     if given["strict"]:
         limits.append(Limits(given["strict"] / 2, given["strict"], strict=True))
     if given["client_dirty"]:
@@ -168,6 +173,28 @@ def _machine(study: str | None, policy: str, given: dict[str, Any]) -> Any:
             close_waits=through or made.kernel.close_waits, **kernel,
         ),
     )  # fmt: skip
+
+
+def _dirty(given: dict[str, Any], usual: float) -> Any:
+    """The limits of dirty bytes; `usual`: the most of them where --dirty does not say it."""
+    from brigade.model.cache.settings import Limits
+
+    dirty, background = given["dirty"] or usual, given["background"]
+    if background is None:
+        background = dirty // 2
+    if background < dirty:
+        return Limits(background, dirty)
+    if given["dirty"]:
+        raise UsageError("--background must be less than --dirty")
+    if given["background"] is not None:
+        raise UsageError(
+            f"--background must be less than the most dirty bytes, here {dirty:,.0f}",
+            hint="say more with --dirty",
+        )
+    raise UsageError(
+        f"--memory is too little: with a fifth of it, {dirty:,.0f} bytes, nothing can be dirty",
+        hint="say more with --memory, or how much may be dirty with --dirty",
+    )
 
 
 def _study(path: str) -> dict[str, Any]:

@@ -33,14 +33,18 @@ SWEPT = ("nodes", "mtbf", "writers", "rate", "slowdown", "interval")
 @click.command(epilog=EPILOG)
 @click.option("--nodes", type=click.IntRange(1), required=True, help="Nodes of the job.")
 @click.option("--cores", type=click.IntRange(1), default=64, show_default=True, help="Of a node.")
-@click.option("--size", "bytes_", type=Size(), help="Of a checkpoint, all ranks.")
-@click.option("--node-size", type=Size(), help="What each node adds to a checkpoint.")
-@click.option("--rate", type=Size(), required=True, help="Bytes a second of the shared storage.")
+@click.option("--size", "bytes_", type=Size(positive=True), help="Of a checkpoint, all ranks.")
+@click.option("--node-size", type=Size(positive=True), help="What each node adds to a checkpoint.")
+@click.option(
+    "--rate", type=Size(positive=True), required=True, help="Bytes a second of the shared storage."
+)
 @click.option("--writers", type=click.IntRange(1), help="Ranks that write.  [default: one a node]")
-@click.option("--writer-rate", type=Size(), help="Bytes a second that one writer can send.")
+@click.option(
+    "--writer-rate", type=Size(positive=True), help="Bytes a second that one writer can send."
+)
 @click.option(
     "--copy-rate",
-    type=Size(),
+    type=Size(positive=True),
     default="2G",
     show_default=True,
     help="Bytes a second that a node copies to its own memory or disk.",
@@ -52,9 +56,13 @@ SWEPT = ("nodes", "mtbf", "writers", "rate", "slowdown", "interval")
     show_default=True,
     help="Of computing, while something is written behind it.",
 )
-@click.option("--mtbf", type=Duration(), help="Time between failures of the whole job.")
 @click.option(
-    "--node-mtbf", type=Duration(), help="Time between failures of a node.  [default: 5y]"
+    "--mtbf", type=Duration(positive=True), help="Time between failures of the whole job."
+)
+@click.option(
+    "--node-mtbf",
+    type=Duration(positive=True),
+    help="Time between failures of a node.  [default: 5y]",
 )
 @click.option(
     "--survive",
@@ -71,9 +79,17 @@ SWEPT = ("nodes", "mtbf", "writers", "rate", "slowdown", "interval")
     help="Of a restart, before anything is read.",
 )
 @click.option(
-    "--work", type=Duration(), default="7d", show_default=True, help="Of computing, alone."
+    "--work",
+    type=Duration(positive=True),
+    default="7d",
+    show_default=True,
+    help="Of computing, alone.",
 )
-@click.option("--interval", type=Duration(), help="What is done today: its cost is shown as well.")
+@click.option(
+    "--interval",
+    type=Duration(positive=True),
+    help="What is done today: its cost is shown as well.",
+)
 @click.option("--every", type=click.IntRange(1, 64), help="So many checkpoints, one is shared.")
 @click.option(
     "--spread",
@@ -183,10 +199,6 @@ def _job(given: dict[str, Any], found: list[Any]) -> Any:
         )
     if given["mtbf"] is not None and given["node_mtbf"] is not None:
         raise UsageError("--mtbf and --node-mtbf say the same", hint="give one of them")
-    for name in ("rate", "copy_rate", "writer_rate", "bytes_", "node_size", "work", "mtbf",
-                 "node_mtbf", "interval"):  # fmt: skip
-        if given[name] == 0:
-            raise UsageError(f"--{name.strip('_').replace('_', '-')} must be above 0")
     nodes = given["nodes"]
     each = NODE_MTBF if given["node_mtbf"] is None else given["node_mtbf"]
     bytes_ = given["bytes_"] if given["bytes_"] is not None else nodes * given["node_size"]

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from brigade.errors import UsageError
+
 LARGEST = 1e9  #: as seconds 30 years, which a process can still wait; nothing counted is more
 
 
@@ -23,3 +25,9 @@ class Number(click.FloatRange):
         if abs(number) > LARGEST:
             self.fail(f"{value!r} is more than {LARGEST:,.0f}.", param, ctx)
         return number
+
+
+def above_zero(value: float, param: click.Parameter | None) -> None:
+    """Raises UsageError of an option whose value is 0, by the option's name."""
+    if value == 0:
+        raise UsageError(f"{param.opts[0] if param else 'a value'} must be above 0")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from brigade.cli.number import above_zero
 from brigade.errors import UsageError
 
 _SHIFTS = {"k": 10, "m": 20, "g": 30, "t": 40}
@@ -27,11 +28,16 @@ def size(text: str | None) -> int | None:
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # not generic in older click
-    """An option's value that is a size; an int afterwards."""
+    """An option's value that is a size, above 0 if `positive`; an int afterwards."""
 
     name = "size"
+
+    def __init__(self, positive: bool = False) -> None:
+        self.positive = positive
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         bytes_ = value if isinstance(value, int) else size(value)
         assert bytes_ is not None
+        if self.positive:
+            above_zero(bytes_, param)
         return bytes_
