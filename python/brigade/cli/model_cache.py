@@ -14,6 +14,7 @@ from brigade.cli.duration import Duration
 from brigade.cli.size import Size
 from brigade.cli.there import There
 from brigade.errors import UsageError
+from brigade.load_json import load_json
 from brigade.model.cache.settings import POLICIES
 
 EPILOG = """\b
@@ -199,7 +200,7 @@ def _dirty(given: dict[str, Any], usual: float) -> Any:
 
 def _study(path: str) -> dict[str, Any]:
     try:
-        found = json.loads(Path(path).read_text("utf-8"))
+        found = load_json(Path(path).read_text("utf-8"))
         if found["benchmark"] == "cache" and found["schema"] == 1:
             return dict(found)
     except (ValueError, KeyError, TypeError):

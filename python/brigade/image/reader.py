@@ -240,10 +240,10 @@ class Image:
     def meta(self) -> dict[str, Any]:
         """What the builder wrote about the image."""
         if self._meta is None:
-            import json
+            from brigade.load_json import load_json
 
             try:
-                meta = json.loads(self._section(self._meta_off, self._meta_bytes) or b"{}")
+                meta = load_json(self._section(self._meta_off, self._meta_bytes) or b"{}")
             except ValueError:
                 meta = None
             if not isinstance(meta, dict):

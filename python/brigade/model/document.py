@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from brigade.errors import BrigadeError
+from brigade.load_json import load_json
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ def load(path: str | os.PathLike[str], what: str, parse: Callable[[Any], T], hin
     something else than `what` ("a demand")."""
     try:
         with open(path, encoding="utf-8") as text:
-            return parse(json.load(text))
+            return parse(load_json(text.read()))
     except OSError as error:
         raise BrigadeError(f"{os.fspath(path)}: {error.strerror}", hint=hint) from error
     except (ValueError, TypeError) as error:

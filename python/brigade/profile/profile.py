@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from brigade.errors import BrigadeError
+from brigade.load_json import load_json
 
 SCHEMA = 1
 
@@ -252,7 +253,7 @@ def load(path: str | os.PathLike[str]) -> Profile:
     """Read a profile. Raises BrigadeError if there is none, or it is something else."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as text:
-            return from_dict(json.load(text))
+            return from_dict(load_json(text.read()))
     except OSError as error:
         raise BrigadeError(
             f"{os.fspath(path)}: {error.strerror}",

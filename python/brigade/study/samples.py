@@ -13,6 +13,7 @@ from typing import Any
 
 from brigade import __version__
 from brigade.errors import BrigadeError
+from brigade.load_json import load_json
 
 SCHEMA = 1
 
@@ -106,7 +107,7 @@ def save(study: Study, path: Path, conclusions: list[str]) -> None:
 def load(path: Path) -> Study:
     """Read a study again. Raises BrigadeError if it is none."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = load_json(path.read_text(encoding="utf-8"))
         data.pop("conclusions", None)
         if data.get("schema") != SCHEMA:
             raise TypeError("another schema")

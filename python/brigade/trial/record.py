@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from brigade.errors import TrialError
+from brigade.load_json import load_json
 
 FACTS = "trial.json"
 FIELDS = 7
@@ -229,7 +230,7 @@ def note_end(folder: str | os.PathLike[str]) -> None:
 def read_facts(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What `trial.json` says; nothing if there is none."""
     try:
-        facts = json.loads((Path(folder) / FACTS).read_bytes())
+        facts = load_json((Path(folder) / FACTS).read_bytes())
     except (OSError, ValueError):
         return {}
     return facts if isinstance(facts, dict) else {}

@@ -11,12 +11,12 @@ distances from it (of the logarithms) are lengthened to those of one cell with a
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from brigade.errors import BrigadeError
+from brigade.load_json import load_json
 
 HINT = "give JSON of `brigade bench checkpoint --json`, or a file with one number of seconds a line"
 
@@ -32,7 +32,7 @@ def parse(text: str, variant: str = "brigade") -> Measured:
     """BrigadeError if there are no such samples."""
     if text.lstrip()[:1] in ("{", "["):
         try:
-            report = json.loads(text)
+            report = load_json(text)
         except ValueError as error:
             raise BrigadeError(f"not JSON: {error}", hint=HINT) from error
         return _report(report, variant)
