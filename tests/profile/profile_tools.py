@@ -16,8 +16,8 @@ def compile_c(source: str, target: Path, *flags: str) -> Path:
     return target
 
 
-def brigade(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+def brigade(*words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "brigade", *words],
-        env={**os.environ, **env}, capture_output=True, text=True,
+        env={**os.environ, **env}, cwd=cwd, capture_output=True, text=True,
     )  # fmt: skip

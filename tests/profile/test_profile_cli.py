@@ -110,6 +110,12 @@ def test_a_kept_trace_explains_later(tmp_path):
     assert done.returncode == 0 and "package path of json" in done.stdout
     again = profiled(tmp_path, "--keep-trace", "kept", "--", sys.executable, "-c", "0")
     assert again.returncode == 1 and b"has a trace already" in again.stderr
+    (tmp_path / "alone").mkdir()
+    shutil.copy(tmp_path / "kept/profile.json", tmp_path / "alone")
+    for given in ("alone", "alone/profile.json", "other.json", "nowhere"):
+        done = brigade("explain", "--trace", given, "json", cwd=tmp_path)
+        assert done.returncode == 1 and f"brigade: {given}: there is no kept trace" in done.stderr
+        assert "a profile alone" in done.stderr and "--keep-trace" in done.stderr
 
 
 def test_before_and_after_stand_in_one_profile(tmp_path):
@@ -214,6 +220,19 @@ def test_what_cannot_be_read_or_kept_is_said_before_the_program_runs(tmp_path, w
     seen = profiled(tmp_path, *words, "--", "touch", "ran")
     assert seen.returncode == 1 and not (tmp_path / "ran").exists()
     assert said in seen.stderr.decode() and b"Traceback" not in seen.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["profile", "explain json", "explain --fork json", "budget --max-ops 9"]
+)
+def test_a_folder_to_cover_that_is_none_is_said_before_the_program_runs(tmp_path, command):
+    (tmp_path / "file").touch()
+    for folder in ("missing", "file"):
+        words = [*command.split(), "--cover", folder, "--", "touch", "ran"]
+        done = brigade(*words, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"--cover {folder}: there is no such folder" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_file_that_cannot_be_written_costs_neither_the_report_nor_the_others(tmp_path):

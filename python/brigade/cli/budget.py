@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from brigade.cli.completing import FILE, WORDS
-from brigade.cli.observing import in_order, observing_options
+from brigade.cli.observing import covered, in_order, observing_options
 from brigade.errors import BrigadeError, OverBudget, ProgramFailed, UsageError
 
 EPILOG = """\b
@@ -104,7 +104,7 @@ def _profile(
     from brigade.job.observed import Settings
     from brigade.job.profiled import observed_once, observed_under_brigade
 
-    settings = Settings(words=words, cover=cover, **options)
+    settings = Settings(words=words, cover=covered(cover), **options)
     with in_order():
         seen = observed_under_brigade(settings) if under_brigade else observed_once(settings)
     return seen.built.profile, seen.status

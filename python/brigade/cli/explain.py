@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from brigade.cli.completing import DIR, FILE, WORDS
-from brigade.cli.observing import BeforeAndAfter, in_order, observing_options
+from brigade.cli.observing import BeforeAndAfter, covered, in_order, observing_options
 from brigade.errors import BrigadeError, UsageError
 
 EPILOG = """\b
@@ -66,6 +66,8 @@ def command(
     COMMAND is run as a trial; an image that such a trial made will do as well.
     """
     words: list[str] = click.get_current_context().meta.get("job", [])
+    if words:
+        cover = tuple(covered(cover))
     if fork:
         sys.exit(_explain_fork(list(names), words, image, as_json, options))
     if not names or image:
@@ -135,11 +137,14 @@ def _built(words: list[str], folder: str | None, cover: list[str], options: Any)
     if not folder:
         with in_order():
             return observed_once(Settings(words=words, cover=cover, **options)).built
+    given = folder
     folder = os.path.dirname(folder) or "." if folder.endswith(".json") else folder
-    if not os.path.exists(os.path.join(folder, PROFILE)):
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    if PROFILE not in names or not any(name.endswith(native.SUFFIX) for name in names):
         raise BrigadeError(
-            f"{folder} holds no kept trace",
-            hint="make one with `brigade profile --keep-trace DIR -- COMMAND`",
+            f"{given}: there is no kept trace",
+            hint="a profile alone does not tell enough; keep the trace with it: "
+            "`brigade profile --keep-trace DIR -- COMMAND`",
         )
     known = profile.load(os.path.join(folder, PROFILE))
     return build.build(

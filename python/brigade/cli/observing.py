@@ -3,15 +3,18 @@ run and seen; and a command that takes names before `--` and a job after it."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
 
+from brigade import shut
 from brigade.cli.completing import DIR
 from brigade.cli.number import Number
+from brigade.errors import UsageError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -42,6 +45,16 @@ def observing_options(command: Decorated) -> Decorated:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def covered(folders: Iterable[str]) -> list[str]:
+    """Those of --cover, for a job that is to be run here. Raises UsageError if one is none: nothing
+    would be counted in it, and nobody would hear of that."""
+    found = list(folders)
+    for folder in found:
+        if not os.path.isdir(folder):
+            raise UsageError(f"--cover {folder}: there is no such folder", hint=shut.advice(folder))
+    return found
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from brigade.cli.completing import DIR, FILE, WORDS
-from brigade.cli.observing import observing_options
+from brigade.cli.observing import covered, observing_options
 from brigade.errors import BrigadeError, UsageError
 
 EPILOG = """\b
@@ -102,7 +102,7 @@ def command(
     elif straces:
         status = _from_straces(straces, list(cover), outputs, options)
     else:
-        status = _run(list(command), list(cover), outputs, options)
+        status = _run(list(command), covered(cover), outputs, options)
     sys.exit(status)
 
 
