@@ -1,5 +1,5 @@
-"""`python -m brigade` and the `brigade` command; the one place that catches BrigadeError, and
-what the system refuses."""
+"""`python -m brigade` and the `brigade` command; the one place that catches BrigadeError, what the
+system refuses, and a Ctrl-C that no command had a use for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 
 from brigade import streams
 from brigade.errors import BrigadeError
+from brigade.interrupt import Interrupted
 
 
 def main() -> int:
@@ -24,6 +25,17 @@ def main() -> int:
         if error.errno != errno.EPIPE:  # who has seen enough need not be told
             print(f"brigade: {said}", file=sys.stderr)
         return 1
+    except (KeyboardInterrupt, Interrupted) as stop:
+        return _stopped(getattr(stop, "signum", signal.SIGINT))
+
+
+def _stopped(signum: int) -> int:
+    """Ends as the signal would have ended a program that does not hear it."""
+    from brigade.job.signals import die_of
+
+    print(f"brigade: stopped by {signal.Signals(signum).name}", file=sys.stderr)
+    die_of(signum)
+    return 128 + signum
 
 
 def _command() -> int:

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -280,6 +281,24 @@ def test_a_word_that_is_no_command_is_an_error_with_exit_code_2():
     assert result.returncode == 2
     assert "rum" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["predict --ranks 8 --profile FILE", "model cache --workload FILE", "profile --from FILE"],
+)
+def test_ctrl_c_ends_a_command_as_it_ends_others(tmp_path: Path, words: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "brigade", *words.replace("FILE", str(pipe)).split()]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as child:  # fmt: skip
+        with pipe.open("w"):  # open when the command reads it
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate(timeout=100)
+    assert (child.returncode, said) == (-signal.SIGINT, "brigade: stopped by SIGINT\n")
 
 
 def test_no_command_is_listed_with_half_a_sentence() -> None:

@@ -8,11 +8,13 @@ command (or group) called `command`.
 from __future__ import annotations
 
 import importlib
+import signal
 from typing import Any
 
 import click
 
 from brigade import __version__
+from brigade.interrupt import Interrupted
 
 # name -> one line for `brigade --help`, so that listing the commands imports none of them
 COMMANDS = {
@@ -76,8 +78,18 @@ class LazyGroup(Group):
         return [*self._lazy.items(), *own]
 
 
+class Root(LazyGroup):
+    """All commands. click takes Ctrl-C for the end of a question that it asked, and ends with 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted(signal.SIGINT) from None
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=Root,
     lazy=COMMANDS,
     prefix="brigade.cli.",
     context_settings={"help_option_names": ["-h", "--help"]},
