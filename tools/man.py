@@ -76,7 +76,8 @@ def subcommands(
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is not None and not command.hidden:
-            yield command, click.Context(command, info_name=name, parent=context)
+            settings = command.context_settings
+            yield command, click.Context(command, info_name=name, parent=context, **settings)
 
 
 def pages(
@@ -129,7 +130,8 @@ def main(folder: Path) -> None:
     from brigade.cli import cli
 
     folder.mkdir(parents=True, exist_ok=True)
-    for command, context in pages(cli, click.Context(cli, info_name="brigade")):
+    top = click.Context(cli, info_name="brigade", **cli.context_settings)
+    for command, context in pages(cli, top):
         path = folder / f"{context.command_path.replace(' ', '-')}.1"
         path.write_text(page(command, context, __version__))
     for name, compiler in (("io", "cc app.c $(brigade io-config"),

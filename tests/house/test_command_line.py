@@ -370,7 +370,7 @@ def test_every_command_has_a_manual_page(tmp_path):
     for path in tmp_path.glob("*.1"):
         empty = re.findall(r"\.TP\n.*\n\\&\n", path.read_text())
         assert not empty, f"{path.name} explains nothing of {empty}"
-        assert "\\-\\-help" in path.read_text()
+        assert "\\fB\\-h, \\-\\-help\\fR" in path.read_text()
     run = (tmp_path / "brigade-run.1").read_text()
     assert ".SH SYNOPSIS\n\\fBbrigade run\\fR" in run
     assert "\\fB\\-\\-json" in run
