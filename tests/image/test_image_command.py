@@ -95,6 +95,16 @@ def test_a_bar_is_drawn_only_where_a_line_can_be_wiped(
     assert done.returncode == 0 and ("\r\033[K" in done.stderr) is redraws
 
 
+def test_a_folder_is_no_place_for_an_image(brigade, tmp_path, monkeypatch):
+    (tmp_path / "prefix").mkdir()
+    (tmp_path / "prefix.brg").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for more, folder in (((), "prefix.brg"), (("-o", "."), ".")):
+        done = brigade("create", "--prefix", "prefix", *more)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"brigade: {folder} is a folder\n" in done.stderr
+
+
 def test_ls_lists_what_exists_and_absences_if_asked(brigade, image):
     lines = brigade("ls", image).stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["-L", "C-", "--", "--"]

@@ -83,6 +83,8 @@ def command(
         raise UsageError("-o says where the image is to be", hint="-o app.brg -- COMMAND")
     source = prefix or record or ""
     target = output or os.path.basename(os.path.abspath(source)) + ".brg"
+    if os.path.isdir(target):
+        raise UsageError(f"{target} is a folder", hint="name the file of the image with -o")
     if prefix is not None and is_under(os.path.realpath(target), os.path.realpath(prefix)):
         raise UsageError(
             f"{target} would lie inside the folder it is made of", hint="choose another with -o"
