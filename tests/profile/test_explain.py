@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -11,7 +12,9 @@ import pytest
 from made_traces import PYTHON, built, process, python
 from profile_tools import brigade, compile_c
 
+from brigade.console import make_console
 from brigade.profile.explain import closest, explain, near_files
+from brigade.profile.stepwise import print_explanation
 
 
 def test_the_steps_of_a_module_are_told_in_their_order():
@@ -144,6 +147,19 @@ def test_for_people_the_steps_stand_in_a_table(world):
     assert done.returncode == 0
     assert f"found at {world}/lib/libhere.so.1" in done.stdout
     assert "RUNPATH of app" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [("open 3", "1 call, not in vain"), ("open ENOENT", "1 call, in vain"),
+     ("open ENOENT /mnt/soft/a/libx.so.2\nopen 3", "2 calls, 1 of them in vain")],
+)  # fmt: skip
+def test_one_call_is_counted_as_one(calls, said):
+    text = f"exec 0 /mnt/soft/app/bin/app\n{calls} /mnt/soft/lib/libx.so.2\n"
+    (told,) = explain(built(process(text)), "libx.so.2")
+    out = io.StringIO()
+    print_explanation(told, make_console(file=out, width=100))
+    assert said in out.getvalue().splitlines()[0]
 
 
 def test_a_name_that_nothing_looked_for_is_exit_code_1(world):

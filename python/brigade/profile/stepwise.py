@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from brigade.profile.explain import Explanation, Step
+from brigade.profile.words import many
 
 _HOW = {
     "DT_NEEDED": "is needed by",
@@ -28,7 +29,7 @@ def print_explanation(told: Explanation, console: Console) -> None:
     if told.read_calls:
         parts.append(
             Text(
-                f"Read: {told.read_calls:,} calls, {told.read_us:,.0f} µs, "
+                f"Read: {many(told.read_calls, 'call')}, {told.read_us:,.0f} µs, "
                 f"{told.read_bytes:,} bytes read."
             )
         )
@@ -43,7 +44,9 @@ def print_explanation(told: Explanation, console: Console) -> None:
 
 
 def _head(told: Explanation) -> Text:
-    wasted = f"{told.calls:,} calls, {told.wasted:,} of them in vain"
+    wasted = f"{many(told.calls, 'call')}, {told.wasted:,} of them in vain"
+    if told.calls == 1:
+        wasted = "1 call, in vain" if told.wasted else "1 call, not in vain"
     head = Text(told.name, style="bold")
     if told.found:
         return head.append(f": found at {told.found}; {wasted}", style="not bold")
