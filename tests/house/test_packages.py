@@ -83,6 +83,8 @@ def test_a_package_that_the_release_lacks_is_named(machine):
     result = machine.packages("emacs\n")
     assert result.returncode != 0
     assert "no package named 'emacs'" in result.stderr
+    releases = "Debian 12 or 13, or Ubuntu 24.04"
+    assert releases in result.stderr and releases in (ROOT / "README.md").read_text()
 
 
 def test_services_are_forbidden_during_the_installation_and_the_ban_is_lifted_after_it(machine):

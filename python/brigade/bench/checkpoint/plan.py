@@ -65,7 +65,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Variant:
-    """A way of writing; `component` is what does a job's MPI-IO (bench/component.py), or ""."""
+    """A way of writing. `component` is what does a job's MPI-IO, or "": see
+    python/brigade/bench/component.py."""
 
     name: str
     back_end: str

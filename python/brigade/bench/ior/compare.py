@@ -2,7 +2,7 @@
 
 A figure is the median of the repetitions' bandwidths, which are of the bytes that were moved. A
 ratio is of medians, in jobs that ran both or, where none can, in rounds that did, with a 95%
-interval from a bootstrap over repetitions (bench/checkpoint/summary.py).
+interval from a bootstrap over repetitions (python/brigade/bench/checkpoint/summary.py).
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ _COMPONENTS = {"OMPIO": "ompio", "ROMIO": "romio", "PRELOADED": PRELOADED}
 
 @dataclass(frozen=True)
 class Way:
-    """What stands beside others: a word of -a, and what does a job's MPI-IO for it
-    (bench/component.py), or ""."""
+    """What stands beside others: a word of -a, and what does a job's MPI-IO for it, or "": see
+    python/brigade/bench/component.py."""
 
     name: str
     word: str
