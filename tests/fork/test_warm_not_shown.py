@@ -87,6 +87,32 @@ def test_a_module_that_another_only_asked_for_and_is_at_another_place(own: Warm)
     assert same(own, ["-c", other_first(own) + text], env).endswith("second/thing.py\n")
 
 
+ASKS = {
+    "imports_it": "try:\n  import thing\n  has = True\nexcept ImportError:\n  has = False\n",
+    "looks_for_it": "import importlib.util as u\nhas = u.find_spec('thing') is not None\n",
+}
+STAND_IN = "t = sys.modules['thing'] = types.ModuleType('thing')"
+PUT = {  # and whether there is such a module then
+    f"{STAND_IN}; t.__spec__ = importlib.machinery.ModuleSpec('thing', None)": True,
+    "import uuid; sys.modules['thing'] = uuid": True,
+    "sys.modules['thing'] = None": False,
+}
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["none_found", "one_found"])
+@pytest.mark.parametrize("how", ASKS)
+def test_what_the_program_has_put_there_by_the_name_of_a_module(
+    own: Warm, how: str, is_there: bool
+) -> None:
+    (own.cwd / "asks.py").write_text(ASKS[how])
+    if is_there:
+        (own.cwd / "thing.py").write_text("")
+    own.trial(["-c", "import importlib.util, asks"])
+    for put, has in {"pass": is_there, **PUT}.items():
+        text = f"import sys, types, importlib.machinery\n{put}\nimport asks; print(asks.has)"
+        assert same(own, ["-c", text]) == f"{has}\n"
+
+
 PARENTS = {"none": "", "its_own": "child = 'the package has its own'\n"}
 
 

@@ -60,6 +60,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_warned",
         "_brigade_warm",
         "_brigade_renew",
+        "_brigade_same",
         "_brigade_show",
     ),
     *("_brigade_streams", "_brigade_fork"),

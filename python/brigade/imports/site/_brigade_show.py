@@ -20,7 +20,6 @@ to look is to write.
 import sys
 
 from _brigade_again import ACTIONS
-from _brigade_common import is_one_of
 from _brigade_finders import Finder, folder_of
 from _brigade_given import give_back
 from _brigade_loggers import may_come
@@ -28,7 +27,6 @@ from _brigade_nodes import (
     ABSENT,
     ATTRIBUTE,
     DEP,
-    ENVIRON,
     EXTRA,
     FOUND,
     GIVEN,
@@ -48,6 +46,7 @@ from _brigade_nodes import (
 )
 from _brigade_parts import is_made_by_the_first
 from _brigade_renew import carry_out, renew
+from _brigade_same import is_otherwise, variables_are
 from _brigade_state import Settings, touched_folders
 from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
 from _brigade_warned import is_shown_here
@@ -208,12 +207,16 @@ class Store:
                 continue
             what = others[what]
             if kind == ABSENT:
+                if is_otherwise(what):
+                    raise _Otherwise(what)
                 if what in _modules or self._is_as_then(what):
                     continue
                 if self._search(what) is not None:
                     raise _Otherwise(what)
             elif kind == FOUND:
                 name, origin = what
+                if is_otherwise(name, origin):
+                    raise _Otherwise(name)
                 if self._is_as_then(name):
                     continue
                 spec = self._search(name)
@@ -242,7 +245,8 @@ class Store:
                 if what not in _modules:
                     raise _Otherwise(what)
             elif kind in (READ, READ_SET, READ_ALL):
-                self._compare(kind, what, done)
+                if not variables_are(kind, what, done):
+                    raise _Otherwise(what)
             else:
                 if kind == ATTRIBUTE and hasattr(sys, what[0]):
                     raise _Otherwise(what)
@@ -263,22 +267,6 @@ class Store:
             raise _Otherwise(name)
         done.append((GIVEN, (held, attribute, held.__dict__.get(attribute, MISSING))))
         held.__dict__[attribute] = value
-
-    @staticmethod
-    def _compare(kind, what, done):
-        """Whether variables that an execution read are what they were then, with all that the
-        executions before it have set."""
-        now = _environ
-        if any(of == ENVIRON for of, _what in done):
-            now = {**now, **dict([what for of, what in done if of == ENVIRON])}
-        names, then = what
-        if kind == READ_ALL:
-            found = {key: now[key] for key in now if is_one_of(key, names)}
-            same = {key: value for key, value in found.items() if value is not None} == then
-        else:
-            same = now.get(names) == then
-        if not same:
-            raise _Otherwise(names)
 
     def _request(self, number, done):
         table = self.table

@@ -90,6 +90,7 @@ _TEMPLATE = _VIEW + (
     "_brigade_warned",
     "_brigade_warm",
     "_brigade_renew",
+    "_brigade_same",
     "_brigade_show",
     "_brigade_streams",
     "_brigade_fork",
