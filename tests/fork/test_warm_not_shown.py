@@ -113,6 +113,45 @@ def test_what_the_program_has_put_there_by_the_name_of_a_module(
         assert same(own, ["-c", text]) == f"{has}\n"
 
 
+LOOKS = {
+    "keeps_it": "old = sys.excepthook\n",
+    "keeps_it_in_a_class": "class C:\n  old = sys.excepthook\nold = C.old\n",
+    "keeps_it_in_a_function": "def f():\n  global old; old = sys.excepthook\nf()\n",
+    "compares_it": "old = sys.excepthook is sys.__excepthook__\n",
+    "asks_for_it_by_name": "old = getattr(sys, 'excepthook')\n",
+    "asks_for_one_of_threads": "import threading\nold = threading.excepthook\n",
+    "asks_for_one_that_is_not_there": "old = getattr(sys, 'tracebacklimit', None)\n",
+    "asks_for_a_value": "old = sys.dont_write_bytecode\n",
+}
+SETS = """\
+import sys, threading
+def hook(*_): pass
+sys.excepthook = threading.excepthook = hook
+sys.tracebacklimit, sys.dont_write_bytecode = 9, True
+"""
+
+
+@pytest.mark.parametrize("how", LOOKS)
+def test_who_looked_at_what_the_program_has_set_since(own: Warm, how: str) -> None:
+    (own.cwd / "looks.py").write_text(f"import sys\n{LOOKS[how]}")
+    (own.cwd / "above.py").write_text("import looks\n")
+    own.trial(["-c", "import above"])
+    show = "import above; old = above.looks.old; print(getattr(old, '__name__', old))"
+    before, after = same(own, ["-c", show]), same(own, ["-c", SETS + show])
+    assert before != after
+
+
+def test_who_looks_at_it_later_is_shown_all_the_same(own: Warm) -> None:
+    (own.cwd / "looks.py").write_text(
+        "import sys, threading, os\ndef f(): return sys.excepthook\npid = os.getpid()\n"
+    )
+    own.trial(["-c", "import looks"])
+    (rank,) = own.ranks(
+        ["-c", SETS + "import looks, os; print(looks.f() is hook, looks.pid == os.getpid())"]
+    )
+    assert rank.said() == ("True False\n", "", 0)
+
+
 PARENTS = {"none": "", "its_own": "child = 'the package has its own'\n"}
 
 

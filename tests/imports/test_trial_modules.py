@@ -170,6 +170,17 @@ def test_what_neither_sets_nor_calls_another_module_has_done_nothing_to_it(tree:
     assert not [e for e in events(done) if e[1] in ("called", "mask")]
 
 
+HOOKS = "sys.excepthook = sys.unraisablehook = sys.displayhook = threading.excepthook = print\n"
+
+
+def test_what_a_program_sets_that_others_look_at_when_they_use_it_is_no_change(tree: Tree) -> None:
+    done = tree.watch(
+        f"import sys, threading\nimport below\n{HOOKS}"
+        "sys.dont_write_bytecode, sys.tracebacklimit = True, 0\nimport late"
+    )
+    assert not [e for e in events(done) if e[1] == "called"]
+
+
 def test_where_a_module_of_the_program_imports_is_told(tree: Tree) -> None:
     (tree.folder / "app.py").write_text("import home\n\ndef f():\n    import calls\n\nf()\n")
     records = tree.folder / "records"

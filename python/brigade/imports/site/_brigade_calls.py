@@ -28,6 +28,7 @@ seen.
 
 import sys
 
+from _brigade_common import USED_LATE
 from _brigade_generators import numpy_state
 
 _modules = sys.modules
@@ -38,9 +39,9 @@ _OURS = "_brigade", "sitecustomize", "usercustomize"
 _SETTERS = {"random": (), "decimal": ("getcontext", "setcontext"), "locale": ("setlocale",)}
 # of the standard library, names that others look at when they are used; "": all
 _USED_LATE = {
-    "warnings": ("",), "mimetypes": ("",),
-    "sys": ("path", "meta_path", "path_hooks", "ps1", "ps2", "last_type", "last_value",
-            "last_traceback", "last_exc"),
+    "warnings": ("",), "mimetypes": ("",), **USED_LATE,
+    "sys": (*USED_LATE["sys"], "path", "meta_path", "path_hooks", "ps1", "ps2", "last_type",
+            "last_value", "last_traceback", "last_exc"),
 }  # fmt: skip
 _bootstrap = sys.modules["_frozen_importlib"]
 _PYTHONS_OWN = _bootstrap.BuiltinImporter, _bootstrap.FrozenImporter

@@ -6,6 +6,8 @@
     read_whole(path) a file's bytes
     working_folder() its path, or None
     ReadDict         a dict that tells what is read of it
+    USED_LATE        names of modules that programs set, and others look at when they use them; who
+                     looks at import is found when a template warms (_brigade_hooks.py)
     MISSING          in the place of a value that is not there
     is_one_of(name, patterns)   whether a name is among those; `*` at the end: all that begin so
 
@@ -19,6 +21,11 @@ _posix = sys.modules["posix"]
 _READ = _posix.O_RDONLY | _posix.O_CLOEXEC
 _PIECE_BYTES = 1 << 16
 MISSING = object()
+USED_LATE = {
+    "sys": ("excepthook", "unraisablehook", "displayhook", "breakpointhook", "tracebacklimit",
+            "dont_write_bytecode"),
+    "threading": ("excepthook",),
+}  # fmt: skip
 
 
 def borrow(name):

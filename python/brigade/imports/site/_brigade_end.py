@@ -2,6 +2,8 @@
 
     end = End()         in a template, before it imports anything
     end.begin(table)    in a rank, before the program
+    watch_atexit(module, stack)   what a module registers is noted, while those of `stack` are being
+                        executed; (stand-in, original)
 
 When Python ends it calls exit functions, collects, takes the modules apart, and collects again what
 the program has left in cycles: files with what is to be written yet, objects with `__del__`. A
@@ -21,6 +23,7 @@ What must stay true: the rules of _brigade_view.py.
 import sys
 
 from _brigade_common import borrow
+from _brigade_nodes import ATEXIT
 from _brigade_store import FORGOTTEN, STORED
 
 _reference = sys.modules["_weakref"].ref
@@ -101,6 +104,23 @@ class Finalizers:
         found = [one for one in pending if one not in self._known]
         self._known.update(found)
         return found
+
+
+def watch_atexit(module, stack):
+    original = module.register
+
+    def register(func, *args, **kwargs):
+        """What a module registers is registered when the program imports it; what it makes others
+        register (weakref.finalize) has been noted by them, and is done."""
+        caller, name = sys._getframe(1), stack and stack[-1].name
+        own = name == caller.f_globals.get("__name__") and "register" in caller.f_code.co_names
+        if not stack or not (own or name == getattr(func, "__module__", None)):
+            return original(func, *args, **kwargs)
+        stack[-1].ops.append((ATEXIT, (func, args, kwargs)))
+        return func
+
+    module.register = register
+    return register, original
 
 
 def _acts_at_its_end(thing, kinds):

@@ -22,6 +22,7 @@ import sys
 from _brigade_again import ACTIONS
 from _brigade_finders import Finder, folder_of
 from _brigade_given import give_back
+from _brigade_hooks import is_as_then
 from _brigade_loggers import may_come
 from _brigade_nodes import (
     ABSENT,
@@ -38,6 +39,7 @@ from _brigade_nodes import (
     READ_ALL,
     READ_SET,
     ROOT,
+    SEEN,
     WARNED,
     apply_change,
     filters_changed,
@@ -246,6 +248,9 @@ class Store:
                     raise _Otherwise(what)
             elif kind in (READ, READ_SET, READ_ALL):
                 if not variables_are(kind, what, done):
+                    raise _Otherwise(what)
+            elif kind == SEEN:
+                if not is_as_then(what, done):
                     raise _Otherwise(what)
             else:
                 if kind == ATTRIBUTE and hasattr(sys, what[0]):

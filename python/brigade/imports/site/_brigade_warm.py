@@ -15,14 +15,14 @@ not in the plan is never executed.
 
 import sys
 
-from _brigade_end import Finalizers
+from _brigade_end import Finalizers, watch_atexit
 from _brigade_given import Given
+from _brigade_hooks import Hooks
 from _brigade_loggers import Loggers
 from _brigade_main import with_main
 from _brigade_names import Names
 from _brigade_nodes import (
     ABSENT,
-    ATEXIT,
     ATTRIBUTE,
     EXTRA,
     FOUND,
@@ -41,11 +41,10 @@ from _brigade_nodes import (
 from _brigade_parts import Parts, for_no_import, in_words
 from _brigade_store import modules_of_one_block
 from _brigade_warned import Passed, hidden_now, is_own, shown_now, watch
-from _brigade_watch import Variables, Watch
+from _brigade_watch import Watch, watch_environ
 
 _bootstrap = sys.modules["_frozen_importlib"]
 _builtins = sys.modules["builtins"]
-_posix = sys.modules["posix"]
 _modules = sys.modules
 _FREEZE_EVERY = 32  # modules
 _LISTS = "sys.path", "sys.meta_path", "sys.path_hooks", "warnings.filters", "gc.callbacks"
@@ -78,6 +77,7 @@ class Warmer:
         self._given = Given()
         self._finalizers = Finalizers()
         self._loggers = Loggers()
+        self._hooks = Hooks()
         self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
         self.base = set(_modules)
@@ -226,6 +226,7 @@ class Warmer:
             (_bootstrap, "_find_spec", find_spec, _find_spec),
             (_bootstrap, "_find_and_load", find_and_load, _find_and_load),
             (_builtins, "__import__", import_original, __import__),
+            *self._hooks.watched_loaders(lambda: stack[-1].name if stack else ""),
         ]
         for place, name, original, ours in places:
             setattr(place, name, ours)
@@ -269,6 +270,7 @@ class Warmer:
         node.within = any(above.name == parent for above in stack)
         node.before = getattr(_modules.get(parent), "__dict__", {}).get(child, MISSING)
         blamed, before = len(self.problems), self.watch.look()
+        self._hooks.settle()
         stack.append(node)
         try:
             node.module = load(spec)
@@ -285,6 +287,7 @@ class Warmer:
                 if changed and blamed == len(self.problems):
                     self._blame(f"changed {', '.join(changed)}")
                 stack.pop()
+                self._hooks.settle()
         self._given.remember(name, node.module)
         node.finalizers = self._finalizers.new()
         if len(self.nodes) % _FREEZE_EVERY == 0:
@@ -375,6 +378,7 @@ class Warmer:
         """At an end of an execution, or between two: with what costs more to look at."""
         self._note(ended)
         node = self._stack[-1]
+        self._hooks.note(node.name, node.ops, ended)
         self._given.note(node.ops)
         self._loggers.note(node.ops)
         for what in self._parts.changes():
@@ -384,8 +388,7 @@ class Warmer:
                 self._blame(f"changed {in_words(*what[:2])}")
 
     def _watch_environ(self):
-        """Let os.environ tell what is read; what makes it the plain one again."""
-        os, plain = _modules["os"], _posix.environ
+        """What makes os.environ the plain one again."""
 
         def limits():
             return self.limits.get(self._stack[-1].name) if self._stack else None
@@ -394,29 +397,12 @@ class Warmer:
             if self._stack:
                 self._blame("reads all of the environment")
 
-        self.variables = Variables(plain, limits, everything)
-        os.environ._data = os.environb._data = _posix.environ = self.variables
-
-        def restore():
-            os.environ._data = os.environb._data = _posix.environ = plain
-
+        self.variables, restore = watch_environ(limits, everything)
         return restore
 
     def _watch_atexit(self, module):
-        original, stack = module.register, self._stack
-
-        def register(func, *args, **kwargs):
-            """What a module registers is registered when the program imports it; what it makes
-            others register (weakref.finalize) has been noted by them, and is done."""
-            caller, name = sys._getframe(1), stack and stack[-1].name
-            own = name == caller.f_globals.get("__name__") and "register" in caller.f_code.co_names
-            if not stack or not (own or name == getattr(func, "__module__", None)):
-                return original(func, *args, **kwargs)
-            stack[-1].ops.append((ATEXIT, (func, args, kwargs)))
-            return func
-
-        self._stand_ins[id(register)] = register, original
-        module.register = register
+        watched = watch_atexit(module, self._stack)
+        self._stand_ins[id(watched[0])] = watched
 
     def _watch_warnings(self):
         def show(message, original):

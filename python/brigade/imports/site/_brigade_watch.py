@@ -1,6 +1,7 @@
 """What a template watches while it warms: what executions leave behind outside their modules.
 
-    Variables(data, ...)    in the place of the dict behind os.environ; notes reads and writes
+    watch_environ(limits, everything)   the Variables that take the place of the dict behind
+                            os.environ, and note reads and writes; what makes it the plain one again
     Watch().look()          how everything is now that may not change
     Watch().changes(a, b)   what one look has otherwise than the other, in words
     Watch().collect()       frees what nothing refers to
@@ -93,6 +94,17 @@ class Variables(ReadDict):
         ReadDict.__delitem__(self, key)
         self.own.add(key)
         self.ops.append((ENVIRON, (key, None)))
+
+
+def watch_environ(limits, everything):
+    os, plain = _modules["os"], _posix.environ
+    variables = Variables(plain, limits, everything)
+
+    def put(data):
+        os.environ._data = os.environb._data = _posix.environ = data
+
+    put(variables)
+    return variables, lambda: put(plain)
 
 
 def _ways(stream):

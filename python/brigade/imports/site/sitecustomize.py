@@ -84,6 +84,7 @@ _TEMPLATE = _VIEW + (
     "_brigade_watch",
     "_brigade_store",
     "_brigade_end",
+    "_brigade_hooks",
     "_brigade_loggers",
     "_brigade_main",
     "_brigade_names",
