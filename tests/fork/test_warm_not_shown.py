@@ -152,6 +152,59 @@ def test_who_looks_at_it_later_is_shown_all_the_same(own: Warm) -> None:
     assert rank.said() == ("True False\n", "", 0)
 
 
+LOG = "import logging, os\npid = os.getpid()\nlog = logging.getLogger('of.it')\n"
+ASKS_LOGGERS = {
+    "whether_it_is_enabled": "said = log.isEnabledFor(logging.INFO)\n",
+    "whether_it_is_enabled_by_saying_something": "log.info('said'); said = ''\n",
+    "what_its_level_is": "said = log.getEffectiveLevel()\n",
+    "whether_it_has_handlers": "said = log.hasHandlers()\n",
+    "for_handlers_of_the_root": "said = len(logging.root.handlers)\n",
+    "for_the_level_of_another": "said = logging.getLogger('of').level\n",
+    "for_handlers_of_its_own_in_a_function": "def f(): return len(log.handlers)\nsaid = f()\n",
+    "whether_it_is_disabled": "said = log.disabled\n",
+}
+ENABLES = "logging.basicConfig(level=20, stream=sys.stdout)"
+SETS_ALL = f"""\
+{ENABLES}
+logging.getLogger('of').setLevel(15)
+logging.getLogger('of.it').addHandler(logging.NullHandler())
+logging.getLogger('of.it').disabled = True"""
+SAY = "import asks, os; print(asks.said, asks.pid == os.getpid())"
+
+
+@pytest.mark.parametrize("how", ASKS_LOGGERS)
+def test_what_a_module_asks_of_loggers_that_the_program_has_set_up(own: Warm, how: str) -> None:
+    (own.cwd / "asks.py").write_text(LOG + ASKS_LOGGERS[how])
+    (own.cwd / "above.py").write_text("import asks\n")
+    own.trial(["-c", "import above"])
+    sets = ENABLES if "enabled" in how else SETS_ALL
+    show = "import logging, sys\n{}\nimport above, asks; print(asks.said, dir(logging.Logger))"
+    alone = same(own, ["-c", show.format("")])
+    assert same(own, ["-c", show.format(sets)]) != alone
+
+
+UNTOUCHED = {
+    "nothing": "",
+    "a_handler_of_the_root": "logging.root.addHandler(logging.NullHandler())",
+    "a_level_with_the_same_answers": "logging.root.setLevel(25)",
+    "another_logger": "logging.getLogger('offal').setLevel(10)",
+    "its_own_without_a_change": "logging.getLogger('of.it')",
+}
+
+
+@pytest.mark.parametrize("how", UNTOUCHED)
+def test_a_module_that_would_be_told_the_same_by_loggers_is_shown(own: Warm, how: str) -> None:
+    """That its own level is another one by then is its own work."""
+    asks = "said = log.isEnabledFor(20), log.handlers, log.level\n"
+    (own.cwd / "asks.py").write_text(
+        f"{LOG}{asks}log.setLevel(10); said += (log.isEnabledFor(20), log.level)\n"
+        "logging.getLogger('of').setLevel(40)\n"
+    )
+    own.trial(["-c", "import asks"])
+    (rank,) = own.ranks(["-c", f"import logging\n{UNTOUCHED[how]}\n{SAY}"])
+    assert rank.said() == ("(False, [], 0, True, 10) False\n", "", 0)
+
+
 PARENTS = {"none": "", "its_own": "child = 'the package has its own'\n"}
 
 

@@ -18,6 +18,7 @@ What must stay true: the rules of _brigade_view.py; a look is cheap, for it happ
 
 import sys
 
+from _brigade_asked import settled
 from _brigade_nodes import LOGGER, ROOT, part_now
 
 _modules = sys.modules
@@ -101,6 +102,7 @@ class _Made:
             it.propagate = False
         if self.disabled:
             it.disabled = True
+        settled(it)
 
 
 class Loggers:
@@ -167,6 +169,7 @@ def _set_root(manager, state):
     clear = getattr(manager, "_clear_cache", None)
     if clear is not None:
         clear()
+    settled(root)
 
 
 def may_come(kind, what, done):

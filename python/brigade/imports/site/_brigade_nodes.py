@@ -21,6 +21,7 @@ module stands in that module's own node. Replaying the ops of a node does what t
     WARNED (message, filters, module)   it was warned, and that was shown, or would be with other
                                         filters (_brigade_warned.py)
     SEEN (module, name, value)  it has looked at that name, which had this value (_brigade_hooks.py)
+    ASKED _Question       it has asked this of a logger (_brigade_asked.py)
 
 What must stay true: the rules of _brigade_view.py.
 """
@@ -36,7 +37,7 @@ _told_of_collections = borrow("gc").callbacks
 
 DEP, ABSENT, FOUND, EXTRA, LIST, ENVIRON, ATEXIT = range(7)
 ATTRIBUTE, READ, READ_SET, READ_ALL, GIVEN, PART, LOGGER, ROOT, WARNED = range(7, 16)
-SEEN = 17  # 16: _brigade_store.py
+SEEN, ASKED = 17, 18  # 16: _brigade_store.py
 
 
 def stamp_of(spec, trusted):

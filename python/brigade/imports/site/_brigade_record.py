@@ -55,6 +55,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_store",
         "_brigade_end",
         "_brigade_hooks",
+        "_brigade_asked",
         "_brigade_loggers",
         "_brigade_main",
         "_brigade_names",

@@ -20,12 +20,14 @@ to look is to write.
 import sys
 
 from _brigade_again import ACTIONS
+from _brigade_asked import answers_alike
 from _brigade_finders import Finder, folder_of
 from _brigade_given import give_back
 from _brigade_hooks import is_as_then
 from _brigade_loggers import may_come
 from _brigade_nodes import (
     ABSENT,
+    ASKED,
     ATTRIBUTE,
     DEP,
     EXTRA,
@@ -251,6 +253,9 @@ class Store:
                     raise _Otherwise(what)
             elif kind == SEEN:
                 if not is_as_then(what, done):
+                    raise _Otherwise(what)
+            elif kind == ASKED:
+                if not answers_alike(what):
                     raise _Otherwise(what)
             else:
                 if kind == ATTRIBUTE and hasattr(sys, what[0]):

@@ -15,6 +15,7 @@ not in the plan is never executed.
 
 import sys
 
+from _brigade_asked import Asked
 from _brigade_end import Finalizers, watch_atexit
 from _brigade_given import Given
 from _brigade_hooks import Hooks
@@ -78,6 +79,8 @@ class Warmer:
         self._finalizers = Finalizers()
         self._loggers = Loggers()
         self._hooks = Hooks()
+        stack = self._stack
+        self._asked = Asked(lambda: stack[-1] if stack else None)
         self._raised = None, ""  # the last exception of an execution, and whose that was
         self._stand_ins = {}  # id: (stand-in, original)
         self.base = set(_modules)
@@ -234,6 +237,7 @@ class Warmer:
         if "atexit" in _modules:
             self._watch_atexit(_modules["atexit"])
         self._watch_warnings()
+        self._watch_loggers()
         _bootstrap.ModuleSpec._initializing = property(is_initializing, set_initializing)
 
         def restore():
@@ -241,6 +245,7 @@ class Warmer:
             del _bootstrap.ModuleSpec._initializing
             for place, name, original, _ours in places:
                 setattr(place, name, original)
+            self._asked.put_back()
             self._forget_stand_ins()
             self = None  # what is in C may keep a stand-in for good, and with it all that it has
 
@@ -296,6 +301,8 @@ class Warmer:
             self._watch_atexit(node.module)
         if name == "warnings":
             self._watch_warnings()
+        if name == "logging":
+            self._watch_loggers()
         return node.module
 
     def _without_new(self, changed, before):
@@ -403,6 +410,9 @@ class Warmer:
     def _watch_atexit(self, module):
         watched = watch_atexit(module, self._stack)
         self._stand_ins[id(watched[0])] = watched
+
+    def _watch_loggers(self):
+        self._stand_ins.update((id(pair[0]), pair) for pair in self._asked.watch())
 
     def _watch_warnings(self):
         def show(message, original):

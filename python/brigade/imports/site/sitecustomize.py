@@ -85,6 +85,7 @@ _TEMPLATE = _VIEW + (
     "_brigade_store",
     "_brigade_end",
     "_brigade_hooks",
+    "_brigade_asked",
     "_brigade_loggers",
     "_brigade_main",
     "_brigade_names",
