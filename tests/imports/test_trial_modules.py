@@ -181,6 +181,27 @@ def test_what_a_program_sets_that_others_look_at_when_they_use_it_is_no_change(t
     assert not [e for e in events(done) if e[1] == "called"]
 
 
+GLOBALLY = "import os, sys\nsys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)\n"
+BACK = "sys.setdlopenflags(os.RTLD_NOW)\n"
+
+
+def test_a_library_that_the_program_has_loaded_with_other_flags_is_told(tree: Tree) -> None:
+    """Whoever sets them for its own libraries alone does so in a template, too."""
+    installed = tree.folder / "site-packages"
+    installed.mkdir()
+    (installed / "sets.py").write_text(f"{GLOBALLY}import _ctypes\n{BACK}")
+    (tree.folder / "lib" / "own.py").write_text(f"{GLOBALLY}import _elementtree\n{BACK}")
+    done = tree.watch(
+        f"import sys\nsys.path.append('{installed}')\nimport sets, own, _bz2\n"
+        f"{GLOBALLY}import _lzma\n{BACK}import _lsprof"
+    )
+    libraries = {r.path for r in done.records if r.extra.endswith(".so") and r.kind == "imported"}
+    assert {"_ctypes", "_lzma"} <= libraries
+    found = {by for by, what, _ in events(done) if what == "dlopen"}
+    assert found >= libraries & {"_elementtree", "_lzma"}
+    assert not found & {"_ctypes", "_bz2", "_lsprof"}
+
+
 def test_where_a_module_of_the_program_imports_is_told(tree: Tree) -> None:
     (tree.folder / "app.py").write_text("import home\n\ndef f():\n    import calls\n\nf()\n")
     records = tree.folder / "records"

@@ -23,6 +23,7 @@ _WORDS = {
     "limits": "sets limits or priorities of this process",
     "bind": "binds this process to processors or memory",
     "folder": "changes the working directory",
+    "dlopen": "is a library, and the program has set how those are loaded (sys.setdlopenflags)",
     "mask": "changes which signals are blocked",
     "imports": "changes how modules are imported",
     "loader": "is loaded by a loader of the program's own",

@@ -13,7 +13,8 @@ _brigade_record.py (docs/design/0023-fork.md):
                         `setenv`: writes, so that it is known whose work a changed value is;
                         `called`: see _brigade_calls.py; `imports`: a part of the import system
                         is another than before; `generator`: see _brigade_generators.py;
-                        `mask`: other signals are blocked;
+                        `mask`: other signals are blocked; `dlopen`: it is a library, and the
+                        program has set how those are loaded;
                         `loader`: its loader's class is one of the program itself; `script`: the
                         file that `-m MODULE` means; `arguments`, `variable`: what tells those of
                         the program, and one that os.environ is asked for, from others; `asks`: in
@@ -40,6 +41,7 @@ _modules = sys.modules
 _SETTLES = -2  # a clock that nobody else asks by this number: src/view/hooks_watch.c
 _NO_LINE = 1 << 30
 _MOST_PLACES = 500  # characters
+_ExtensionFileLoader = sys.modules["_frozen_importlib_external"].ExtensionFileLoader
 _IMPORTLIB_S = ("_frozen_importlib", "_frozen_importlib_external")
 
 
@@ -54,6 +56,7 @@ class _State:
     moved = ()  # how often each of them was, by the last look
     blocked = None  # () -> which signals are
     mask = None  # by the last look
+    flags = flags_of_then = 0  # of dlopen, when the program imported last, and at the start
     order = 0
     of_load = None  # the code of what executes a module
     filters = ()  # of warnings, at the start
@@ -97,6 +100,7 @@ def _watch_executions(load_unlocked):
         if by in _State.own:
             _State.calls.pause(by)
             _State.write(("event", "0", by, "asks", _place(by)))
+            _State.flags = sys.getdlopenflags()
         _note_generators()
         _note_mask()
         _State.order += 1
@@ -105,6 +109,7 @@ def _watch_executions(load_unlocked):
         own = is_own(getattr(spec, "origin", None))
         _State.write(("imported", order, by, name, origin))
         _note_loader(name, getattr(spec, "loader", None))
+        _note_flags(name, getattr(spec, "loader", None))
         stack.append(name)
         _tell()
         if own:
@@ -188,6 +193,13 @@ def _note_loader(name, loader):
         _once("event", "0", name, "loader", kind.__name__)
     elif home != name:
         _once("imported", "0", name, home, "")
+
+
+def _note_flags(name, loader):
+    """Who loads its libraries with flags of its own does so in a template, too; but whoever the
+    program, or a module of its own, has set them for would have those of Python's start."""
+    if _State.flags != _State.flags_of_then and isinstance(loader, _ExtensionFileLoader):
+        _once("event", "0", name, "dlopen", "")
 
 
 def _place_of(value):
@@ -350,6 +362,7 @@ def start(write):
     signal = borrow("_signal")
     _State.blocked = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, ())
     _State.mask = _State.blocked()
+    _State.flags = _State.flags_of_then = sys.getdlopenflags()
     _State.calls = Calls(
         lambda who, what: _once("event", "0", who, "called", what),
         lambda path: _once("event", "0", "", "script", words(path)),
