@@ -68,7 +68,8 @@ class Tree:
             path.write_text(text)
 
     def environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("BRIGADE_", "PYTHON"))}
+        gone = ("BRIGADE_", "PYTHON", "COLUMNS", "LINES")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(gone)}
         return {**kept, "PYTHONPATH": str(self.folder / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def plain(self, code: str) -> subprocess.CompletedProcess[str]:
@@ -200,6 +201,17 @@ def test_a_library_that_the_program_has_loaded_with_other_flags_is_told(tree: Tr
     found = {by for by, what, _ in events(done) if what == "dlopen"}
     assert found >= libraries & {"_elementtree", "_lzma"}
     assert not found & {"_ctypes", "_bz2", "_lsprof"}
+
+
+def test_a_parser_that_a_module_makes_asks_for_no_terminal_but_to_show_its_help(tree: Tree) -> None:
+    makes = "import argparse\np = argparse.ArgumentParser()\np.add_argument('-x', help='it')\n"
+    keeps = "import shutil\nWIDTH = shutil.get_terminal_size()\n"
+    for name, more in (("adds", ""), ("formats", "HELP = p.format_help()\n"), ("keeps", keeps)):
+        (tree.folder / "lib" / f"{name}.py").write_text(makes + more)
+    tree.watch("import adds, formats, keeps, argparse\nargparse.ArgumentParser()")
+    (rank,) = rank_modules(load(tree.folder / "records"))
+    asking = {event.module for event in rank.events if event.what == "terminal"}
+    assert asking - {""} == {"formats", "keeps"}  # Python itself asks when it starts
 
 
 def test_where_a_module_of_the_program_imports_is_told(tree: Tree) -> None:

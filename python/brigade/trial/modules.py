@@ -109,6 +109,10 @@ SEVERAL = "several "
 #: Who does what it takes to show a warning of a module that is being imported: a template keeps
 #: the warning for its ranks (imports/site/_brigade_warned.py).
 WARNING_SHOWN = "warnings.warn()"
+#: Who asks about the terminal when an argument is added to a parser, and forgets what was said
+#: (imports/site/_brigade_calls.py).
+ARGUMENT_ADDED = "argparse.add_argument()"
+_NOBODY = (WARNING_SHOWN, ARGUMENT_ADDED)
 
 
 def behind(trial: Trial) -> str:
@@ -150,7 +154,7 @@ def of_process(rank: int, process: Process) -> RankModules:
             what.main = record.extra
         elif record.kind == "event" and record.path == "arguments":
             what.arguments = record.extra
-        elif record.kind == "event" and record.by != WARNING_SHOWN:
+        elif record.kind == "event" and record.by not in _NOBODY:
             event = Event(record.by, record.path, record.extra, len(what.executions))
             what.events.append(event)
         elif record.kind in LOOKUPS and what.arguments and not executing:

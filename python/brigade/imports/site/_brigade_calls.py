@@ -1,14 +1,16 @@
 """What a trial's program, and each module of its own, does with others between its imports: a later
 import may read it.
 
-    calls = Calls(record, main)
+    calls = Calls(record, main, asks_for_terminal)
                               record(who, "module.function") for each function outside the standard
                               library that is called from another package, or from another module
                               of a package by a module of it; and by the program, once for each
                               module of which a name, or the generator, is another than before,
                               of the standard library a public one (what a module sets, its text
                               says: brigade/fork/effects.py; to look at all takes its time);
-                              "*" after very many calls; main(path) of what `-m` has found
+                              "*" after very many calls; main(path) of what `-m` has found;
+                              asks_for_terminal(whether that begins) of what argparse asks, and
+                              forgets, when an argument is added to a parser
     calls.go_on(who)          what happens now is its doing; "": the program's
     calls.pause(who)          an import of its begins, or it has been imported
 
@@ -48,6 +50,8 @@ _PYTHONS_OWN = _bootstrap.BuiltinImporter, _bootstrap.FrozenImporter
 _MOST = 200_000  # calls between two imports; what is imported after so many is not looked into
 _IMPORTLIB_S = ("importlib", "_frozen_importlib", "_frozen_importlib_external")
 _NUMPY = "numpy.random.mtrand"
+_OF_TERMINAL = ("get_terminal_size", "isatty")
+_PARSERS = ("argparse", "shutil", "_colorize")
 
 
 def is_own(origin):
@@ -66,10 +70,22 @@ def _comes_with_python(origin):
     return origin.startswith(library) and "/site-packages/" not in origin
 
 
+def _adds_an_argument(frame):
+    """To a parser, which makes a formatter to see whether the help can be shown, and lets it go: it
+    asks how wide a line may be, and whether there may be colours."""
+    while frame is not None and frame.f_globals.get("__name__") in _PARSERS:
+        if frame.f_code.co_name == "add_argument":
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Calls:
-    def __init__(self, record, main):
+    def __init__(self, record, main, asks_for_terminal):
         self._record = record
         self._main = main
+        self._asks_for_terminal = asks_for_terminal
+        self._asks = None  # the function that is called for it
         self._seeks = getattr(sys, "argv", ())[:1] == ["-m"]
         self._who = ""
         self._said = set()
@@ -146,7 +162,13 @@ class Calls:
             elif not name and owner is not None:
                 name = type(owner).__module__
             function = argument.__name__
+            if function in _OF_TERMINAL and _adds_an_argument(frame):
+                self._asks = argument
+                self._asks_for_terminal(True)
         else:
+            if self._asks is not None and argument is self._asks:
+                self._asks = None
+                self._asks_for_terminal(False)
             return
         if type(name) is not str or name in (_MINE, self._who):
             return

@@ -41,6 +41,8 @@ _modules = sys.modules
 _SETTLES = -2  # a clock that nobody else asks by this number: src/view/hooks_watch.c
 _NO_LINE = 1 << 30
 _MOST_PLACES = 500  # characters
+#: Who asks about the terminal where nothing is kept of the answer: nobody's own doing.
+ARGUMENT_ADDED = "argparse.add_argument()"
 _ExtensionFileLoader = sys.modules["_frozen_importlib_external"].ExtensionFileLoader
 _IMPORTLIB_S = ("_frozen_importlib", "_frozen_importlib_external")
 
@@ -84,6 +86,14 @@ def _tell():
         name = SHOWN
     _State.settle()
     _State.write(("importing", "0", "", name, ""))
+
+
+def _tell_of_terminal(begins):
+    if begins:
+        _State.settle()
+        _State.write(("importing", "0", "", ARGUMENT_ADDED, ""))
+    else:
+        _tell()
 
 
 def _once(*record):
@@ -366,6 +376,7 @@ def start(write):
     _State.calls = Calls(
         lambda who, what: _once("event", "0", who, "called", what),
         lambda path: _once("event", "0", "", "script", words(path)),
+        _tell_of_terminal,
     )
     _State.calls.go_on("")
     write(("event", "0", "", "arguments", digest(sys.argv[1:])))
