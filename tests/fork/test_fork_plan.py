@@ -370,3 +370,12 @@ def test_a_package_whose_modules_tell_it_that_they_are_loaded_is_warm_or_left_as
         plan.chain("user") == ["user", "vtkmodules.b", "vtkmodules.a"]
     )
     assert [module.name for module in pinned(plan, ["vtkmodules.a"]).warm] == names
+
+
+def test_who_asks_whether_a_module_is_there_that_came_before_is_left_with_it() -> None:
+    asks = b"import sys\nHAS = 'a' in sys.modules\n"
+    trial = [rank_of(">early", ">a", ">asks", ">b", events=("a clock ",))]
+    texts = {"/early.py": asks, "/asks.py": asks, "/b.py": asks.replace(b"'a'", b"'early'")}
+    left = make(trial, read=lambda path: texts.get(path, b"")).left
+    assert set(left) == {"a", "asks"}
+    assert left["asks"] == ("may read sys.modules, set by a, which is left", "a", False)

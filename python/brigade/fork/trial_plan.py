@@ -18,6 +18,7 @@ from brigade.fork.environment import Environment
 from brigade.fork.libraries import note
 from brigade.fork.otherwise import chosen_by_rank, is_own, otherwise
 from brigade.fork.plan import Left, Module, Plan, importers_of, inside_of, is_in, spread
+from brigade.fork.present import present
 from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, Rule, rule_for
 from brigade.fork.words import event_words
@@ -84,6 +85,7 @@ def make(
     if read:
         mine = {name: text for name, text in texts.items() if is_own(modules[name].origin)}
         by_text.note(ranks, modules, mine, read)
+        _follow_who_is_there(modules, texts)
     for rank in ranks:
         environment = Environment(rank, names, rules)
         for event in rank.events:
@@ -108,6 +110,17 @@ def _texts(modules: Mapping[str, Module], read: Callable[[str], bytes]) -> dict[
     sources = {m.name: m.origin for m in modules.values() if m.origin.endswith(".py")}
     with ThreadPoolExecutor(_READERS) as pool:  # a shared file system takes its time for each
         return dict(zip(sources, pool.map(read, sources.values())))
+
+
+def _follow_who_is_there(modules: Mapping[str, Module], texts: Mapping[str, bytes]) -> None:
+    """Who asks whether a module is there that came before it, and does not import it, is told so in
+    a template only if that one is warm."""
+    place = {name: number for number, name in enumerate(modules)}
+    for name, text in texts.items():
+        for other in sorted(present(text)):
+            if place.get(other, len(place)) < place[name] and other not in modules[name].imports:
+                modules[name].imports.append(other)
+                modules[name].follows[other] = "sys.modules"
 
 
 def _modules(ranks: list[RankModules]) -> dict[str, Module]:
