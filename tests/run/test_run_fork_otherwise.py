@@ -235,3 +235,52 @@ def test_what_a_module_that_is_left_changes_is_read_by_who_comes_then(tmp_path: 
     site = other_site(tmp_path, config_py=config)
     site.app.write_text("import settings, config\n" + SAY)
     assert [run(site) for _ in range(2)] == [["15", "15"]] * 2
+
+
+@pytest.mark.parametrize("how", ["another", "new"])
+def test_a_module_of_the_program_that_the_trial_did_not_import_may_set_anything(
+    tmp_path: Path, how: str
+) -> None:
+    """A case in the working folder is a module; or there are settings of this place alone."""
+    site = other_site(tmp_path)
+    site.app.write_text(
+        "import sys\nsys.path.insert(0, '.')\nimport settings\n"
+        "try:\n    import case\nexcept ImportError:\n    pass\n" + SAY
+    )
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    if how == "another":
+        (first / "case.py").write_text("n = 1\n")
+    (second / "case.py").write_text("import settings\nsettings.digits = 15\n")
+    for folder, digits in ((first, "8"), (second, "15"), (first, "8")):
+        assert run_in(site, folder) == [digits] * 2
+
+
+def test_what_a_program_sets_in_objects_of_others_is_read_by_who_comes_then(tmp_path: Path) -> None:
+    """Given the same, in the first run."""
+    settings = (
+        "import contextvars, functools, types\ncfg = types.SimpleNamespace(digits=8)\n"
+        "table = {}\nclass Config: digits = 8\nprecision = contextvars.ContextVar('p', default=8)\n"
+        "@functools.singledispatch\ndef cost(x): return 8\n"
+    )
+    model = (
+        "import settings as s\ndigits = [s.cfg.digits, s.Config.digits, s.table.get('x', 8),"
+        " s.precision.get(), s.cost(1)]\n"
+    )
+    site = other_site(tmp_path, settings_py=settings, model_py=model)
+    site.app.write_text(
+        "import settings\nfrom settings import Config, cost\n"
+        "settings.cfg.digits = 15\nConfig.digits = 15\nsettings.table['x'] = 15\n"
+        "settings.precision.set(15)\n@cost.register\ndef _(x: int): return 15\n" + SAY
+    )
+    assert run(site) == [str([15] * 5)] * 2
+
+
+def test_a_branch_that_only_some_ranks_take_counts_whatever_the_trial_took(tmp_path: Path) -> None:
+    site = other_site(tmp_path, where_py="import os\nRANK = int(os.environ['BRIGADE_RANK'])\n")
+    site.app.write_text(
+        "import settings\nfrom where import RANK\nif RANK >= 2:\n    settings.digits = 15\n" + SAY
+    )
+    done = site.brigade(run=("--fork", "-n", "4", "--cover", str(site.base)))
+    assert sorted(done.stdout.split()) == ["15", "15", "8", "8"], done.stderr

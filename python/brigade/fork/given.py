@@ -28,7 +28,8 @@ class Given:
     """`arguments`: what tells them from others. `late`: imported when the program may have chosen
     by what it is given; `varied`: these, and what is imported when it may have chosen by a
     variable; `told`: when one of its modules may have, by the arguments; `looking`:
-    modules that may do so. `files`: see inputs.py; None: they were too many."""
+    modules that may do so. `files`: see inputs.py; None: they were too many. `mine`: where modules
+    of the program's own come from."""
 
     arguments: str = ""
     late: list[str] = field(default_factory=list)
@@ -37,12 +38,14 @@ class Given:
     looking: list[str] = field(default_factory=list)
     variables: dict[str, Read] = field(default_factory=dict)
     files: dict[str, str] | None = field(default_factory=dict)
+    mine: dict[str, str] = field(default_factory=dict)
 
     def packed(self, number: Mapping[str, int], imports: list[list[int]]) -> dict[str, Any]:
         """For the template. `number`: of each module; `imports`: by that, those of each."""
         return {
             "names": list(number),
             "imports": imports,
+            "mine": self.mine,
             "arguments": self.arguments,
             **self._numbers(number),
             "files": None if self.files is None else list(self.files.items()),

@@ -42,6 +42,7 @@ def otherwise(
     given = {rank.arguments for rank in ranks}
     found.arguments = given.pop() if len(given) == 1 else ""
     own = {name: text for name, text in texts.items() if is_own(modules[name].origin)}
+    found.mine = {name: modules[name].origin for name in own}
     ask = asking({name: module.imports for name, module in modules.items()}, own)
     found.looking = [name for name, text in texts.items() if name in ask or looks(text)]
     choose = {name for name in ask if first_choice(own[name]) is not None}
@@ -85,7 +86,7 @@ def _together(looked: list[dict[str, str] | None]) -> dict[str, str] | None:
 
 def is_own(origin: str) -> bool:
     """Whether a module is the program's own: it comes neither with Python nor from site-packages.
-    (Who has recorded the trial says so, too: imports/site/_brigade_calls.py.)"""
+    (Templates and trials say so, too: imports/site/_brigade_common.py.)"""
     return not _INSTALLED.search(origin)
 
 

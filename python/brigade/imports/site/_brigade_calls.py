@@ -30,7 +30,7 @@ seen.
 
 import sys
 
-from _brigade_common import USED_LATE
+from _brigade_common import USED_LATE, comes_with_python
 from _brigade_generators import numpy_state
 
 _modules = sys.modules
@@ -52,22 +52,6 @@ _IMPORTLIB_S = ("importlib", "_frozen_importlib", "_frozen_importlib_external")
 _NUMPY = "numpy.random.mtrand"
 _OF_TERMINAL = ("get_terminal_size", "isatty")
 _PARSERS = ("argparse", "shutil", "_colorize")
-
-
-def is_own(origin):
-    """Of a module's spec."""
-    return (
-        type(origin) is str
-        and origin.endswith((".py", ".pyc"))
-        and "/site-packages/" not in origin
-        and "/dist-packages/" not in origin
-        and not _comes_with_python(origin)
-    )
-
-
-def _comes_with_python(origin):
-    library = getattr(_modules.get("os"), "__file__", "").rpartition("/")[0] + "/"
-    return origin.startswith(library) and "/site-packages/" not in origin
 
 
 def _adds_an_argument(frame):
@@ -203,7 +187,7 @@ class Calls:
         origin = getattr(spec, "origin", None)
         if type(origin) is not str:
             return spec is None or origin is not None  # a namespace package may be anybody's
-        return _comes_with_python(origin)
+        return comes_with_python(origin)
 
     def _look(self):
         """Of each module but the program and Brigade's: its names, and what they refer to."""

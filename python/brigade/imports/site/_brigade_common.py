@@ -9,6 +9,7 @@
     USED_LATE        names of modules that programs set, and others look at when they use them; who
                      looks at import is found when a template warms (_brigade_hooks.py)
     MISSING          in the place of a value that is not there
+    is_own(origin)   whether a module is the program's own; comes_with_python(origin)
     is_one_of(name, patterns)   whether a name is among those; `*` at the end: all that begin so
 
 What must stay true: the rules of _brigade_view.py.
@@ -129,3 +130,20 @@ for _name in ("__iter__", "__len__", "__eq__", "__ne__", "__repr__", "__reversed
               "__ror__", "keys", "values", "items", "copy", "popitem"):  # fmt: skip
     if hasattr(dict, _name):  # `|` came with Python 3.9
         setattr(ReadDict, _name, _reads_all(_name))
+
+
+def is_own(origin):
+    """Whether a module that has this origin is the program's own: it comes neither with Python nor
+    from site-packages. (Plans say so, too: brigade/fork/otherwise.py.)"""
+    return (
+        type(origin) is str
+        and origin.endswith((".py", ".pyc"))
+        and "/site-packages/" not in origin
+        and "/dist-packages/" not in origin
+        and not comes_with_python(origin)
+    )
+
+
+def comes_with_python(origin):
+    library = getattr(sys.modules.get("os"), "__file__", "").rpartition("/")[0] + "/"
+    return origin.startswith(library) and "/site-packages/" not in origin

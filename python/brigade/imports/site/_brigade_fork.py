@@ -120,7 +120,8 @@ class _Template:
             for pattern in patterns
         ]
         self._warm = sum([not node.failed for node in warmer.nodes.values()])
-        store, watch = Store(warmer, plan["again"]), warmer.watch
+        mine = (plan.get("called") or {}).get("mine")
+        store, watch = Store(warmer, plan["again"], mine), warmer.watch
         self._table = store.table
         threads = {
             name

@@ -21,6 +21,7 @@ import sys
 
 from _brigade_again import ACTIONS
 from _brigade_asked import answers_alike
+from _brigade_common import is_own
 from _brigade_finders import Finder, folder_of
 from _brigade_given import give_back
 from _brigade_hooks import is_as_then
@@ -97,7 +98,7 @@ def _tell_of_filters(lists):
 
 
 class Store:
-    def __init__(self, warmer, again):
+    def __init__(self, warmer, again, mine=None):
         actions = {}
         for name, action in again:
             actions.setdefault(name, []).append(ACTIONS[action])
@@ -114,6 +115,8 @@ class Store:
         self._untouched = False  # the program has changed no variable
         self._answers = {}  # package: what _is_as_then() found, in this show
         self._seen = b""  # whether a module was found to be in sys.modules, in this show
+        self._mine = mine  # {module of the program's own: its origin}, of the trial; or None
+        self._strange = False  # one was executed that the trial did not: nobody knows what it set
 
     def install(self):
         self.table.lay_out()
@@ -121,7 +124,7 @@ class Store:
         of_load = _bootstrap._load_unlocked.__code__
         of_import = _bootstrap._find_and_load_unlocked.__code__
         table, frame_at = self.table, sys._getframe
-        index, states, failed = table.index, table.states, table.failed
+        index, states, failed, mine = table.index, table.states, table.failed, self._mine
 
         def module_from_spec(spec):
             number = index.get(spec.name)
@@ -135,6 +138,8 @@ class Store:
                     module = original(spec)
                     renew(table, self._extras, number, spec, module, before)
                     return module
+            elif mine is not None and mine.get(spec.name) != spec.origin and is_own(spec.origin):
+                self._strange = True
             return original(spec)
 
         for name in ("__module__", "__qualname__", "__doc__"):
@@ -145,7 +150,7 @@ class Store:
         """Whether the module, and what it imported, stands in sys.modules now."""
         table = self.table
         node = table.nodes[number]
-        if not node.matches(spec, self._trusted) or self._is_kept_away():
+        if self._strange or not node.matches(spec, self._trusted) or self._is_kept_away():
             table.forget(number)
             return False
         done = []

@@ -27,8 +27,8 @@ the interpreter adds no frame to a traceback that Python does not take out again
 
 import sys
 
-from _brigade_calls import Calls, is_own
-from _brigade_common import ReadDict, borrow, words
+from _brigade_calls import Calls
+from _brigade_common import ReadDict, borrow, is_own, words
 from _brigade_generators import SHARED, Generators
 from _brigade_nodes import warning_filters
 from _brigade_otherwise import digest, digest_of_value
