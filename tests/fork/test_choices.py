@@ -8,8 +8,10 @@ from brigade.fork.choices import first_choice
 
 PLAIN = '''"""A program."""
 from __future__ import annotations
-import os, sys
+import logging, os, sys
 import numpy as np
+import conf
+from base import Base
 from typing import TYPE_CHECKING
 try:
     import cupy
@@ -145,13 +147,20 @@ def test_what_may_depend_on_them_is_a_doubt_from_there_on(doubtful: str) -> None
     assert 2 <= (first_choice("import a\n" + doubtful + "\nimport b\n") or 0) <= last
 
 
+def test_a_module_is_no_program() -> None:
+    text = "if __name__ == '__main__':\n    main()\nelse:\n    x = 1\n"
+    assert first_choice(text) == 1
+    assert first_choice(text, module=True) is None
+    assert first_choice("if __name__ == 'other':\n    main()\n", module=True) == 1
+
+
 def test_what_is_no_python_is_a_doubt_from_the_first_line() -> None:
     assert first_choice("import a\nprint 'two'\n") == 1
 
 
 @pytest.mark.parametrize(
     "choice",
-    ["if a.double: x = 1", "x = 1 if a.double else 2", "x = a.double and f.read()"],
+    ["if a.double: x = 1", "x = 1 if a.double else 2", "x = a.double and open('f').read()"],
 )
 def test_a_choice_of_values_counts_if_it_is_said(choice: str) -> None:
     assert first_choice("import a\n" + choice) is None

@@ -129,6 +129,37 @@ def test_and_for_what_that_module_does(tmp_path: Path) -> None:
     assert run(site, "--double") == ["15", "15"]
 
 
+STUDY = {
+    "__init__.py": "",
+    "config.py": """\
+import argparse
+from dataclasses import dataclass, field
+
+@dataclass
+class Config:
+    rate: float = 0.1
+    tags: list = field(default_factory=list)
+
+def parse():
+    p = argparse.ArgumentParser()
+    p.add_argument("--rate", type=float, default=0.1)
+    return Config(rate=p.parse_args().rate)
+""",
+    "model.py": "import model, decimal\nclass Model: pass\n",
+    "train.py": """\
+import os
+from app.config import parse
+from app.model import Model
+
+def main():
+    os.write(1, f"{parse().rate}\\n".encode())
+
+if __name__ == "__main__":
+    main()
+""",
+}
+
+
 @pytest.mark.parametrize(
     ("before", "word"),
     [
@@ -145,6 +176,28 @@ def test_what_nothing_was_chosen_before_is_warm_with_other_arguments(
     warm = site.report()["fork"]["modules"]
     assert run(site, word) == ["8", "8"]
     assert (left(site), site.report()["fork"]["modules"]) == ({}, warm)
+
+
+def test_a_program_of_imports_and_functions_has_them_warm_with_other_arguments(
+    tmp_path: Path,
+) -> None:
+    """A parameter study, as they are mostly laid out."""
+    site = other_site(tmp_path)
+    app = site.app.parent / "app"
+    app.mkdir()
+    for name, text in STUDY.items():
+        (app / name).write_text(text)
+    warm = []
+    for rate in ("0.1", "0.2"):
+        words = [str(site.python), "-m", "app.train", "--rate", rate]
+        options = ("--fork", "-n", "2", "--cover", str(site.base))
+        done = site.brigade_of(words, options, cwd=site.app.parent)
+        assert done.stdout.splitlines() == [rate] * 2, done.stderr
+        warm.append(site.report()["fork"]["modules"])
+    # what parsing itself imports, when it is done, and no more
+    late = {"app", "model", "settings", "csv", "decimal"}
+    assert not late & {name.partition(".")[0] for name in left(site)}
+    assert warm[1] > 0.8 * warm[0]
 
 
 def test_what_the_user_has_warm_is_warm_with_other_arguments(tmp_path: Path) -> None:

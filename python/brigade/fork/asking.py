@@ -13,14 +13,15 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
-from brigade.fork.choices import ARGUMENTS, defaults, first_choice, parsed
+from brigade.fork.calls import ARGUMENTS
+from brigade.fork.choices import first_choice
+from brigade.fork.syntax import defaults, is_program, parsed
 
 # what hands arguments to who calls it, or leads there
 _WORDS = re.compile(
     rb"argv|parse_args|parse_known_args|parse_intermixed_args|docopt|getopt|absl|"
     rb"\b(?:click|typer|fire|hydra|tyro|jsonargparse|simple_parsing|configargparse|plac)\b"
 )
-_OWN_NAME = "__name__"
 
 
 def looks(source: bytes) -> bool:
@@ -57,23 +58,11 @@ def _executed(statements: Sequence[ast.stmt]) -> list[ast.AST]:
         found.append(node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             front += [*defaults(node.args), *getattr(node, "decorator_list", [])]
-        elif isinstance(node, ast.If) and _is_program(node.test):
+        elif isinstance(node, ast.If) and is_program(node.test):
             front += node.orelse
         else:
             front += ast.iter_child_nodes(node)
     return found
-
-
-def _is_program(test: ast.expr) -> bool:
-    """`__name__ == "__main__"`, and maybe more."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return any(map(_is_program, test.values))
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
-        return False
-    sides = [test.left, *test.comparators]
-    names = [side.id for side in sides if isinstance(side, ast.Name)]
-    values = [side.value for side in sides if isinstance(side, ast.Constant)]
-    return names == [_OWN_NAME] and values == ["__main__"]
 
 
 def _names_them(node: ast.AST) -> bool:

@@ -7,9 +7,12 @@ module reads that it imports later (`if "--double" in sys.argv: settings.digits 
 template would have imported that without. What stands before all that may depend on it is imported
 alike whatever is given: imports, definitions, and plain statements without a choice.
 
-A name is *known* here if its value is the same whatever is given. What is imported is not: another
-module may have looked (`from config import args`). What such a value may do is give another to
-names of the script itself; a choice by it, or a change of anything else with it, is a doubt.
+A name is *known* here if its value is the same whatever is given (fork/values.py). What is imported
+is not: another module may have looked (`from config import args`). What such a value may do is give
+another to names of the script itself; a choice by it, or a change of anything else with it, is a
+doubt. So is a change of what is not always the same thing (`x = a if args.k else b; x.y = 1`), and
+whatever may run code of another module's: a call of which is not known what it does
+(fork/calls.py), a decorator, a class of an unknown kind.
 
 Pure. Whoever is not sure says that it may.
 """
@@ -18,80 +21,52 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-ARGUMENTS = ("argv", "orig_argv")
-_VARIABLES = ("environ", "environb", "getenv", "getenvb")
+from brigade.fork import calls
+from brigade.fork.definitions import Definitions
+from brigade.fork.syntax import (
+    blocks,
+    called,
+    defaults,
+    flat,
+    is_program,
+    parsed,
+    stored,
+)
+from brigade.fork.values import KNOWN, UNKNOWN, Name, Scope, either
+
+__all__ = ["defaults", "first_choice", "parsed", "scope_of"]
+
 _EVERYTHING = 1  # the first line
-# Calls by the last part of their name. None of them changes another module.
-# What comes out is known if what goes in is:
-_KNOWN_CALLS = frozenset(
-    "Path TypeVar abs abspath basename bool bytes callable catch_warnings decode dict dirname"
-    " encode endswith enumerate exit expanduser float format frozenset get getLogger getenv hasattr"
-    " int isinstance issubclass items join joinpath keys len list lower lstrip max min namedtuple"
-    " normpath range realpath relpath removeprefix removesuffix replace repr resolve reversed"
-    " round rsplit rstrip set sorted split splitext startswith str strip sum title tuple type upper"
-    " values with_suffix zip".split()
-)
-# It depends on where, when, beside what and how the program runs:
-_UNKNOWN_CALLS = frozenset(
-    "ArgumentParser add_argument add_argument_group add_mutually_exclusive_group add_parser"
-    " add_subparsers cpu_count exists getcwd getfqdn gethostname getpid getppid getsize getuser"
-    " glob iglob isatty isdir isfile islink isoformat listdir machine monotonic node now open"
-    " parse_args parse_known_args perf_counter read read_bytes read_text readline readlines stat"
-    " strftime system time timestamp today uname utcnow vars walk".split()
-)
-# So it does, if they are functions of these; others' of that name may set what they have read:
-_LOADS = frozenset(["full_load", "load", "loads", "safe_load"])
-_LOADERS = frozenset(["json", "marshal", "pickle", "plistlib", "tomllib", "toml", "yaml"])
-# These set something, by what goes in:
-_SETTERS = frozenset(
-    "append addsitedir basicConfig enable extend filterwarnings insert manual_seed pop seed"
-    " setLevel setdefault simplefilter update use".split()
-)
-_PLAIN = (
-    ast.Attribute, ast.BinOp, ast.BoolOp, ast.Compare, ast.Constant, ast.Dict, ast.FormattedValue,
-    ast.JoinedStr, ast.List, ast.Name, ast.Set, ast.Slice, ast.Starred, ast.Subscript, ast.Tuple,
-    ast.UnaryOp, ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.unaryop, ast.keyword,
-    ast.Call, ast.Lambda, ast.arguments, ast.arg, ast.IfExp, ast.ListComp, ast.SetComp,
-    ast.DictComp, ast.GeneratorExp, ast.comprehension,
-)  # fmt: skip
-# what modules have alike in all jobs; so have those of the standard library all but what is given
-_KNOWN_OF_MODULES = frozenset(["__file__", "__name__", "__path__", "__version__"])
-_LIBRARY: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset()) or frozenset(
-    ["builtins", "locale", "logging", "os", "pathlib", "platform", "sys", "typing", "warnings"]
-)
-_KNOWN_NAMES = frozenset(
-    ["__name__", "__file__", "__package__", "__spec__", "__doc__", *dir(builtins)]
-)
-
-
-def parsed(source: bytes | str) -> list[ast.stmt] | None:
-    """Its statements; None of what is no Python (of this version)."""
-    try:
-        with warnings.catch_warnings():  # of what an author has written, nobody asked here
-            warnings.simplefilter("ignore")
-            return ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+_MOST_ROUNDS = 10
 
 
 def first_choice(
-    source: bytes | str, *, variables: bool = False, strict: bool = False
+    source: bytes | str, *, variables: bool = False, strict: bool = False, module: bool = False
 ) -> int | None:
     """The line of a script from which on what is imported may depend on what it is given; None if
     all of it does not. `variables`: those of the environment are given, too; `strict`: a choice of
-    the values that names of its own get is one."""
+    the values that names of its own get is one; `module`: it is imported, and no program."""
     statements = parsed(source)
     if statements is None:
         return _EVERYTHING
-    script = _Script(variables, strict)
+    script = _Script(variables, strict, module)
     try:
         return next((_begins(one) for one in statements if not script.is_plain(one)), None)
     except RecursionError:
         return _EVERYTHING
+
+
+def scope_of(statements: Iterable[ast.stmt]) -> Scope:
+    """What the names of a module stand for that has executed these."""
+    script = _Script(False, False, True)
+    for one in statements:
+        if not script.is_plain(one):
+            names = stored(one) - {getattr(one, "name", "")}
+            script.names.update(dict.fromkeys(names, UNKNOWN))
+    return script
 
 
 def _begins(statement: ast.stmt) -> int:
@@ -99,268 +74,274 @@ def _begins(statement: ast.stmt) -> int:
     return min([statement.lineno, *(one.lineno for one in decorators)])
 
 
-class _Script:
+class _Script(Definitions):
     """What is known after the statements that have been asked for so far, in their order."""
 
-    def __init__(self, variables: bool, strict: bool) -> None:
-        self._variables, self._strict = variables, strict
-        self._known = set(_KNOWN_NAMES)
-        self._modules: dict[str, str] = {}  # name -> the first part of the module's own
-        self._own: set[str] = set()  # names of which it is not known what they are
+    def __init__(self, variables: bool, strict: bool, module: bool) -> None:
+        super().__init__(variables, strict)
+        self._is_imported = module
 
     def is_plain(self, statement: ast.stmt) -> bool:
         """Whether it does the same to all other modules, whatever is given."""
-        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        if isinstance(statement, ast.Import):
             return self._is_import(statement)
+        if isinstance(statement, ast.ImportFrom):
+            return self._is_import_from(statement)
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self._bind(statement.name, known=False)
-            return all(
-                map(self._does_alike, [*statement.decorator_list, *defaults(statement.args)])
-            )
+            return self.is_function(statement)
         if isinstance(statement, ast.ClassDef):
-            self._bind(statement.name, known=False)
-            values = [*statement.decorator_list, *statement.bases]
-            return all(map(self._does_alike, values)) and self._are_plain(statement.body)
-        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            return self.is_class(statement)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             return self._is_assignment(statement)
+        if isinstance(statement, ast.AugAssign):
+            return self._is_addition(statement)
         if isinstance(statement, ast.Expr):
-            return self._does_alike(statement.value)
+            return self.does_alike(statement.value)
         if isinstance(statement, ast.If):
-            return self._does_alike(statement.test) and self._chooses_alike(
-                self._is_known(statement.test) or self._is_module(statement.test),
-                _blocks(statement),
-            )
+            return self._is_choice(statement)
         if isinstance(statement, ast.For):
-            known = self._is_known(statement.iter)
-            self._bind_all([statement.target], known)
-            return self._does_alike(statement.iter) and self._chooses_alike(
-                known, _blocks(statement)
-            )
+            return self._is_loop(statement)
         if isinstance(statement, ast.Assert):
-            return self._does_alike(statement.test)
+            return self.does_alike(statement.test)
         if isinstance(statement, ast.Try):
-            return self._chooses_alike(
-                all(map(self._raises_alike, statement.body)), _blocks(statement)
-            )
+            return self._is_try(statement)
         if isinstance(statement, ast.With):
-            self._bind_all([item.optional_vars for item in statement.items], known=False)
-            items = [item.context_expr for item in statement.items]
-            return all(map(self._does_alike, items)) and self._are_plain(_blocks(statement))
+            return self._is_with(statement)
         if isinstance(statement, ast.Delete):
-            return all(isinstance(target, ast.Name) for target in statement.targets)
+            return all(map(self._forgets, statement.targets))
         return isinstance(statement, (ast.Pass, ast.Raise, ast.Break, ast.Continue))
 
-    def _chooses_alike(self, known: bool, blocks: Sequence[ast.stmt]) -> bool:
-        """Whether these, executed or not, change other modules alike; `known`: whether they are is
-        known."""
-        if not known and (self._strict or not _only_binds(blocks)):
-            return False
-        alike = self._are_plain(blocks)
-        if not known:
-            for one in blocks:
-                self._bind_all(_targets(one), known=False)
-        return alike
+    # ---- names
 
-    def _are_plain(self, statements: Sequence[ast.stmt]) -> bool:
-        return all(map(self.is_plain, statements))
-
-    def _is_import(self, statement: ast.Import | ast.ImportFrom) -> bool:
+    def _is_import(self, statement: ast.Import) -> bool:
         for alias in statement.names:
             package = alias.name.partition(".")[0]
-            if isinstance(statement, ast.Import):
-                self._bind(alias.asname or package, known=True)
-                self._modules[alias.asname or package] = package
-            else:
-                package = (statement.module or "").partition(".")[0]
-                known = package in _LIBRARY and not self._is_given(alias.name)
-                self._bind(alias.asname or alias.name, known and not statement.level)
-                if known or alias.name in _SETTERS and not alias.asname:
-                    self._own.discard(alias.asname or alias.name)
+            home = alias.name if alias.asname else package
+            self.names[alias.asname or package] = Name(home=home, module=True)
         return True
 
-    def _is_assignment(self, statement: ast.Assign | ast.AugAssign | ast.AnnAssign) -> bool:
+    def _is_import_from(self, statement: ast.ImportFrom) -> bool:
+        module = "." * statement.level + (statement.module or "")
+        for alias in statement.names:
+            if alias.name == "*":
+                self._takes_all_of(module)
+                continue
+            self.postponed |= module == "__future__" and alias.name == "annotations"
+            self.names[alias.asname or alias.name] = Name(home=f"{module}.{alias.name}")
+        return True
+
+    def _takes_all_of(self, module: str) -> None:
+        """Any name may be another then, but for modules."""
+        if calls.is_harmless(module):
+            return
+        for name in [*dir(builtins), *self.names]:
+            now = self.names.get(name)
+            if not name.startswith("_") and not (now and now.module):
+                self.names[name] = Name(home=f"{module or '.'}.{name}")
+
+    def _bind(self, targets: Iterable[ast.expr | None], value: Name) -> None:
+        for one in flat(targets):
+            if isinstance(one, ast.Name):
+                self.names[one.id] = value
+
+    def _forgets(self, target: ast.expr) -> bool:
+        if isinstance(target, ast.Name):
+            self.names[target.id] = UNKNOWN
+        where = target.value if isinstance(target, ast.Subscript) else target
+        return isinstance(target, ast.Name) or self.is_looked_up(where)
+
+    # ---- what sets something
+
+    def _is_assignment(self, statement: ast.Assign | ast.AnnAssign) -> bool:
         value = statement.value
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if isinstance(statement, ast.AnnAssign) and not self.postponed:
+            if not self.does_alike(statement.annotation):
+                return False
         if value is None:
             return True
-        known = self._is_known(value)
-        for one in _flat(targets):
-            more = isinstance(statement, ast.AugAssign) and not self._is_known(one)
-            if isinstance(one, ast.Name):
-                self._bind(one.id, known=known and not more)
-            elif _is_environment(getattr(one, "value", one)):
-                continue  # a module that is shown compares what it read there
-            elif not known or isinstance(one, ast.Subscript) and not self._is_known(one.slice):
-                return False
-        return all(map(self._does_alike, [value, *targets]))
-
-    def _bind_all(self, targets: Sequence[ast.expr | None], known: bool) -> None:
-        for one in _flat(targets):
-            if isinstance(one, ast.Name):
-                self._bind(one.id, known)
-
-    def _bind(self, name: str, known: bool) -> None:
-        self._modules.pop(name, None)
-        self._own.add(name)
-        (self._known.add if known else self._known.discard)(name)
-
-    def _does_alike(self, expression: ast.expr) -> bool:
-        """Whether what it sets, if anything, is the same whatever is given."""
-        parts = list(ast.walk(expression))
-        calls = [part for part in parts if isinstance(part, ast.Call)]
-        if not all(isinstance(part, _PLAIN) for part in parts) or not all(map(self._may, calls)):
+        if not all(map(self.does_alike, [value, *targets])):
             return False
-        setters = [call for call in calls if _called(call) in _SETTERS]
-        if setters or self._strict:
-            choices = [one for one in parts if isinstance(one, (ast.BoolOp, ast.IfExp))]
-            if not all(map(self._is_known, choices)):
-                return False
-        return all(
-            _is_search_path(call.func)
-            or isinstance(call.func, ast.Attribute)
-            and _is_environment(call.func.value)
-            or all(map(self._is_known, _given(call)))
-            for call in setters
-        )
-
-    def _may(self, call: ast.Call) -> bool:
-        """Whether a call sets nothing but by what goes in."""
-        name, function = _called(call), call.func
-        if isinstance(function, ast.Name):
-            known = _KNOWN_CALLS | _UNKNOWN_CALLS | _SETTERS
-            return name in known and name not in self._own
-        where = function.value if isinstance(function, ast.Attribute) else function
-        package = self._module(where)
-        if name in _LOADS:
-            return package in _LOADERS
-        if name == "add_argument" and not all(map(_is_plain_argument, call.keywords)):
+        named = self.value(value)
+        known = self.is_known(value)
+        if not all(self._sets(one, known) for one in flat(targets)):
             return False
-        of_library = package is None or package in _LIBRARY
-        return name in _SETTERS or name in _KNOWN_CALLS | _UNKNOWN_CALLS and of_library
+        for one in targets:
+            part = replace(named, home="", module=False, typed=named.fresh)
+            self._bind([one], named if isinstance(one, ast.Name) else part)
+        return True
+
+    def _is_addition(self, statement: ast.AugAssign) -> bool:
+        """What a name stands for may be changed itself."""
+        target = statement.target
+        known = self.is_known(statement.value)
+        if not all(map(self.does_alike, [statement.value, target])):
+            return False
+        if not isinstance(target, ast.Name):
+            return self._sets(target, known) and (not known or self._is_changed_alike(target))
+        if self.is_looked_up(target):
+            return known or self.is_set_anyhow(target)
+        before = ast.Name(target.id, ast.Load())
+        if not (known and self.is_same(before)):
+            return False
+        self.names[target.id] = KNOWN if self.is_known(before) else UNKNOWN
+        return True
+
+    def _is_changed_alike(self, target: ast.Attribute | ast.Subscript) -> bool:
+        """Of `target += ...`, which may change what is there."""
+        where = target.value
+        is_parsed = isinstance(where, ast.Name) and self.name(where.id).parsed
+        return is_parsed or self.is_looked_up(where) or self.is_same(target)
+
+    def _sets(self, target: ast.expr, known: bool) -> bool:
+        """Whether it may get a value, `known` or not."""
+        if isinstance(target, ast.Name):
+            return True
+        if not isinstance(target, (ast.Attribute, ast.Subscript)):
+            return False
+        where = target.value
+        if isinstance(target, ast.Attribute):
+            if isinstance(where, ast.Name) and self.name(where.id).parsed:
+                return True
+            if self.home(target) == "sys.path":
+                return known or self.is_set_anyhow(target)
+            return known and self.is_same(where)
+        known = known and self.is_known(target.slice)
+        # a module that is shown compares what it read of the environment
+        return known and self.is_same(where) or self.is_set_anyhow(where)
+
+    # ---- choices
+
+    def _is_choice(self, statement: ast.If) -> bool:
+        test = statement.test
+        if self._is_imported and is_program(test):
+            return self.are_plain(statement.orelse)
+        if not self.does_alike(test):
+            return False
+        if not (self.is_known(test) or self.is_module(test)):
+            return self._only_binds(blocks(statement))
+        return self._goes_one_way([statement.body, statement.orelse])
+
+    def _goes_one_way(self, branches: Iterable[Sequence[ast.stmt]]) -> bool:
+        before, after = dict(self.names), []
+        for branch in branches:
+            self.names = dict(before)
+            if not self.are_plain(branch):
+                return False
+            after.append(self.names)
+        self.names = _joined(after)
+        return True
+
+    def _only_binds(self, statements: Sequence[ast.stmt]) -> bool:
+        """Of what is executed or not by what is given: nothing but names of the script's own may
+        get another value, or the program end."""
+        if self._strict:
+            return False
+        before = dict(self.names)
+        for one in statements:
+            if isinstance(one, ast.If):
+                if not (self.does_alike(one.test) and self._only_binds(blocks(one))):
+                    return False
+                if self.sets(one.test):
+                    return False
+                continue
+            names = isinstance(one, ast.Assign) and all(
+                isinstance(target, ast.Name) for target in flat(one.targets)
+            )
+            ends = isinstance(one, (ast.Pass, ast.Raise))
+            if not (names or ends or isinstance(one, ast.Expr)) or not ends and self.sets(one):
+                return False
+            if not self.is_plain(one):
+                return False
+            if isinstance(one, ast.Assign):
+                self._may_be(one.targets, before)
+        return True
+
+    def _may_be(self, targets: Sequence[ast.expr], before: Mapping[str, Name]) -> None:
+        """They are what they are now, or what they were."""
+        for one in flat(targets):
+            if isinstance(one, ast.Name):
+                now, then = self.names[one.id], before.get(one.id)
+                fresh = now.fresh and (then is None or then.fresh)
+                self.names[one.id] = Name(fresh=fresh)
+
+    def _is_loop(self, statement: ast.For) -> bool:
+        values, target = statement.iter, statement.target
+        known = self.is_known(values, consumed=True)
+        if not self.does_alike(values) or not self._may_loop(target, known):
+            return False
+        one = KNOWN if known else Name(fresh=self.is_fresh(values))
+        for _ in range(_MOST_ROUNDS):
+            before = dict(self.names)
+            self._bind([target], one)
+            inside = statement.body if known else blocks(statement)
+            if not (self.are_plain(inside) if known else self._only_binds(inside)):
+                return False
+            self.names = _joined([before, self.names])
+            if self.names == before:
+                return not known or self.are_plain(statement.orelse)
+        return False
+
+    def _may_loop(self, target: ast.expr, known: bool) -> bool:
+        return self.does_alike(target) and all(self._sets(one, known) for one in flat([target]))
+
+    def _is_try(self, statement: ast.Try) -> bool:
+        kinds = [one.type for one in statement.handlers if one.type is not None]
+        if not all(map(self.does_alike, kinds)):
+            return False
+        caught = [one.name for one in statement.handlers if one.name]
+        before = dict(self.names)
+        self.names.update(dict.fromkeys(caught, UNKNOWN))
+        if not all(map(self._raises_alike, statement.body)):
+            return self._only_binds(blocks(statement))
+        if not self.are_plain(statement.body):
+            return False
+        tried = dict(self.names)
+        self.names = _joined([before, tried])
+        self.names.update(dict.fromkeys(caught, UNKNOWN))
+        failed = [one.body for one in statement.handlers]
+        if not self._goes_one_way(failed or [[]]):
+            return False
+        failed_names, self.names = self.names, tried
+        if not self.are_plain(statement.orelse):
+            return False
+        self.names = _joined([self.names, failed_names]) if failed else self.names
+        return self.are_plain(statement.finalbody)
+
+    def _is_with(self, statement: ast.With) -> bool:
+        suppresses = False
+        for item in statement.items:
+            manager = item.context_expr
+            if not isinstance(manager, ast.Call) or not self.does_alike(manager):
+                return False
+            home = self.home(manager.func)
+            opens = not home and called(manager) == "open"
+            suppresses |= home == calls.SUPPRESS
+            if not (opens or home in calls.CONTEXTS or home == calls.SUPPRESS):
+                return False
+            if not all(self._sets(one, False) for one in flat([item.optional_vars])):
+                return False
+            self._bind([item.optional_vars], Name(fresh=self.is_fresh(manager)))
+        if suppresses and not all(map(self._raises_alike, statement.body)):
+            return self._only_binds(statement.body)
+        before = dict(self.names)
+        plain = self.are_plain(statement.body)
+        if suppresses:
+            self.names = _joined([before, self.names])
+        return plain
 
     def _raises_alike(self, statement: ast.stmt) -> bool:
         """Whether it raises or does not, whatever is given."""
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return True
         values = [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)]
-        blocks = _blocks(statement)
-        return all(map(self._is_known, values)) and all(map(self._raises_alike, blocks))
-
-    def _is_known(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Name):
-            known = node.id in self._known and node.id not in self._modules
-            return isinstance(node.ctx, ast.Store) or known
-        if isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-            parts = [part for part in ast.iter_child_nodes(node) if not self._is_module(part)]
-            return all(map(self._is_known, parts))
-        if isinstance(node, ast.Attribute):
-            if self._is_given(node.attr):
-                return False
-            package = self._module(node.value)
-            if package is None:
-                return self._is_known(node.value)
-            is_kind = node.attr.endswith("Warning")
-            return package in _LIBRARY or node.attr in _KNOWN_OF_MODULES or is_kind
-        if isinstance(node, ast.Call):
-            where = node.func.value if isinstance(node.func, ast.Attribute) else None
-            of_library = where and self._is_module(where) and self._module(where) in _LIBRARY
-            return (
-                _called(node) in _KNOWN_CALLS
-                and not self._is_given(_called(node))
-                and (where is None or of_library or self._is_known(where))
-                and all(map(self._is_known, _given(node)))
-            )
-        if isinstance(node, ast.Lambda) or not isinstance(node, _PLAIN):
-            return False
-        return all(map(self._is_known, ast.iter_child_nodes(node)))
-
-    def _is_given(self, name: str) -> bool:
-        return name in ARGUMENTS or self._variables and name in _VARIABLES
-
-    def _is_module(self, node: ast.AST) -> bool:
-        """One by its name: it may be asked for whether it is there."""
-        return isinstance(node, ast.Name) and node.id in self._modules
-
-    def _module(self, node: ast.expr) -> str | None:
-        """The first part of a module's name if it is one, or what lies in one by a dotted name."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        return self._modules.get(node.id) if isinstance(node, ast.Name) else None
+        inside = blocks(statement)
+        return all(map(self.is_known, values)) and all(map(self._raises_alike, inside))
 
 
-def _only_binds(statements: Iterable[ast.stmt]) -> bool:
-    """Whether nothing but names of the script's own gets another value."""
-    return all(
-        isinstance(one, (ast.Pass, ast.Raise))
-        or isinstance(one, ast.Expr)
-        and isinstance(one.value, ast.Call)
-        and _dotted(one.value.func) == "sys.exit"
-        or isinstance(one, ast.Assign)
-        and all(isinstance(target, ast.Name) for target in _flat(one.targets))
-        and not any(
-            isinstance(part, ast.Call) and _called(part) in _SETTERS for part in ast.walk(one)
-        )
-        for one in statements
-    )
-
-
-def _targets(statement: ast.stmt) -> list[ast.expr]:
-    return statement.targets if isinstance(statement, ast.Assign) else []
-
-
-def _flat(targets: Iterable[ast.expr | None]) -> list[ast.expr]:
-    found: list[ast.expr] = []
-    for one in targets:
-        if isinstance(one, (ast.Tuple, ast.List)):
-            found += _flat(one.elts)
-        elif isinstance(one, ast.Starred):
-            found += _flat([one.value])
-        elif one is not None:
-            found.append(one)
-    return found
-
-
-def defaults(arguments: ast.arguments) -> list[ast.expr]:
-    """What is evaluated where a function is defined."""
-    return [one for one in [*arguments.defaults, *arguments.kw_defaults] if one is not None]
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def _is_plain_argument(keyword: ast.keyword) -> bool:
-    """Of add_argument(): an action of the program's own may do anything."""
-    return keyword.arg != "action" or isinstance(keyword.value, ast.Constant)
-
-
-def _is_environment(node: ast.expr) -> bool:
-    return _dotted(node) in ("os.environ", "environ")
-
-
-def _is_search_path(function: ast.expr) -> bool:
-    """`sys.path.append`: where a module was found is compared where it is imported."""
-    return isinstance(function, ast.Attribute) and _dotted(function.value) == "sys.path"
-
-
-def _dotted(node: ast.expr) -> str:
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    return node.id if isinstance(node, ast.Name) else "?"
-
-
-def _called(call: ast.Call) -> str:
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
-
-
-def _blocks(statement: ast.stmt) -> list[ast.stmt]:
-    """The statements inside one, of all its branches."""
-    found: list[ast.stmt] = []
-    for name in ("body", "orelse", "finalbody"):
-        found += getattr(statement, name, [])
-    for handler in getattr(statement, "handlers", []):
-        found += handler.body
+def _joined(after: Sequence[Mapping[str, Name]]) -> dict[str, Name]:
+    """What names are after one of several ways, where it is known which is taken."""
+    found: dict[str, Name] = dict(after[0])
+    for names in after[1:]:
+        found = {name: either(found.get(name), names.get(name)) for name in {**found, **names}}
     return found
