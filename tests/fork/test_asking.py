@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from brigade.fork.asking import asking, looks
+from brigade.fork.source.asking import asking, looks
 
 _LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from brigade.fork.asking import asking
+from brigade.fork.source.asking import asking
 
 # what the others import
 SHARED = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brigade.fork.choices import first_choice
+from brigade.fork.source.choices import first_choice
 
 PLAIN = '''"""A program."""
 from __future__ import annotations

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from brigade.fork.choices import first_choice
+from brigade.fork.source.choices import first_choice
 
 IMPORTS = """\
 import argparse, collections, contextlib, dataclasses, enum, functools, itertools, json, logging

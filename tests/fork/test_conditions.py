@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from brigade.fork.conditions import Conditions
+from brigade.fork.source.conditions import Conditions
 
 IMPORTS = """\
 import argparse, json, os, random, socket, sys, time

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from brigade.fork.effects import Effects, sets
-from brigade.fork.homes import Homes
+from brigade.fork.source.effects import Effects, sets
+from brigade.fork.source.homes import Homes
 
 OWN = ("settings", "base", "config", "own", "pkg")
 

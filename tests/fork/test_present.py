@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from brigade.fork.present import present
+from brigade.fork.source.present import present
 
 ASKS = [
     "import sys\nHAVE = 'thing' in sys.modules",

@@ -14,8 +14,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Callable
 
-from brigade.fork.effects import Effects, sets
 from brigade.fork.plan import Module
+from brigade.fork.source.effects import Effects, sets
 from brigade.trial.modules import Event, RankModules, place
 
 _INIT = "__init__.py"

@@ -16,11 +16,11 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Callable, Optional
 
-from brigade.fork.asking import asking, looks
-from brigade.fork.choices import first_choice
 from brigade.fork.given import Given, Read
 from brigade.fork.inputs import MOST, inputs
 from brigade.fork.plan import Module
+from brigade.fork.source.asking import asking, looks
+from brigade.fork.source.choices import first_choice
 from brigade.fork.variables import of_ranks
 from brigade.trial.modules import RankModules, differing, place
 
@@ -45,7 +45,7 @@ def otherwise(
     found.mine = {name: modules[name].origin for name in own}
     ask = asking({name: module.imports for name, module in modules.items()}, own)
     found.looking = [name for name, text in texts.items() if name in ask or looks(text)]
-    choose = {name for name in ask if first_choice(own[name]) is not None}
+    choose = {name for name in ask if first_choice(own[name], module=True) is not None}
     late: dict[str, None] = {}
     varied: dict[str, None] = {}
     told: dict[str, None] = {}

@@ -18,9 +18,9 @@ from brigade.fork.environment import Environment
 from brigade.fork.libraries import note
 from brigade.fork.otherwise import chosen_by_rank, is_own, otherwise
 from brigade.fork.plan import Left, Module, Plan, importers_of, inside_of, is_in, spread
-from brigade.fork.present import present
 from brigade.fork.program import ProgramPlan, of_programs
 from brigade.fork.rules import RULES, Rule, rule_for
+from brigade.fork.source.present import present
 from brigade.fork.words import event_words
 from brigade.trial.modules import (
     Event,

@@ -7,7 +7,7 @@ import may read it.
                               of a package by a module of it; and by the program, once for each
                               module of which a name, or the generator, is another than before,
                               of the standard library a public one (what a module sets, its text
-                              says: brigade/fork/effects.py; to look at all takes its time);
+                              says: brigade/fork/source/effects.py; to look at all takes its time);
                               "*" after very many calls; main(path) of what `-m` has found;
                               asks_for_terminal(whether that begins) of what argparse asks, and
                               forgets, when an argument is added to a parser

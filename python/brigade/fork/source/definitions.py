@@ -1,4 +1,4 @@
-"""What the definition of a function or a class does to other modules: fork/choices.py asks.
+"""What the definition of a function or a class does to other modules: choices.py asks.
 
 A function is executed by nobody yet, but for what its decorators do with it. A class is shown to
 the classes that it is made of, and its statements are executed.
@@ -11,9 +11,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from brigade.fork import calls
-from brigade.fork.syntax import annotated, defaults, stored
-from brigade.fork.values import UNKNOWN, Name, Scope
+from brigade.fork.source import calls
+from brigade.fork.source.syntax import annotated, defaults, stored
+from brigade.fork.source.values import UNKNOWN, Name, Scope
 
 _METACLASS = ("Meta", "MetaClass", "Metaclass", "EnumType")
 _OF_MEMBERS = ("__new__", "__init__", "_generate_next_value_", "_missing_")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 import enum
 
-from brigade.fork import homes
+from brigade.fork.source import homes
 
 
 class Does(enum.Enum):

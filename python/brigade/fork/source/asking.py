@@ -14,11 +14,11 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from brigade.fork import calls
-from brigade.fork.at_import import executed, reached
-from brigade.fork.calls import ADD, ARGUMENTS, OF_COMMANDS, Does
-from brigade.fork.choices import first_choice
-from brigade.fork.syntax import called, parsed, stored
+from brigade.fork.source import calls
+from brigade.fork.source.at_import import executed, reached
+from brigade.fork.source.calls import ADD, ARGUMENTS, OF_COMMANDS, Does
+from brigade.fork.source.choices import first_choice
+from brigade.fork.source.syntax import called, parsed, stored
 
 # what hands arguments to who calls it
 _WORDS = re.compile(

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Callable, NamedTuple
 
-from brigade.fork.choices import defaults
-from brigade.fork.conditions import Conditions
-from brigade.fork.homes import Homes, is_library
+from brigade.fork.source.choices import defaults
+from brigade.fork.source.conditions import Conditions
+from brigade.fork.source.homes import Homes, is_library
 
 MODULE = "<module>"
 _NO_LINE = 1 << 40

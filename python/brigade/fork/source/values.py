@@ -1,4 +1,4 @@
-"""What a script's expressions do, and what is known of their values: fork/choices.py asks.
+"""What a script's expressions do, and what is known of their values: choices.py asks.
 
     scope = Scope(variables, strict)   names, and what they stand for; variables: those of the
                                        environment are given to the program, too
@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Union
 
-from brigade.fork import calls
-from brigade.fork.calls import Does
-from brigade.fork.syntax import PLAIN, bound, called, flat, given, parameters, stored
+from brigade.fork.source import calls
+from brigade.fork.source.calls import Does
+from brigade.fork.source.syntax import PLAIN, bound, called, flat, given, parameters, stored
 
 _Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

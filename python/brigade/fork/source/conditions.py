@@ -15,7 +15,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 from typing import Any, Union
 
-from brigade.fork.homes import parameters
+from brigade.fork.source.homes import parameters
 from brigade.fork.variables import of_jobs, of_ranks
 
 _OF_SYS = frozenset(

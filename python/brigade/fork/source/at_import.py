@@ -13,10 +13,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from brigade.fork import calls
-from brigade.fork.choices import scope_of
-from brigade.fork.syntax import called, defaults, is_program
-from brigade.fork.values import Scope
+from brigade.fork.source import calls
+from brigade.fork.source.choices import scope_of
+from brigade.fork.source.syntax import called, defaults, is_program
+from brigade.fork.source.values import Scope
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BY_NAME = frozenset("attrgetter delattr getattr methodcaller setattr vars __dict__".split())

@@ -7,12 +7,12 @@ module reads that it imports later (`if "--double" in sys.argv: settings.digits 
 template would have imported that without. What stands before all that may depend on it is imported
 alike whatever is given: imports, definitions, and plain statements without a choice.
 
-A name is *known* here if its value is the same whatever is given (fork/values.py). What is imported
+A name is *known* here if its value is the same whatever is given (values.py). What is imported
 is not: another module may have looked (`from config import args`). What such a value may do is give
 another to names of the script itself; a choice by it, or a change of anything else with it, is a
 doubt. So is a change of what is not always the same thing (`x = a if args.k else b; x.y = 1`), and
 whatever may run code of another module's: a call of which is not known what it does
-(fork/calls.py), a decorator, a class of an unknown kind.
+(fork/source/calls.py), a decorator, a class of an unknown kind.
 
 Pure. Whoever is not sure says that it may.
 """
@@ -24,9 +24,9 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from brigade.fork import calls
-from brigade.fork.definitions import Definitions
-from brigade.fork.syntax import (
+from brigade.fork.source import calls
+from brigade.fork.source.definitions import Definitions
+from brigade.fork.source.syntax import (
     blocks,
     called,
     defaults,
@@ -35,7 +35,7 @@ from brigade.fork.syntax import (
     parsed,
     stored,
 )
-from brigade.fork.values import KNOWN, UNKNOWN, Name, Scope, either
+from brigade.fork.source.values import KNOWN, UNKNOWN, Name, Scope, either
 
 __all__ = ["defaults", "first_choice", "parsed", "scope_of"]
 

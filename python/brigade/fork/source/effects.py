@@ -24,10 +24,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Callable
 
-from brigade.fork.choices import parsed
-from brigade.fork.conditions import Conditions
-from brigade.fork.doings import MODULE, Doing, Scope, Scopes, read
-from brigade.fork.homes import Homes
+from brigade.fork.source.choices import parsed
+from brigade.fork.source.conditions import Conditions
+from brigade.fork.source.doings import MODULE, Doing, Scope, Scopes, read
+from brigade.fork.source.homes import Homes
 
 
 def sets(text: bytes | str, package: str, is_own: Callable[[str], bool]) -> set[str]:
