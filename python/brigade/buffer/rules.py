@@ -11,7 +11,7 @@ import math
 import os
 from dataclasses import dataclass, field
 
-from brigade.cli.size import size
+from brigade.cli.size import number
 from brigade.errors import UsageError
 
 LEAST, MOST = 4096, 1 << 30
@@ -117,9 +117,9 @@ def _set(rule: Rule, option: str, text: str) -> None:
     elif name in VALUES or (name in ("prefetch", "direct") and equals):
         if not value:
             raise UsageError(f"{name!r} in {text!r} needs a value", hint=f"write it as {name}=4")
-        number = size(value) or 0
-        setattr(rule, name, number != 0 if name == "direct" else number)
-        rule.given.append(f"{name}={min(number, MOST)}")
+        found = number(value)
+        setattr(rule, name, found != 0 if name == "direct" else found)
+        rule.given.append(f"{name}={min(found, MOST)}")
     elif name == "prefetch":
         rule.prefetch = 1
         rule.given.append("prefetch=1")

@@ -17,14 +17,21 @@ def size(text: str | None) -> int | None:
     """Bytes of a size as people write it (units are powers of 1024); None of None."""
     if text is None:
         return None
+    bytes_ = number(text)
+    if bytes_ > _LARGEST:
+        raise UsageError(f"{text!r} is too much", hint="no file and no memory has 8 EiB")
+    return bytes_
+
+
+def number(text: str) -> int:
+    """The same, of what may be as large as it likes."""
     digits, shift = text.strip().lower().removesuffix("b").removesuffix("i"), 0
     if digits[-1:] in _SHIFTS:
         digits, shift = digits[:-1], _SHIFTS[digits[-1]]
     if not (digits.isascii() and digits.isdigit()):
         raise UsageError(f"{text!r} is not a size", hint="write it as 300, 20k, 500M or 2G")
-    if len(digits) > 19 or int(digits) << shift > _LARGEST:
-        raise UsageError(f"{text!r} is too much", hint="no file and no memory has 8 EiB")
-    return int(digits) << shift
+    most = len(str(_LARGEST))
+    return int(digits if len(digits) <= most else "9" * (most + 1)) << shift
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # not generic in older click
