@@ -63,6 +63,7 @@ _COMPILED_AHEAD_TO_FORK = (
         "_brigade_warm",
         "_brigade_renew",
         "_brigade_same",
+        "_brigade_strange",
         "_brigade_show",
     ),
     *("_brigade_streams", "_brigade_fork"),

@@ -54,6 +54,7 @@ from _brigade_renew import carry_out, renew
 from _brigade_same import is_otherwise, variables_are
 from _brigade_state import Settings, touched_folders
 from _brigade_store import KIND_BITS, KINDS, NAME, NOT_HERE, SHOWING, STORED, TOP, Table
+from _brigade_strange import may_set
 from _brigade_warned import is_shown_here
 
 _bootstrap = sys.modules["_frozen_importlib"]
@@ -139,7 +140,7 @@ class Store:
                     renew(table, self._extras, number, spec, module, before)
                     return module
             elif mine is not None and mine.get(spec.name) != spec.origin and is_own(spec.origin):
-                self._strange = True
+                self._strange = self._strange or may_set(spec.origin)
             return original(spec)
 
         for name in ("__module__", "__qualname__", "__doc__"):

@@ -93,6 +93,7 @@ _TEMPLATE = _VIEW + (
     "_brigade_warm",
     "_brigade_renew",
     "_brigade_same",
+    "_brigade_strange",
     "_brigade_show",
     "_brigade_streams",
     "_brigade_fork",
