@@ -97,6 +97,40 @@ def test_a_helper_that_failed_does_not_make_a_program_failed_that_we_ended(tmp_p
     assert not [one for one in found.insights if "ended with" in one.title]
 
 
+@pytest.mark.parametrize("ranks", ["1", "2"])
+def test_nothing_that_a_shell_has_started_runs_on(tmp_path, ranks):
+    """The shell ends at the signal, and what it waits for does not hear of it."""
+    mark = f"{os.getpid()}{ranks}"
+    script = f"sleep 60.{mark} & sleep 70.{mark}; true"
+    words = ["-n", ranks, "--limit", "1", "--json", "p.json", "--", "sh", "-c", script]
+    assert profiled(tmp_path, *words).returncode == 0
+    assert not running(mark)
+    assert load(tmp_path / "p.json").ranks[0].status is None
+
+
+def test_what_heeds_no_signal_is_killed(tmp_path):
+    mark = f"{os.getpid()}9"
+    code = (
+        "import subprocess, time\nfrom brigade.job.orphans import orphans\n"
+        "early = subprocess.Popen(['sleep', '3'])\nwith orphans() as left:\n"
+        "    subprocess.run(['sh', '-c', \"trap '' TERM; sleep 60.%s & sleep 61.%s &\"])\n"
+        "    left.end(0.3)\nassert early.poll() is None\nearly.kill()\n"
+    )
+    subprocess.run([sys.executable, "-c", code % (mark, mark)], check=True, timeout=30)
+    assert not running(mark)
+
+
+def running(mark: str) -> list[str]:
+    def words(pid: str) -> str:
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_text()
+        except OSError:
+            return ""
+
+    found = [words(pid) for pid in os.listdir("/proc") if pid.isdigit()]
+    return [one for one in found if mark in one]
+
+
 def test_a_rank_that_failed_before_we_ended_the_others_is_no_success(tmp_path):
     script = '[ "$BRIGADE_RANK" = 1 ] && exit 3; exec sleep 100'
     words = ["-n", "2", "--until-quiet", "2", "--json", "p.json", "--", "sh", "-c", script]

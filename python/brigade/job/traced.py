@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from brigade.errors import LauncherError, NoTraceError
 from brigade.job.heard import Heard, traces
+from brigade.job.orphans import orphans
 from brigade.job.signals import passing_on
 from brigade.launch import Launch, environment
 from brigade.paths import native
@@ -63,19 +64,22 @@ def run_traced(
         tracer.append("--all-stops")
     command = launch.job(launch.guarded(tracer))
     start = time.monotonic()
-    try:
-        child = subprocess.Popen(command, env=environment())
-    except OSError as error:
-        raise LauncherError(
-            f"cannot start {command[0]}: {error.strerror}",
-            hint="is its module loaded, and does it start without Brigade?",
-        ) from error
-    with around(child):
-        watch = Watch(child, folder, start, progress)
+    with orphans() as left:
         try:
-            status = watch.wait(quiet_s, limit_s)
-        finally:
-            watch.end()  # if it still runs, something of ours has failed
+            child = subprocess.Popen(command, env=environment())
+        except OSError as error:
+            raise LauncherError(
+                f"cannot start {command[0]}: {error.strerror}",
+                hint="is its module loaded, and does it start without Brigade?",
+            ) from error
+        with around(child):
+            watch = Watch(child, folder, start, progress)
+            try:
+                status = watch.wait(quiet_s, limit_s)
+            finally:
+                watch.end()  # if it still runs, something of ours has failed
+                if watch.ended_ns:
+                    left.end(_LEAVE_S)
     ran = Ran(status, time.monotonic() - start, watch.ended_ns)
     _settle(folder)
     if not traces(folder):
