@@ -324,7 +324,7 @@ def test_what_a_program_sets_in_objects_of_others_is_read_by_who_comes_then(tmp_
     site = other_site(tmp_path, settings_py=settings, model_py=model)
     site.app.write_text(
         "import settings\nfrom settings import Config, cost\n"
-        "settings.cfg.digits = 15\nConfig.digits = 15\nsettings.table['x'] = 15\n"
+        "held = settings.cfg\nheld.digits = 15\nConfig.digits = 15\nsettings.table['x'] = 15\n"
         "settings.precision.set(15)\n@cost.register\ndef _(x: int): return 15\n" + SAY
     )
     assert run(site) == [str([15] * 5)] * 2

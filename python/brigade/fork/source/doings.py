@@ -26,7 +26,8 @@ _CHANGES = frozenset(
 )
 # what these are given they change; others of the standard library leave it as it is
 _LIBRARY_CHANGES = frozenset(["bisect", "heapq", "random"])
-_CHANGING = frozenset(["setattr", "delattr", "exec"])
+_CHANGING = frozenset(["setattr", "delattr", "next"])
+_ANYTHING = frozenset(["exec", "eval"])
 _READING = frozenset(
     "add_argument append critical debug endswith error exception extend format get info index join"
     " log startswith warning write".split()
@@ -119,6 +120,8 @@ class _Reader:
         expressions, blocks = _parts(node)
         for one in expressions:
             self._expression(one)
+        if isinstance(node, ast.AugAssign):
+            self._sets(node.target)
         for one in getattr(node, "decorator_list", []):
             if not isinstance(one, ast.Call):
                 self._call(ast.Call(func=one, args=[], keywords=[]))
@@ -188,37 +191,44 @@ class _Reader:
         self._scope.does.append((self._line, Doing(name, is_set, self._open)))
 
     def _sets(self, node: ast.expr) -> None:
-        for name in self._homes.dotted(node):
+        for name in self._homes.of(node):
             if name.partition(".")[0] not in _USED_LATE:
                 self._does(name, True)
 
     def _sets_own(self, node: ast.expr) -> None:
-        for name in filter(self._is_own, self._homes.dotted(node)):
+        for name in filter(self._is_own, self._homes.of(node)):
             self._does(name, True)
 
     def _call(self, call: ast.Call) -> None:
         function = call.func
-        homes = self._homes.dotted(function)
+        homes = self._homes.of(function)
         for name in homes:
             if not is_library(name):
                 self._does(name, False)
         if isinstance(function, ast.Attribute) and function.attr in _CHANGES:
             self._sets(function.value)
-        if isinstance(function, ast.Name) and function.id in _CHANGING:
+        name = function.id if isinstance(function, ast.Name) else ""
+        if name in _CHANGING:
             for one in call.args[:1]:
                 self._sets(one)
-        elif not self._leaves_alone(function, homes):
+        elif name in _ANYTHING:
+            for home in filter(self._is_own, self._homes.all()):
+                self._does(f"{home}.*", True)
+        elif not self._leaves_alone(call, homes):
             for one in [*call.args, *(keyword.value for keyword in call.keywords)]:
                 self._sets_own(one)
 
-    def _leaves_alone(self, function: ast.expr, homes: set[str]) -> bool:
+    def _leaves_alone(self, call: ast.Call, homes: set[str]) -> bool:
         """Whether a call changes nothing that it is given, or the text's own function is called, of
         which it is known what it does."""
+        function = call.func
         if self._homes.function(function):
             return True
         if homes:
             first = {name.partition(".")[0] for name in homes}
             return all(map(is_library, first)) and not first & _LIBRARY_CHANGES
+        if isinstance(function, ast.Name) and function.id == "type":
+            return len(call.args) == 1  # else it makes a class
         # a builtin, or a class of the text's own
         return isinstance(function, ast.Name) or getattr(function, "attr", "") in _READING
 

@@ -1,9 +1,9 @@
 """Where what a text's names refer to comes from.
 
     homes = Homes(statements, package)
-    homes.of(expression)       {"settings.cfg"}: dotted names of modules, and of what lies in them;
-                               empty: of nobody else
-    homes.dotted(expression)   with its own attributes: {"settings.cfg.digits"}
+    homes.of(expression)   {"settings.cfg"}: dotted names of modules, and of what lies in them;
+                           empty: of nobody else
+    homes.all()            of all names
 
 A name that is given what lies in a module (`cfg = settings.get()`, `for one in settings.all`, a
 function's parameter, what a function returns, `self.cfg`) has that home, too: wherever in the text
@@ -13,6 +13,7 @@ that is done. What functions of the standard library and of NumPy return is new.
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -26,6 +27,9 @@ LIBRARY: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset()) or fr
 )
 #: of these builtins, what comes out is, or may be, what goes in
 _HAND_ON = frozenset(["getattr", "vars", "next", "iter", "reversed", "enumerate", "zip", "sorted"])
+_IMPORTERS = frozenset(["importlib.import_module", "importlib.__import__"])
+_ANY = "*"
+_DEEPEST = 5
 _MOST_ROUNDS = 20
 _OWN = "self", "cls"
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -33,6 +37,31 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def is_library(home: str) -> bool:
     return home.partition(".")[0] in LIBRARY
+
+
+def _inside(homes: set[str], name: str) -> set[str]:
+    """What lies there by a name; not as deep as it likes, for names may go round in circles."""
+    deep = {home for home in homes if home.endswith(f".{_ANY}") or home.count(".") >= _DEEPEST}
+    return {home if home.endswith(_ANY) else f"{home}.{_ANY}" for home in deep} | {
+        f"{home}.{name}" for home in homes - deep
+    }
+
+
+def _named(node: ast.AST) -> str:
+    """The module that a constant names."""
+    node = getattr(node, "value", node) if type(node).__name__ == "Index" else node  # Python 3.8
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) else ""
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """Names that it binds, but for imports."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, (*_Function, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, ast.arg):
+        yield node.arg
 
 
 def _makes_anew(home: str) -> bool:
@@ -44,6 +73,8 @@ class Homes:
     def __init__(self, statements: Iterable[ast.stmt], package: str = "") -> None:
         nodes = [node for one in statements for node in ast.walk(one)]
         self._homes: dict[str, set[str]] = {}
+        self._stars: list[str] = []  # modules of which it has all names
+        self._bound = set(dir(builtins)) | {name for node in nodes for name in _stored(node)}
         self._functions = {node.name: node for node in nodes if isinstance(node, _Function)}
         self._makers = {
             node.name: one
@@ -54,6 +85,8 @@ class Homes:
         }
         for node in nodes:
             for name, home in _imported(node, package):
+                if name == "*":
+                    self._stars.append(home.rpartition(".")[0])
                 self._homes.setdefault(name, set()).add(home)
         given = [pair for node in nodes for pair in self._given(node)]
         for _ in range(_MOST_ROUNDS):
@@ -61,11 +94,15 @@ class Homes:
                 break
 
     def of(self, node: ast.AST | None) -> set[str]:
-        """Of what an expression results in."""
+        """Of what an expression results in; "settings.*": something that lies there."""
         if isinstance(node, ast.Name):
-            return self._homes.get(node.id, set())
-        if isinstance(node, (ast.Attribute, ast.Subscript)):
-            return self._homes.get(_key(node), set()) if _key(node) else self.of(node.value)
+            return self._of_name(node.id)
+        if isinstance(node, ast.Attribute):
+            key = _key(node)
+            return self._homes.get(key, set()) if key else _inside(self.of(node.value), node.attr)
+        if isinstance(node, ast.Subscript):
+            found = _inside(self.of(node.value), _ANY)
+            return {_named(node.slice)} - {""} if found == {f"sys.modules.{_ANY}"} else found
         if isinstance(node, ast.Call):
             return self._of_call(node)
         if isinstance(node, ast.IfExp):
@@ -78,18 +115,19 @@ class Homes:
             return self.of(node.value)
         return set()
 
-    def dotted(self, node: ast.expr) -> set[str]:
-        names: list[str] = []
-        while isinstance(node, ast.Attribute) and not _key(node):
-            names.insert(0, node.attr)
-            node = node.value
-        return {".".join([home, *names]) for home in self.of(node)}
-
     def function(self, node: ast.AST) -> str:
         """The name of the text's own function that is called; or ""."""
         name = getattr(node, "attr", "") or getattr(node, "id", "")
         is_own = name in self._functions and (isinstance(node, ast.Name) or not self.of(node))
         return name if is_own else ""
+
+    def all(self) -> set[str]:
+        return set().union(*self._homes.values())
+
+    def _of_name(self, name: str) -> set[str]:
+        if name in self._homes or name in self._bound:
+            return self._homes.get(name, set())
+        return {f"{module}.{name}" for module in self._stars}
 
     def _of_all(self, nodes: Iterable[ast.AST | None]) -> set[str]:
         return set().union(*map(self.of, nodes))
@@ -99,7 +137,10 @@ class Homes:
             return self._of_all(node.args)
         if name := self.function(node.func):
             return self._homes.get(f"{name}()", set())
-        return {home for home in self.of(node.func) if not _makes_anew(home)}
+        homes = self.of(node.func)
+        if homes & _IMPORTERS or isinstance(node.func, ast.Name) and node.func.id == "__import__":
+            return {_named(node.args[0])} - {""} if node.args else set()
+        return _inside({home for home in homes if not _makes_anew(home)}, _ANY)
 
     def _given(self, node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         """(name, what it is given)."""
