@@ -141,6 +141,29 @@ def test_who_looked_at_what_the_program_has_set_since(own: Warm, how: str) -> No
     assert before != after
 
 
+TELLS = {
+    "import sys\nsaid = sys.getrecursionlimit()": "sys.setrecursionlimit(777)",
+    "import gc\nsaid = gc.isenabled()": "import gc; gc.disable()",
+    "import gc\nsaid = gc.get_threshold()": "import gc; gc.set_threshold(5, 6, 7)",
+    "import socket\nclass C: said = socket.getdefaulttimeout()\nsaid = C.said": (
+        "import socket; socket.setdefaulttimeout(3)"
+    ),
+    "import csv\nsaid = csv.list_dialects()": "import csv; csv.register_dialect('mine')",
+    "import signal\nsaid = callable(signal.getsignal(10))": (
+        "import signal; signal.signal(10, lambda *_: None)"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", TELLS)
+def test_who_asked_what_the_program_has_set_since(own: Warm, text: str) -> None:
+    (own.cwd / "asks.py").write_text(text)
+    own.trial(["-c", "import asks"])
+    show = "import asks; print(asks.said)"
+    before = same(own, ["-c", show])
+    assert same(own, ["-c", f"import sys, threading\n{TELLS[text]}\n{show}"]) != before
+
+
 def test_who_looks_at_it_later_is_shown_all_the_same(own: Warm) -> None:
     (own.cwd / "looks.py").write_text(
         "import sys, threading, os\ndef f(): return sys.excepthook\npid = os.getpid()\n"

@@ -1,5 +1,5 @@
-"""What programs set in the interpreter and others look at when they use it (`sys.excepthook`): the
-modules that have looked at it when they were imported.
+"""What programs set in the interpreter and others look at when they use it (`sys.excepthook`), or
+ask a function for (`sys.getrecursionlimit`): the modules that have done so when they were imported.
 
     hooks = Hooks()
     hooks.watched_loaders(running) what is to stand in for the loaders' own functions meanwhile:
@@ -24,7 +24,15 @@ from _brigade_common import USED_LATE
 from _brigade_loaders import Source, Sourceless
 from _brigade_nodes import MISSING, SEEN, part_now
 
-_WORDS = frozenset([name for names in USED_LATE.values() for name in names])
+# functions that tell what programs set in the interpreter, and no more: word -> module
+_TELLS = {
+    "getrecursionlimit": "sys", "getswitchinterval": "sys", "get_int_max_str_digits": "sys",
+    "isenabled": "gc", "get_threshold": "gc", "get_debug": "gc",
+    "getdefaulttimeout": "socket", "field_size_limit": "csv", "list_dialects": "csv",
+    "getsignal": "signal",
+}  # fmt: skip
+_SIGNALS = range(1, 65)
+_WORDS = frozenset([name for names in USED_LATE.values() for name in names]).union(_TELLS)
 _UNUSED = "threading"  # keeps sys.excepthook for its main thread, and would ask for it in others
 _external = sys.modules["_frozen_importlib_external"]
 _modules = sys.modules
@@ -82,8 +90,20 @@ class Hooks:
         for home, word in found if name != _UNUSED else ():
             if home in _modules:
                 ops.append((SEEN, (home, word, _modules[home].__dict__.get(word, MISSING))))
+        for word, home in _TELLS.items():
+            if word in words and home in _modules and home != name:
+                ops.append((SEEN, (home, word, _told(home, word))))
+
+
+def _told(home, word):
+    ask = _modules[home].__dict__.get(word)
+    if ask is None:
+        return MISSING
+    return [ask(number) for number in _SIGNALS] if word == "getsignal" else ask()
 
 
 def is_as_then(what, done):
     home, word, value = what
+    if word in _TELLS:
+        return _told(home, word) == value
     return part_now(done, _modules[home], word) is value
