@@ -51,14 +51,16 @@ class Ranks:
         return child
 
     def template(self) -> int:
-        """The pid of the template, of which there must be one."""
-        found = [pid for pid in processes() if words_of(pid) == ["fork_driver", "template"]
-                 and folder_of(pid) == str(self.folder)]  # fmt: skip
-        assert len(found) == 1, found
-        return found[0]
+        """The pid of the template, of which there must be one; it may be about to come."""
+        until(self._templates)
+        (found,) = self._templates()
+        return found
 
     def templates_end(self) -> None:
-        until(lambda: not [p for p in processes() if folder_of(p) == str(self.folder)])
+        until(lambda: not self._templates())
+
+    def _templates(self) -> list[int]:
+        return [pid for pid in processes() if folder_of(pid) == str(self.folder)]
 
     def close(self) -> None:
         for child in self.started:

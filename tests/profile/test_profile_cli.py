@@ -99,8 +99,8 @@ def test_a_helper_that_failed_does_not_make_a_program_failed_that_we_ended(tmp_p
 
 @pytest.mark.parametrize("ranks", ["1", "2"])
 def test_nothing_that_a_shell_has_started_runs_on(tmp_path, ranks):
-    """The shell ends at the signal, and what it waits for does not hear of it. (That would hold what
-    it writes to, too.)"""
+    """The shell ends at the signal, and what it waits for does not hear of it. (That would hold
+    what it writes to, too.)"""
     mark = f"{os.getpid()}{ranks}"
     script = f"sleep 60.{mark} & sleep 70.{mark}; true"
     words = ["-n", ranks, "--limit", "1", "--json", "p.json", "--", "sh", "-c", script]
