@@ -4,11 +4,11 @@ program that is no Python, where it is stopped."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from brigade.fork.plan import Module, Plan, given_otherwise
+from brigade.fork.plan import Left, Module, Plan, given_otherwise
 from brigade.fork.program import ProgramPlan
 from brigade.trial.modules import SEVERAL
 
@@ -29,11 +29,12 @@ def lines(plan: Plan | ProgramPlan, names: list[str]) -> Iterator[str]:
         yield from _overview(plan)
         return
     modules = {module.name: module for module in plan.modules}
+    otherwise = given_otherwise(plan)
     for number, name in enumerate(names):
         if number:
             yield ""
         if name in modules:
-            yield from _module(plan, modules[name])
+            yield from _module(plan, modules[name], otherwise)
         else:
             yield f"{name}: the trial did not import it"
             near = get_close_matches(name, modules, 3)
@@ -41,10 +42,12 @@ def lines(plan: Plan | ProgramPlan, names: list[str]) -> Iterator[str]:
                 yield f"  it imported {', '.join(near)}"
 
 
-def _module(plan: Plan, module: Module) -> Iterator[str]:
+def _module(
+    plan: Plan, module: Module, otherwise: Mapping[str, Mapping[str, Left]]
+) -> Iterator[str]:
     if module.name not in plan.left:
         yield f"{module.name}: warm, imported once per node"
-        for what, left in given_otherwise(plan).items():
+        for what, left in otherwise.items():
             if module.name in left:
                 yield f"  left to each rank with {what}: it {left[module.name].why}"
     else:
@@ -96,32 +99,36 @@ def as_json(plan: Plan | ProgramPlan, names: list[str]) -> str:
     """The same for machines: of each module, or of the whole plan."""
     if isinstance(plan, ProgramPlan):
         return json.dumps(plan.as_json(), indent=2)
-    if not names:
-        whole = {
-            "ranks": plan.ranks,
-            "behind": plan.behind,
-            "warm": [module.name for module in plan.warm],
-            "left": {name: _told(plan, name) for name in plan.left},
-            "otherwise": {what: list(left) for what, left in given_otherwise(plan).items()},
-        }
-        return json.dumps(whole, indent=2)
-    return json.dumps({name: _told(plan, name) for name in names}, indent=2)
-
-
-def _told(plan: Plan, name: str) -> dict[str, Any] | None:
-    module = next((module for module in plan.modules if module.name == name), None)
-    if module is None:
-        return None
-    left = plan.left.get(name)
-    chain = plan.chain(name) if left else []
-    return {
-        "warm": left is None,
-        "origin": module.origin,
-        "why": left.why if left else None,
-        "chain": chain,
-        "cause": plan.left[chain[-1]].why if chain else None,
-        "otherwise": {
-            what: more[name].why for what, more in given_otherwise(plan).items() if name in more
-        },
-        "rules": [{"event": r.event, "why": r.why, "action": r.action} for r in module.rules],
+    if names:
+        return json.dumps(_told(plan, names), indent=2)
+    whole = {
+        "ranks": plan.ranks,
+        "behind": plan.behind,
+        "warm": [module.name for module in plan.warm],
+        "left": _told(plan, plan.left),
+        "otherwise": {what: list(left) for what, left in given_otherwise(plan).items()},
     }
+    return json.dumps(whole, indent=2)
+
+
+def _told(plan: Plan, names: Iterable[str]) -> dict[str, dict[str, Any] | None]:
+    """Of each; None of what the trial did not import."""
+    modules = {module.name: module for module in plan.modules}
+    otherwise = given_otherwise(plan)
+    found: dict[str, dict[str, Any] | None] = {}
+    for name in names:
+        module, left = modules.get(name), plan.left.get(name)
+        if module is None:
+            found[name] = None
+            continue
+        chain = plan.chain(name) if left else []
+        found[name] = {
+            "warm": left is None,
+            "origin": module.origin,
+            "why": left.why if left else None,
+            "chain": chain,
+            "cause": plan.left[chain[-1]].why if chain else None,
+            "otherwise": {what: more[name].why for what, more in otherwise.items() if name in more},
+            "rules": [{"event": r.event, "why": r.why, "action": r.action} for r in module.rules],
+        }
+    return found

@@ -29,15 +29,12 @@ from brigade.fork.source.definitions import Definitions
 from brigade.fork.source.syntax import (
     blocks,
     called,
-    defaults,
     flat,
     is_program,
     parsed,
     stored,
 )
 from brigade.fork.source.values import KNOWN, UNKNOWN, Name, Scope, either
-
-__all__ = ["defaults", "first_choice", "parsed", "scope_of"]
 
 _EVERYTHING = 1  # the first line
 _MOST_ROUNDS = 10

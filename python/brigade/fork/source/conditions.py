@@ -13,9 +13,10 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
-from typing import Any, Union
+from typing import Union
 
-from brigade.fork.source.homes import parameters
+from brigade.fork.source.homes import passed
+from brigade.fork.source.syntax import given, parameters
 from brigade.fork.variables import of_jobs, of_ranks
 
 _OF_SYS = frozenset(
@@ -104,24 +105,23 @@ class Conditions:
         for name, functions in self._functions.items():
             for function in functions:
                 arguments = function.args
-                some = [*getattr(arguments, "posonlyargs", ()), *arguments.args]
+                some = [*arguments.posonlyargs, *arguments.args]
                 pairs = [*zip(some[::-1], arguments.defaults[::-1])]
                 for one, value in [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults)]:
                     if value is not None:
                         self._bound.setdefault((name, one.arg), []).append((value, ""))
-                for one in [*some, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]:
-                    key = name, one.arg if one else ""
-                    if one and (name in self._handed or key not in self._bound):
+                for one in parameters(arguments):
+                    key = name, one.arg
+                    if name in self._handed or key not in self._bound:
                         self._bound.setdefault(key, []).append((None, ""))
 
     def _note_parameters(self, call: ast.Call, scope: str) -> None:
         for function in self._functions.get(getattr(call.func, "id", ""), ()):
-            given = [*call.args, *(keyword.value for keyword in call.keywords)]
-            if any(isinstance(one, ast.Starred) for one in given) or not all(
+            if any(isinstance(one, ast.Starred) for one in given(call)) or not all(
                 keyword.arg for keyword in call.keywords
             ):
                 self._handed.add(function.name)
-            for name, value in parameters(function, call):
+            for name, value in passed(function, call):
                 self._bound.setdefault((function.name, name), []).append((value, scope))
 
     def _is_attribute(self, node: ast.Attribute, scope: str) -> bool:
@@ -177,9 +177,7 @@ class Conditions:
 def _asked_for(node: ast.AST) -> list[ast.expr]:
     """The names of variables that are asked for."""
     if isinstance(node, ast.Subscript):
-        index: Any = node.slice
-        index = index.value if type(index).__name__ == "Index" else index  # Python 3.8
-        return [index] if _dotted(node.value) in _VARIABLES else []
+        return [node.slice] if _dotted(node.value) in _VARIABLES else []
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return [node.left] if _dotted(node.comparators[0]) in _VARIABLES else []
     if isinstance(node, ast.Call) and node.args:

@@ -9,6 +9,7 @@ Pure. Whoever is not sure says that it may.
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from brigade.fork.source import calls
@@ -20,11 +21,12 @@ _OF_MEMBERS = ("__new__", "__init__", "_generate_next_value_", "_missing_")
 _OF_CLASSES = ("__init_subclass__", "__class_getitem__", "__mro_entries__", "__prepare__")
 
 
-class Definitions(Scope):
+class Definitions(Scope, ABC):
     postponed = False  # annotations are evaluated by nobody
 
+    @abstractmethod
     def is_plain(self, statement: ast.stmt) -> bool:
-        raise NotImplementedError
+        """Whether it does the same to all other modules, whatever is given."""
 
     def are_plain(self, statements: Sequence[ast.stmt]) -> bool:
         return all(map(self.is_plain, statements))

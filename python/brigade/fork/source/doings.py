@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Callable, NamedTuple
 
-from brigade.fork.source.choices import defaults
 from brigade.fork.source.conditions import Conditions
 from brigade.fork.source.homes import Homes, is_library
+from brigade.fork.source.syntax import called, defaults, given
 
 MODULE = "<module>"
 _NO_LINE = 1 << 40
@@ -116,7 +116,7 @@ class _Reader:
     def _statement(self, node: ast.stmt) -> None:
         line = node.lineno
         if isinstance(node, _LOOPS):
-            self._scope.loops.append((line, getattr(node, "end_lineno", None) or line))
+            self._scope.loops.append((line, node.end_lineno or line))
         expressions, blocks = _parts(node)
         for one in expressions:
             self._expression(one)
@@ -215,7 +215,7 @@ class _Reader:
             for home in filter(self._is_own, self._homes.all()):
                 self._does(f"{home}.*", True)
         elif not self._leaves_alone(call, homes):
-            for one in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            for one in given(call):
                 self._sets_own(one)
 
     def _leaves_alone(self, call: ast.Call, homes: set[str]) -> bool:
@@ -260,8 +260,7 @@ def _only_imports(statements: Iterable[ast.stmt]) -> bool:
 def _leaves(statements: Iterable[ast.stmt]) -> bool:
     """Whether what comes after is not executed, then."""
     nodes = [node for one in statements for node in ast.walk(one)]
-    calls = [node.func for node in nodes if isinstance(node, ast.Call)]
-    names = {getattr(one, "attr", "") or getattr(one, "id", "") for one in calls}
+    names = {called(node) for node in nodes if isinstance(node, ast.Call)}
     return any(isinstance(node, _LEAVES) for node in nodes) or bool(names.intersection(_EXITS))
 
 

@@ -24,10 +24,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Callable
 
-from brigade.fork.source.choices import parsed
 from brigade.fork.source.conditions import Conditions
 from brigade.fork.source.doings import MODULE, Doing, Scope, Scopes, read
 from brigade.fork.source.homes import Homes
+from brigade.fork.source.syntax import parsed
 
 
 def sets(text: bytes | str, package: str, is_own: Callable[[str], bool]) -> set[str]:
@@ -57,6 +57,8 @@ class Effects:
     ) -> None:
         found = _read(text, package, is_own, Conditions)
         self._scopes, self._crowded = found.of, found.crowded
+        for scope in self._scopes.values():  # nearly all names are of nothing here
+            scope.names = [one for one in scope.names if one[1] in self._scopes]
         self._done = self._closed()
 
     def before(self, place: Sequence[tuple[str, int]]) -> set[Doing]:

@@ -15,7 +15,9 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+from brigade.fork.source.syntax import stored
 
 LIBRARY: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset()) or frozenset(
     "abc argparse array ast asyncio base64 bisect builtins codecs collections contextlib"
@@ -49,16 +51,13 @@ def _inside(homes: set[str], name: str) -> set[str]:
 
 def _named(node: ast.AST) -> str:
     """The module that a constant names."""
-    node = getattr(node, "value", node) if type(node).__name__ == "Index" else node  # Python 3.8
     value = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, str) else ""
 
 
-def _stored(node: ast.AST) -> Iterator[str]:
-    """Names that it binds, but for imports."""
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, (*_Function, ast.ClassDef)):
+def _defined(node: ast.AST) -> Iterator[str]:
+    """A function, a class, or a parameter."""
+    if isinstance(node, (*_Function, ast.ClassDef)):
         yield node.name
     elif isinstance(node, ast.arg):
         yield node.arg
@@ -70,11 +69,12 @@ def _makes_anew(home: str) -> bool:
 
 
 class Homes:
-    def __init__(self, statements: Iterable[ast.stmt], package: str = "") -> None:
+    def __init__(self, statements: Sequence[ast.stmt], package: str = "") -> None:
         nodes = [node for one in statements for node in ast.walk(one)]
         self._homes: dict[str, set[str]] = {}
         self._stars: list[str] = []  # modules of which it has all names
-        self._bound = set(dir(builtins)) | {name for node in nodes for name in _stored(node)}
+        self._bound = {*dir(builtins), *(name for node in nodes for name in _defined(node))}
+        self._bound.update(*map(stored, statements))
         self._functions = {node.name: node for node in nodes if isinstance(node, _Function)}
         self._makers = {
             node.name: one
@@ -156,7 +156,7 @@ class Homes:
         elif isinstance(node, ast.Call):
             called = self._functions.get(self.function(node.func))
             called = called or self._makers.get(getattr(node.func, "id", ""))
-            yield from parameters(called, node) if called else ()
+            yield from passed(called, node) if called else ()
         elif isinstance(node, _Function):
             for one in ast.walk(node):
                 if isinstance(one, ast.Return) and one.value:
@@ -207,7 +207,7 @@ def _names(target: ast.AST | None) -> Iterator[str]:
         yield key
 
 
-def parameters(
+def passed(
     function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call
 ) -> Iterator[tuple[str, ast.expr]]:
     """What a call gives to which of a function's parameters."""

@@ -13,7 +13,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from brigade.fork.source.choices import parsed
+from brigade.fork.source.syntax import parsed
 
 _MAY = re.compile(rb"\bsys\s*\.\s*modules\b|\bfrom\s+sys\s+import\b|\bsys\s+as\s")
 _MODULES = "modules"

@@ -1,4 +1,4 @@
-"""Parts of a Python text: choices.py and what it is made of look at them. Pure."""
+"""Parts of a Python text, as all that look at one see them. Pure."""
 
 from __future__ import annotations
 
